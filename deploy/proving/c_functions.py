@@ -6,11 +6,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-_ATTRIBUTE = re.compile(r"__attribute__\(\(.*?\)\)")
+from aot.ir.types import DType
+
+_ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # The printer begins a definition in the first column and closes its body by a brace there.
 _FUNCTION = re.compile(r"^[a-z][^;{}=#]*?\b(\w+)\([^;{}]*\)\s*\{(.*?)^\}", re.DOTALL | re.MULTILINE)
-_CONSTANT = re.compile(r"^(?:\w+ )*?CONSTANT const \w+ (\w+)\[(\d+)\]", re.MULTILINE)
+_CONSTANT = re.compile(r"^CONSTANT(?:_IN\(\w+\))? +const (?:__flash )?(\w+) (\w+)\[(\d+)\]", re.MULTILINE)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
 
 
@@ -33,10 +35,15 @@ class CFunctions:
 
 
 def functions_of(text: str) -> CFunctions:
-    plain = _ATTRIBUTE.sub("", _COMMENT.sub("", text))
-    return CFunctions({name: frozenset(_WORD.findall(body)) for name, body in _FUNCTION.findall(plain)})
+    found = _FUNCTION.findall(_plain(text))
+    return CFunctions({name: frozenset(_WORD.findall(body)) for name, body in found})
 
 
 def constants_of(text: str) -> Mapping[str, int]:
-    """The constant arrays that the text defines, and their elements."""
-    return {name: int(count) for name, count in _CONSTANT.findall(_COMMENT.sub("", text))}
+    """The constant arrays that the text defines, and their bytes."""
+    bytes_of = {each.c_name: each.bytes for each in DType}
+    return {name: bytes_of[kind] * int(count) for kind, name, count in _CONSTANT.findall(_plain(text))}
+
+
+def _plain(text: str) -> str:
+    return _ATTRIBUTE.sub("", _COMMENT.sub("", text))

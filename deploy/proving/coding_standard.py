@@ -8,6 +8,7 @@ from tempfile import TemporaryDirectory
 
 from aot.counted import counted
 from deploy.proving.chapter import Cell, Finding, Standing, Table
+from deploy.proving.lone_program import foreign_sources, write_files
 from deploy.proving.misra.cppcheck import MisraFindings, check_misra
 from deploy.proving.misra.deviations import DEVIATIONS, REASONS
 from deploy.proving.subject import Subject
@@ -16,23 +17,20 @@ _METHOD = (
     "The addon of cppcheck is run over the generated C and its headers. Rules are named by number: the text "
     "belongs to their publisher. The tables of weights, which are constants and nothing else, are left out.",
     "Deviations are the same for every model: a rule outside of their list makes this chapter fail.",
-    "The runtime that serves a line is not part of it, with the description of the model that it sends; nor "
-    "is MISRA C:2023, which the addon does not know.",
+    "The runtime that serves a line is not part of it, with the description of the model that it sends, nor "
+    "is a library that an accelerator brings; nor is MISRA C:2023, which the addon does not know.",
 )
 
 
 def examine_coding_standard(subject: Subject) -> Finding:
     """Runs cppcheck. Raises MissingToolError without it; a rule broken without a reason fails."""
     artifact = subject.artifact
-    left_out = {f"{artifact.name}_weights.c", f"{artifact.name}_describe.c"}
     with TemporaryDirectory() as name:
         folder = Path(name)
-        for file, text in {**artifact.headers, **artifact.sources}.items():
-            (folder / file).write_text(text, encoding="utf-8", newline="\n")
-        files = [file for file in sorted(artifact.sources) if file not in left_out]
+        write_files({**artifact.headers, **artifact.sources}, folder)
         for file, data in artifact.runtime.items():
             (folder / file).write_bytes(data)
-        found = check_misra(files, folder)
+        found = check_misra(f"{artifact.name}.c", folder)
     broken = [rule for rule in found.found if rule not in REASONS]
     table = Table("Rules of MISRA C:2012", ("rule", "status", "places", "reason"), tuple(_rows(found)))
     deviated = [rule for rule in found.checked if found.found.get(rule)]
@@ -41,6 +39,8 @@ def examine_coding_standard(subject: Subject) -> Finding:
         f"complied with; {counted(len(deviated), 'rule')} of {len(DEVIATIONS)} in the list of deviations"
     )
     exceptions = tuple(f"rule {rule}: {REASONS[rule].reason}" for rule in deviated if rule in REASONS)
+    if foreign := foreign_sources(artifact):
+        exceptions += (f"not generated, and not checked: {', '.join(foreign)}",)
     standing = Standing.EXCEPTIONS if exceptions else Standing.PROVEN
     if broken:
         standing, exceptions = Standing.FAILED, ()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.counted import counted
 from aot.interpret import run_graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
@@ -17,7 +18,7 @@ from deploy.compare import differences
 from deploy.proving.branches.gaps import reason_of
 from deploy.proving.branches.gcov import CountedLine, Coverage, measure_coverage
 from deploy.proving.chapter import Finding, Standing, Table, not_run
-from deploy.proving.eva.analysis import obstacle
+from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
 
 _SEED = 1
@@ -46,6 +47,9 @@ def examine_coverage(subject: Subject) -> Finding:
         f"{found.run_lines} of {found.lines} lines are run, and {found.taken} of {found.branches} branches "
         f"taken, by {len(samples)} samples and wrong calls"
     )
+    unknown = sum(not reason_of(line.text) for line in found.gaps)
+    if unknown:
+        summary += f"; of {counted(unknown, 'line')} with a branch left no reason is known"
     if _differs(artifact, samples, found.outputs):
         return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
     left = tuple(_said(line) for line in found.gaps)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.errors import InputError
@@ -102,13 +102,7 @@ def _with_project(subject: Subject, directory: Path | None) -> Subject:
         )
     board = load_board(info.board)
     files = platform_for(board, info.platform).files(source_for(subject.artifact, board), board, info.app)
-    return Subject(
-        subject.artifact,
-        board,
-        subject.compiled,
-        Project(info, files, *_differences(directory, files)),
-        subject.toolchain,
-    )
+    return replace(subject, board=board, project=Project(info, files, *_differences(directory, files)))
 
 
 def _differences(directory: Path, files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

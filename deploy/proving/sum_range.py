@@ -29,9 +29,18 @@ class ProductSums:
 
     weights: Ints  # channels x terms
     bias: Ints
-    low: int  # of a stored input less its zero point
-    high: int
+    limits: tuple[int, int]  # of stored inputs
+    zero_point: int  # of them
     left_shift: Ints  # that the reference makes before its product, by channel; 0 where it shifts right
+
+    @property
+    def low(self) -> int:
+        """The least input, from the zero point."""
+        return self.limits[0] - self.zero_point
+
+    @property
+    def high(self) -> int:
+        return self.limits[1] - self.zero_point
 
     @property
     def least(self) -> Ints:
@@ -89,13 +98,11 @@ def sum_range(graph: Graph, node: Node) -> ProductSums | None:
     flat = flat.reshape(flat.shape[0], -1)
     single = op.scales_in_single if not isinstance(op, Dense) else False
     _, shift = conv_requant(x, w, out, len(flat), single)
-    low, high = x.dtype.limits
-    zero_point = quant_of(x).zero_point
     return ProductSums(
         np.asarray(flat, np.int64),
         _bias(graph, node, len(flat)),
-        low - zero_point,
-        high - zero_point,
+        x.dtype.limits,
+        quant_of(x).zero_point,
         np.maximum(shift.astype(np.int64), 0) + np.zeros(len(flat), np.int64),
     )
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import numpy as np
-
 from aot.ir.graph import Graph
+from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.requant import INT32_MAX
 from codegen.isa.plain.fitted_scale import MOST_OFFSET
@@ -89,9 +88,8 @@ def _rows(graph: Graph, layer: LayerInfo) -> Iterator[_Row]:
 
 def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
     where = f"layer {layer.index} ({layer.origin or layer.name})"
-    zero_point = -found.low + _stored_low(found)
-    start = folded_bias(found.weights, found.bias, zero_point)
-    compilers = largest_sum(found.weights, start, -_stored_low(found))
+    start = folded_bias(found.weights, found.bias, found.zero_point)
+    compilers = largest_sum(found.weights, start, -found.limits[0])
     least, greatest = int(found.least.min()), int(found.greatest.max())
     cells = (
         layer.index,
@@ -121,17 +119,12 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
     return _Row((*cells, Standing.PROVEN.value))
 
 
-def _stored_low(found: ProductSums) -> int:
-    """The least stored input: -128 or -32768, by the width of the range."""
-    return -((found.high - found.low + 1) // 2)
-
-
 def _exception(cells: tuple[Cell, ...], sentence: str) -> _Row:
     return _Row((*cells, Standing.EXCEPTIONS.value), exception=sentence)
 
 
 def _is_int8(graph: Graph, name: str | None) -> bool:
-    return name is not None and graph.types[name].dtype.numpy == np.dtype(np.int8)
+    return name is not None and graph.types[name].dtype is DType.I8
 
 
 def _of_pool(layer: LayerInfo, op: AveragePool2d) -> _Row:

@@ -6,18 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artifact.artifact import Artifact
+from codegen.lower.parts import is_join
+from codegen.lower.views import is_view
 from codegen.model import COPIES, LayerInfo
 from deploy.proving.c_functions import CFunctions, constants_of, functions_of
 from deploy.proving.chapter import Finding, Standing, Table
 from deploy.proving.subject import Subject
 
-_RUN = "the run"  # owner of what calls the layers
+_INTERFACE = "the interface"  # owner of what calls the layers
+_NO_CODE = "no code"
+_ENTRIES = ("run", "reset", "push_row")  # of the functions that callers use, behind the model's name
 _METHOD = (
     "Functions and constants are read from the C that is printed, not from the compiler's memory. A "
     "function belongs to a layer if the layer's function calls it, directly or through others; a constant "
     "belongs to a layer if one of these functions names it.",
-    "The operators are those of the graph that the layers compute, after all passes. One without a function "
-    "only says that the same bytes have another shape.",
+    "The operators are those of the graph that the layers compute, after all passes. One without code gives "
+    "the same bytes another shape, or joins rows that the layers before it write behind one another.",
 )
 
 
@@ -27,17 +31,16 @@ class _Trace:
     functions: CFunctions
     constants: Mapping[str, int]
     below: Mapping[int, frozenset[str]]  # layer -> functions
-    run: str
+    interface: frozenset[str]  # functions that callers use, with all that they call
 
     def owners(self, function: str) -> list[str]:
         owners = [f"layer {number}" for number, names in self.below.items() if function in names]
-        return owners or ([_RUN] if function in self.functions.below(self.run) else [])
+        return owners or ([_INTERFACE] if function in self.interface else [])
 
     def readers(self, constant: str) -> list[str]:
         below = {number: self.functions.words(names) for number, names in self.below.items()}
         readers = [f"layer {number}" for number, words in below.items() if constant in words]
-        reads = self.functions.words(self.functions.below(self.run))
-        return readers or ([_RUN] if constant in reads else [])
+        return readers or ([_INTERFACE] if constant in self.functions.words(self.interface) else [])
 
 
 def examine_traceability(subject: Subject) -> Finding:
@@ -49,11 +52,14 @@ def examine_traceability(subject: Subject) -> Finding:
     unread = [name for name in trace.constants if not trace.readers(name)]
     failures += [f"function {name} belongs to no layer" for name in unowned]
     failures += [f"constant {name} belongs to no layer" for name in unread]
+    held, said = sum(trace.constants.values()), artifact.facts.constants_bytes
+    if held != said:
+        failures.append(f"the C has {held:,} bytes of constants, and {said:,} by the facts of the archive")
     failures += _lost_operators(artifact)
     summary = (
         f"{len(trace.functions.names)} functions and {len(trace.constants)} constants belong to "
-        f"{len(trace.layers)} layers or to the run that calls them; "
-        f"all {len(artifact.graph.nodes)} operators of the graph are computed or are views"
+        f"{len(trace.layers)} layers or to the functions that callers use; "
+        f"all {len(artifact.graph.nodes)} operators of the graph are computed or need no code"
     )
     tables = (_layers(trace), _operators(artifact), _functions(trace), _constants(trace))
     if failures:
@@ -68,7 +74,8 @@ def _trace(artifact: Artifact) -> _Trace:
     for text in (*artifact.sources.values(), *artifact.headers.values()):
         constants |= constants_of(text)
     below = {layer.index: functions.below(f"layer_{layer.index}") for layer in layers}
-    return _Trace(layers, functions, constants, below, f"{artifact.name}_run")
+    entries = (functions.below(f"{artifact.name}_{each}") for each in _ENTRIES)
+    return _Trace(layers, functions, constants, below, frozenset().union(*entries))
 
 
 def _lost_operators(artifact: Artifact) -> list[str]:
@@ -76,7 +83,7 @@ def _lost_operators(artifact: Artifact) -> list[str]:
     return [
         f"operator {node.name} ({node.op.name}) has no layer"
         for node in artifact.graph.nodes
-        if node.name not in computed and node.op.name != "reshape"
+        if node.name not in computed and not (is_view(node) or is_join(node, artifact.graph))
     ]
 
 
@@ -100,7 +107,7 @@ def _layers(trace: _Trace) -> Table:
 def _operators(artifact: Artifact) -> Table:
     computed = _computed(artifact)
     rows = [
-        (node.name, node.op.name, node.origin, computed.get(node.name, "a view: no code"))
+        (node.name, node.op.name, node.origin, computed.get(node.name, _NO_CODE))
         for node in artifact.graph.nodes
     ]
     return Table("Operators", ("operator", "op", "in the model file", "computed by"), rows)
@@ -115,4 +122,4 @@ def _constants(trace: _Trace) -> Table:
     rows = [
         (name, count, ", ".join(trace.readers(name)) or "nothing") for name, count in trace.constants.items()
     ]
-    return Table("Constants of the C", ("constant", "elements", "read by"), rows)
+    return Table("Constants of the C", ("constant", "bytes", "read by"), rows)

@@ -7,7 +7,8 @@ from tempfile import TemporaryDirectory
 
 from aot.counted import counted
 from deploy.proving.chapter import Finding, Standing, Table, not_run
-from deploy.proving.eva.analysis import EvaAnalysis, analyse, obstacle, require_frama_c
+from deploy.proving.eva.analysis import EvaAnalysis, analyse, require_frama_c
+from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
 
 _METHOD = (
@@ -40,7 +41,13 @@ def examine_undefined_behaviour(subject: Subject) -> Finding:
     if found.open:
         standing, proven = Standing.FAILED, ()
     return Finding(
-        standing, summary, proven, (*_METHOD, f"The command: {found.command}"), _tables(found), (found.tool,)
+        standing,
+        summary,
+        proven,
+        (*_METHOD, f"The command, in the folder of this chapter's files: {found.command}"),
+        _tables(found),
+        (found.tool,),
+        {name: text.encode() for name, text in found.files.items()},
     )
 
 

@@ -7,9 +7,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from joins import boxes_of_scales
+from model_checks import DSP
+from model_checks import compiled as compiled_graph
+from op_case import int8
 
 import deploy
-from artifact.artifact import Artifact
+from aot.ir.graph import Graph, Node, State
+from aot.ops.binary import Add
+from artifact.artifact import Artifact, artifact_of
+from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled
 from deploy.proving.c_functions import constants_of, functions_of
@@ -65,7 +72,7 @@ def test_the_sums_of_digits_are_proven_but_for_softmax(subject: Subject) -> None
 def test_a_range_is_what_numpy_finds_by_trying_all_inputs() -> None:
     """Two weights and inputs of four values each: every sum, and every part of it."""
     weights, bias = np.array([[3, -5], [7, 0]]), np.array([11, -13])
-    found = ProductSums(weights, bias, -2, 1, np.array([0, 1]))
+    found = ProductSums(weights, bias, (-5, -2), -3, np.array([0, 1]))
     values = np.stack(np.meshgrid(range(-2, 2), range(-2, 2)), -1).reshape(-1, 2)
     sums = values @ weights.T + bias
     assert found.least.tolist() == sums.min(0).tolist()
@@ -106,8 +113,8 @@ def test_every_function_and_constant_belongs_to_a_layer(subject: Subject) -> Non
     names = {table.title: {str(row[0]): row[-1] for row in table.rows} for table in found.tables}
     assert names["Constants of the C"]["digits_layer1_w"] == "layer 1"
     assert names["Functions of the C"]["softmax_10_by_1"] == "layer 6"
-    assert names["Functions of the C"]["digits_run"] == "the run"
-    assert names["Operators"]["reshape_4"] == "a view: no code"
+    assert names["Functions of the C"]["digits_run"] == "the interface"
+    assert names["Operators"]["reshape_4"] == "no code"
 
 
 def test_a_function_that_nobody_calls_fails_the_chapter(subject: Subject) -> None:
@@ -120,7 +127,37 @@ def test_a_function_that_nobody_calls_fails_the_chapter(subject: Subject) -> Non
 def test_a_constant_that_nobody_reads_fails_the_chapter(subject: Subject) -> None:
     old = "CONSTANT const int8_t digits_layer1_w[96]"
     found = examine_traceability(with_text(subject, old, f"CONSTANT const int8_t more[3] = {{0}};\n{old}"))
-    assert found.summary == "constant more belongs to no layer"
+    assert found.summary.startswith("constant more belongs to no layer; the C has 4,694 bytes of constants")
+
+
+def test_constants_that_are_not_found_in_the_c_fail_the_chapter(subject: Subject) -> None:
+    found = examine_traceability(with_text(subject, "CONSTANT const int8_t digits_layer1_w[96] =", "X[96] ="))
+    assert "bytes of constants, and 4,691 by the facts of the archive" in found.summary
+
+
+def test_rows_that_are_joined_where_they_are_written_are_traced() -> None:
+    found = examine_traceability(Subject(artifact_of(model_of(boxes_of_scales()))))
+    assert found.verdict is Standing.PROVEN, found.summary
+    assert "no code" in [row[-1] for row in found.tables[1].rows if row[1] == "concat"]
+
+
+def test_the_reset_of_a_state_is_traced() -> None:
+    nodes = (Node("add", Add(), ("x", "last"), ("y",)),)
+    types = dict.fromkeys(("x", "last", "y"), int8(1, 3))
+    state = State("last", "y", np.array([[1, -2, 3]], np.int8))
+    graph = Graph("sum", ("x",), ("y",), nodes, types, {}, (state,))
+    found = examine_traceability(Subject(artifact_of(model_of(graph))))
+    assert found.verdict is Standing.PROVEN, found.summary
+
+
+def test_constants_of_an_accelerator_are_traced() -> None:
+    compiled = deploy.compile(DIGITS, "mps2-an386", accelerator=["gemm-npu"])
+    found = examine_traceability(Subject(compiled.artifact))
+    assert found.verdict is Standing.PROVEN, found.summary
+
+
+def model_of(graph: Graph) -> CompiledModel:
+    return compiled_graph(graph, DSP, CompileOptions(), "net")
 
 
 def test_a_layer_without_a_function_fails_the_chapter(subject: Subject) -> None:
@@ -134,9 +171,11 @@ def test_c_is_read_without_its_comments_and_attributes() -> None:
         "/* int not_me(int a)\n{\n} */\nstatic inline __attribute__((always_inline)) int f(\n    int a)\n"
         "{\n    return g(a) + w[0];\n}\nCONSTANT const int8_t w[4] = {1};\n"
         "extern CONSTANT const int8_t w[4];\n"
+        "CONSTANT __attribute__((aligned(16))) const int32_t program[2] = {1, 2};\n"
+        "CONSTANT_IN(QSPI) const int16_t far[3] = {1};\n"
     )
     assert functions_of(text).names == {"f": frozenset({"return", "g", "a", "w"})}
-    assert constants_of(text) == {"w": 4}
+    assert constants_of(text) == {"w": 4, "program": 8, "far": 6}
 
 
 def test_exceptions_are_stated_where_they_are_claimed() -> None:

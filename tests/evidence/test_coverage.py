@@ -32,6 +32,7 @@ def test_a_branch_that_nothing_takes_is_found(require_tool: Callable[..., None])
     (table,) = found.tables
     assert [row[-1] for row in table.rows if row[2] == line] == ["none"]
     assert any("no reason is known" in each for each in found.exceptions)
+    assert found.summary.endswith("; of 1 line with a branch left no reason is known")
 
 
 @pytest.mark.cc

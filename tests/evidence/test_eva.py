@@ -15,8 +15,9 @@ from artifact.artifact import Artifact
 from boards.cores import load_core
 from codegen.options import CompileOptions
 from deploy.proving.chapter import Standing
-from deploy.proving.eva.analysis import EvaAnalysis, analyse, obstacle
+from deploy.proving.eva.analysis import EvaAnalysis, analyse
 from deploy.proving.eva.annotate import annotated, without_annotations
+from deploy.proving.lone_program import obstacle
 from deploy.proving.subject import Subject
 from deploy.proving.undefined_behaviour import examine_undefined_behaviour
 
@@ -69,7 +70,7 @@ def test_annotations_are_all_that_is_added() -> None:
     [
         (
             lambda: artifact("conv", CompileOptions()),
-            "its C has inline assembly: compile it with --dialect strict",
+            "its C has instructions of a core: compile it with --dialect strict",
         ),
         (
             lambda: changed_target(artifact("dense")),
@@ -95,5 +96,5 @@ def test_inline_assembly_is_not_run_and_says_why() -> None:
     found = examine_undefined_behaviour(Subject(artifact("conv", CompileOptions())))
     assert (found.verdict, found.summary) == (
         Standing.NOT_RUN,
-        "its C has inline assembly: compile it with --dialect strict",
+        "its C has instructions of a core: compile it with --dialect strict",
     )

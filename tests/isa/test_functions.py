@@ -13,6 +13,7 @@ from c_checks import Check, c_array, failures_on_board, failures_on_host
 
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.average_pool2d import Halves
+from aot.ops.mean import MeanParameters
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
@@ -23,7 +24,9 @@ from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.plain import arithmetic, scalar, softmax
 from codegen.isa.plain.f32 import quantise_f32
 from codegen.isa.plain.fitted_scale import SumRange, fitted, store_fitted
+from codegen.isa.plain.mean import stored_mean
 from codegen.isa.plain.requantise import Requant, store_quantised
+from codegen.isa.plain.rescale import requantise
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
 from codegen.loops.ir import ScalarFunction
 
@@ -278,6 +281,18 @@ def trials(math: ScalarMath) -> list[Trial]:
     )
     found = [t for maker in makers for t in maker(math)]  # type: ignore[arg-type]
     return found if math is not PORTABLE else [*found, *softmax_trials(), *quantising_trials()]
+
+
+@pytest.mark.parametrize("math", [PORTABLE, with_dsp(PORTABLE)], ids=["portable", "dsp"])
+def test_functions_call_what_they_say(math: ScalarMath) -> None:
+    """A helper that is named and not called would stand in the C for nothing."""
+    every = [function for each in trials(math) for function in each.functions]
+    for shift, dtype in product((-3, 0, 2), (DType.I8, DType.I32)):
+        every.append(stored_mean(MeanParameters(2**30 + 7, shift), 5, -3, dtype))
+        every.append(requantise(Quant((0.75 * 2.0**shift,), (1,)), Quant((1.0,), (0,)), dtype))
+    for function in every:
+        for called in function.calls:
+            assert f"{called.name}(" in function.definition, f"{function.name} calls {called.name}"
 
 
 @pytest.mark.cc

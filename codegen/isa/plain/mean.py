@@ -33,4 +33,5 @@ static inline {dtype.c_name} {name}(int32_t sum)
         mean = multiply_by_quantized_multiplier(np.int64(total - zero_sum), p.mult, p.shift)
         return min(max(int(mean) + zero_point, low), high)
 
-    return ScalarFunction(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))
+    calls = (DIVIDE_BY_POT, CLAMP) if p.shift < 0 else (CLAMP,)
+    return ScalarFunction(name, dtype, definition, compute, (), calls)

@@ -37,4 +37,5 @@ static inline {dtype.c_name} {name}(int32_t v)
         scaled = multiply_by_quantized_multiplier(np.int64(v - source.zero_point), mult, shift)
         return min(max(int(scaled) + result.zero_point, low), high)
 
-    return ScalarFunction(name, dtype, definition, compute, (), (DIVIDE_BY_POT, CLAMP))
+    calls = (*([DIVIDE_BY_POT] if shift < 0 else []), *([CLAMP] if dtype is not DType.I32 else []))
+    return ScalarFunction(name, dtype, definition, compute, (), calls)

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.errors import BuildError, MissingToolError
+from aot.errors import MissingToolError
 from aot.ir.types import Array
 from artifact.artifact import Artifact
-from platforms.arena_words import arena_words
+from deploy.proving.lone_program import driver, write_files
+from deploy.proving.tool_run import run_tool
 from platforms.project import project_source
-from platforms.templates import filled
 
 _DRIVER = "coverage.c"
 _BUILD = ("gcc", "-std=c99", "-O0", "-g", "-w", "--coverage", "-fprofile-abs-path")
@@ -55,21 +53,22 @@ class Coverage:
 
 
 def measure_coverage(artifact: Artifact, samples: Sequence[Sequence[Array]], folder: Path) -> Coverage:
-    """Runs each sample, whose arrays are in the order of the inputs. Raises MissingToolError, BuildError."""
+    """Runs each sample, whose arrays are in the order of the inputs. Raises ToolError."""
     for tool in ("gcc", "gcov"):
         if shutil.which(tool) is None:
             raise MissingToolError(f"{tool} is not installed", hint="Debian has it in gcc")
     name = artifact.name
-    for file, text in {**artifact.headers, **artifact.sources, _DRIVER: _driver(artifact)}.items():
-        (folder / file).write_text(text, encoding="utf-8", newline="\n")
+    counting = driver(artifact, _DRIVER, wrong_calls=_wrong_calls(artifact))
+    write_files({**artifact.headers, **artifact.sources, _DRIVER: counting}, folder)
     code = artifact.sources[f"{name}.c"]
     files = (f"{name}.c", f"{name}_weights.c", _DRIVER)
-    _run((*_BUILD, *files, "-lm", "-o", "counted"), folder)
+    run_tool((*_BUILD, *files, "-lm", "-o", "counted"), folder)
     given = b"".join(array.tobytes() for sample in samples for array in sample)
-    outputs = _run((str(folder / "counted"),), folder, given)
-    said = json.loads(_run(("gcov", "--json-format", "--stdout", "-b", f"counted-{name}.gcda"), folder))
+    outputs = run_tool((str(folder / "counted"),), folder, given).stdout
+    report = ("gcov", "--json-format", "--stdout", "-b", f"counted-{name}.gcda")
+    said = json.loads(run_tool(report, folder).stdout)
     lines, run, counted = _read(said, name, code.splitlines())
-    tool = _run(("gcov", "--version"), folder).decode().splitlines()[0]
+    tool = run_tool(("gcov", "--version"), folder).stdout.decode().splitlines()[0]
     return Coverage(tool, lines, run, counted, outputs)
 
 
@@ -100,35 +99,13 @@ def _read(
     return len(counts), sum(count > 0 for count in counts.values()), counted
 
 
-def _driver(artifact: Artifact) -> str:
-    source, words = project_source(artifact), arena_words(project_source(artifact))
-    arenas = [str(arena["parameter"]) for arena in words["arenas"]]
-    first = [f"&in, &out, {', '.join('NULL' if a == each else a for a in arenas)}" for each in arenas]
-    misplaced = [f"&in, &out, {', '.join(f'{a} + 1' if a == each else a for a in arenas)}" for each in arenas]
+def _wrong_calls(artifact: Artifact) -> tuple[str, ...]:
+    """Arguments that a run must refuse: each pointer null, and each arena where it is not aligned."""
+    arenas = [arena.name for arena in project_source(artifact).arenas]
     together = ", ".join(arenas)
-    return filled(
-        "proving",
-        "coverage.c.jinja",
-        name=source.name,
-        macro=source.name.upper(),
-        inputs=[
-            {"c_name": t.c_name, "c_type": t.type.dtype.c_name, "elements": t.type.elements}
-            for t in source.inputs
-        ],
-        outputs=[
-            {"c_name": t.c_name, "c_type": t.type.dtype.c_name, "elements": t.type.elements}
-            for t in source.outputs
-        ],
-        keeps_state=source.keeps_state,
-        wrong_calls=(f"NULL, &out, {together}", f"&in, NULL, {together}", *first, *misplaced),
-        **words,
-    )
-
-
-def _run(argv: Sequence[str], folder: Path, given: bytes = b"") -> bytes:
-    env = {**os.environ, "PWD": str(folder)}
-    done = subprocess.run(argv, cwd=folder, env=env, input=given, capture_output=True, check=False)
-    if done.returncode != 0:
-        lines = done.stderr.decode(errors="replace").strip().splitlines()[-12:]
-        raise BuildError(f"{Path(argv[0]).name} failed with exit status {done.returncode}", "\n".join(lines))
-    return done.stdout
+    changed = [
+        f"&in, &out, {', '.join(wrong if name == each else name for name in arenas)}"
+        for each in arenas
+        for wrong in ("NULL", f"{each} + 1")
+    ]
+    return (f"NULL, &out, {together}", f"&in, NULL, {together}", *changed)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from aot.errors import MissingToolError, ToolError
+from aot.errors import MissingToolError
+from deploy.proving.tool_run import run_tool
 
 CPPCHECK = "cppcheck"
 _ARGV = (
@@ -30,16 +30,17 @@ class MisraFindings:
     found: Mapping[str, int]  # rule -> places
 
 
-def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
-    """Checks files in the folder. Raises MissingToolError, ToolError."""
+def check_misra(file: str, folder: Path) -> MisraFindings:
+    """Checks a file in the folder, with the headers that it includes. Raises ToolError."""
     addon = _addon()
-    listed = _LISTED.findall(_run((sys.executable, str(addon), "-generate-table"), folder).stdout)
-    said = _run((*_ARGV, *files), folder)
+    table = run_tool((sys.executable, str(addon), "-generate-table"), folder).stdout.decode()
+    listed = _LISTED.findall(table)
+    said = run_tool((*_ARGV, file), folder).stderr.decode(errors="replace")
     return MisraFindings(
-        tool=_run((CPPCHECK, "--version"), folder).stdout.strip(),
+        tool=run_tool((CPPCHECK, "--version"), folder).stdout.decode().strip(),
         checked=tuple(rule for rule, mark in listed if mark),
         unchecked=tuple(rule for rule, mark in listed if not mark),
-        found=Counter(_RULE.findall(said.stderr)),
+        found=Counter(_RULE.findall(said)),
     )
 
 
@@ -51,11 +52,3 @@ def _addon() -> Path:
     if not found:
         raise MissingToolError(f"{CPPCHECK} has no addon misra.py", hint=f"looked at {', '.join(_ADDONS)}")
     return found[0]
-
-
-def _run(argv: Sequence[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines()[-12:]
-        raise ToolError(f"{argv[0]} failed with exit status {done.returncode}", "\n".join(lines))
-    return done
