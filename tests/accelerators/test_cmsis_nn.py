@@ -49,13 +49,14 @@ def folder(tmp_path: Path) -> Path:
         "Include/arm_nnfunctions.h": '/* $Revision: V.1.2.3 */\n#include "Internal/arm_inner.h"\n',
         "Include/Internal/arm_inner.h": '#if FLOATS\n    #include "arm_floats.h"\n#endif\n',
         "Include/arm_floats.h": "",
+        "Source/arm_said.h": "/* \xe9 */",
         "Source/arm_nn_inner.c": function("arm_nn_inner", "// arm_not_called()"),
         "Source/arm_not_called.c": function("arm_not_called"),
         **{f"Source/{name}.c": function(name, f"return {calls}(a, b);") for name, calls in CALLED.items()},
     }
     for name, text in files.items():
         (path / name).parent.mkdir(parents=True, exist_ok=True)
-        (path / name).write_text(text, encoding="utf-8")
+        (path / name).write_text(text, encoding="latin-1")  # as some of the library's files may be
     return path
 
 
@@ -111,15 +112,15 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
     [
         (
             "Include/arm_nnfunctions.h",
-            'there is no CMSIS-NN in "{folder}", which has no Include/arm_nnfunctions.h',
+            'error: --accelerator "cmsis-nn": the folder "{folder}" has no Include/arm_nnfunctions.h',
         ),
         (
             "Source/arm_avgpool_s8.c",
-            "this CMSIS-NN (V.1.2.3) has no function arm_avgpool_s8, which average_pool2d needs",
+            "revision V.1.2.3 has no function arm_avgpool_s8, which average_pool2d needs",
         ),
         (
             "Include/Internal/arm_inner.h",
-            "this CMSIS-NN (V.1.2.3) has no arm_inner.h, which its arm_nnfunctions.h includes",
+            "revision V.1.2.3 has no arm_inner.h, which its arm_nnfunctions.h includes",
         ),
     ],
 )

@@ -43,7 +43,7 @@ class CmsisNn:
         """Raises WrongValueError where a function, or what it needs, is not there."""
         if function not in self.defined_in:
             raise WrongValueError(
-                f"this CMSIS-NN ({self.revision}) has no function {function}, which {op} needs", HINT
+                f'"cmsis-nn": revision {self.revision} has no function {function}, which {op} needs', HINT
             )
         self.needed_for(function)
 
@@ -63,7 +63,7 @@ class CmsisNn:
         for header in _INCLUDED.findall(text):
             if header not in self.texts:
                 raise WrongValueError(
-                    f"this CMSIS-NN ({self.revision}) has no {header}, which its {name} includes", HINT
+                    f'"cmsis-nn": revision {self.revision} has no {header}, which its {name} includes', HINT
                 )
             yield header
         if name.endswith(".c"):
@@ -76,9 +76,9 @@ def cmsis_nn(folder: str) -> CmsisNn:
     """Reads the library. Raises WrongValueError where the folder has none."""
     path = Path(folder)
     if not (path / _FUNCTIONS).is_file():
-        raise WrongValueError(f'there is no CMSIS-NN in "{folder}", which has no {_FUNCTIONS}', HINT)
+        raise WrongValueError(f'"cmsis-nn": the folder "{folder}" has no {_FUNCTIONS}', HINT)
     found = sorted({*path.glob("Include/**/*.h"), *path.glob("Source/**/*.[ch]")})
-    texts = {each.name: each.read_text(encoding="utf-8") for each in found}
+    texts = {each.name: each.read_text(encoding="utf-8", errors="replace") for each in found}
     integers = {name: text for name, text in texts.items() if not re.search(r"_(f16|f32|flt)\.c$", name)}
     defined = {
         symbol: name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,6 +11,8 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.binary import Add
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
 from codegen.accelerators.gemm_npu.encoding import NpuCommand
@@ -80,36 +82,27 @@ def _clip(tail: Requantised) -> Clip:
     return Clip(tail.requant.zero_point, tail.requant.low, tail.requant.high)
 
 
-def _fill(site: Site) -> int:
-    return quant_of(site.input(0)).zero_point
-
-
 def _of_conv(site: Site) -> NpuWindow:
-    op, w = conv_op(site), site.constants[1]
-    return NpuWindow(
-        _image(site.input(0).shape),
-        _image(site.outputs[0].shape),
-        (w.shape[1], w.shape[2]),
-        op.stride,
-        op.dilation,
-        (op.padding[0][0], op.padding[1][0]),
-        _fill(site),
-        clip=_clip(conv_tail(site)),
-    )
+    w = site.constants[1]
+    return _of_taps(site, conv_op(site), (w.shape[1], w.shape[2]), _clip(conv_tail(site)))
 
 
 def _of_depthwise(site: Site) -> NpuWindow:
-    op, w = depthwise_op(site), site.constants[1]
+    w = site.constants[1]
+    window = _of_taps(site, depthwise_op(site), (w.shape[0], w.shape[1]), _clip(depthwise_tail(site)))
+    return replace(window, is_depthwise=True)
+
+
+def _of_taps(site: Site, op: Conv2d | DepthwiseConv2d, taps: tuple[int, int], clip: Clip) -> NpuWindow:
     return NpuWindow(
         _image(site.input(0).shape),
         _image(site.outputs[0].shape),
-        (w.shape[0], w.shape[1]),
+        taps,
         op.stride,
         op.dilation,
         (op.padding[0][0], op.padding[1][0]),
-        _fill(site),
-        is_depthwise=True,
-        clip=_clip(depthwise_tail(site)),
+        quant_of(site.input(0)).zero_point,
+        clip=clip,
     )
 
 

@@ -127,7 +127,7 @@ def misfit(window: NpuWindow, threads: int) -> str:
 
 def micro_code(window: NpuWindow, tiling: Tiling) -> tuple[int, ...]:
     """The words of the micro-operations: the ALU's, then the taps."""
-    pixel = _vectors_of_pixel(window, tiling)
+    pixel = _vectors_of_pixel(window, tiling.blocks)
     row = window.reach(1, tiling.columns) * pixel
     taps = product(range(window.taps[0]), range(window.taps[1]), range(window.depth_blocks))
     words = [
@@ -163,15 +163,15 @@ def _entries(count: int, size: int) -> dict[str, int]:
     return {"rows": 1, "columns": count, "column_stride": size, "bytes": size}
 
 
-def _vectors_of_pixel(window: NpuWindow, tiling: Tiling) -> int:
-    return tiling.blocks if window.is_depthwise else window.depth_blocks
+def _vectors_of_pixel(window: NpuWindow, tile_blocks: int) -> int:
+    return tile_blocks if window.is_depthwise else window.depth_blocks
 
 
 def _needs(window: NpuWindow, tiling: Tiling) -> dict[str, int]:
     results = tiling.rows * tiling.columns * tiling.blocks
     pixels = window.reach(0, tiling.rows) * window.reach(1, tiling.columns)
     return {
-        "INPUT": pixels * _vectors_of_pixel(window, tiling),
+        "INPUT": pixels * _vectors_of_pixel(window, tiling.blocks),
         "WEIGHT": tiling.blocks * window.tiles_of_block if window.has_weights else 1,
         "ACCUMULATOR": results,
         "OUTPUT": results,
@@ -267,7 +267,7 @@ def _products(
     window: NpuWindow, tiling: Tiling, part: _TilePlace, sums: int, thread: int, threads: int
 ) -> Iterator[NpuCommand]:
     """An instruction for each 16 channels of the result."""
-    pixel = _pixel(window, part)
+    pixel = _vectors_of_pixel(window, part.blocks)
     row = window.reach(1, tiling.columns) * pixel
     image, weights = thread * room("INPUT", threads), thread * room("WEIGHT", threads)
     for block in range(part.blocks):
@@ -281,27 +281,22 @@ def _products(
         yield instruction("GEMM", fields)
 
 
-def _pixel(window: NpuWindow, part: _TilePlace) -> int:
-    return part.blocks if window.is_depthwise else window.depth_blocks
-
-
 def _loads(
     window: NpuWindow, tiling: Tiling, part: _TilePlace, thread: int, threads: int
 ) -> tuple[NpuCommand, ...]:
-    weights = thread * room("WEIGHT", threads)
-    if not window.has_weights:
-        tiles = load(
-            "WEIGHT", CONSTANTS, layout(window).weights, index=weights, diagonal=1, **_entries(1, LANES)
-        )
-        return tiles, _image(window, tiling, part, thread, threads)
-    size = LANES if window.is_depthwise else LANES * LANES
+    weights, place = thread * room("WEIGHT", threads), layout(window).weights
+    if window.has_weights:
+        size = LANES if window.is_depthwise else LANES * LANES
+        first, entries = part.block * window.tiles_of_block, part.blocks * window.tiles_of_block
+    else:
+        size, first, entries = LANES, 0, 1
     tiles = load(
         "WEIGHT",
         CONSTANTS,
-        layout(window).weights + part.block * window.tiles_of_block * size,
+        place + first * size,
         index=weights,
         diagonal=int(window.is_depthwise),
-        **_entries(part.blocks * window.tiles_of_block, size),
+        **_entries(entries, size),
     )
     return tiles, _image(window, tiling, part, thread, threads)
 
