@@ -11,10 +11,10 @@ from aot.errors import DeployError, did_you_mean
 
 # What argparse says, and what is said instead; \1 and so on are groups of the pattern.
 _SENTENCES = (
-    (r"argument (.+): expected (one|at least one) argument", r"\1 needs a value"),
-    (r"argument (.+): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
-    (r"argument (.+): not allowed with argument (.+)", r"\1 and \2 exclude each other"),
-    (r"argument (.+): ((?:.|\n)+)", r"\1 \2"),
+    (r"argument (.+?): expected (one|at least one) argument", r"\1 needs a value"),
+    (r"argument (.+?): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
+    (r"argument (.+?): not allowed with argument (.+)", r"\1 and \2 exclude each other"),
+    (r"argument (.+?): ((?:.|\n)+)", r"\1 \2"),
 )
 _MISSING = re.compile(
     r"the following arguments are required: (?P<names>.+)|one of the arguments .+ is required"
