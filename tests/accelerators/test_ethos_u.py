@@ -276,7 +276,7 @@ def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_pat
     done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u55-127")
     assert (done.status, done.err) == (
         2,
-        'error: --accelerator: "ethos-u:config=u55-127" config "u55-127" is not known'
+        'error: --accelerator "ethos-u:config=u55-127": config "u55-127" is not known'
         ' - did you mean "u55-128"?\n'
         "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
     )
