@@ -41,7 +41,7 @@ LEVELS: Mapping[int, Level] = {
         has_rows=False,
         has_schedules=False,
         has_instructions=False,
-        c_flags=("-Og", "-g"),
+        c_flags=("-O0", "-g"),
     ),
     1: Level("passes, rows and tiles, in plain C: no intrinsics, no assembly", has_instructions=False),
     DEFAULT: Level("all that is fast, in the core's instructions"),

@@ -17,7 +17,7 @@ class Dialect:
     constant_space: str  # the address space of constants; empty where there is only one
     copy_constants: str  # the C library's memcpy for a source among the constants
     constants_header: str  # that declares it, beside string.h
-    has_attributes: bool = True  # those of gcc and clang, and their builtin functions
+    has_attributes: bool = True  # those of gcc and clang
 
     @property
     def constant(self) -> str:
@@ -28,17 +28,7 @@ class Dialect:
         """The attribute of an array that begins at a multiple; without it, nobody reads it by words."""
         return f" __attribute__((aligned({bytes_})))" if self.has_attributes else ""
 
-    def spelled(self, code: str) -> str:
-        """Finished C, with what kernels write as builtins in the words of the standard library."""
-        if self.has_attributes or not any(builtin in code for builtin in _BUILTINS):
-            return code
-        for builtin, word in _BUILTINS.items():
-            code = code.replace(builtin, word)
-        return code.replace("#include <stddef.h>", "#include <math.h>\n#include <stddef.h>", 1)
 
-
-# What is written in kernels, and the macros of math.h that mean it.
-_BUILTINS: Mapping[str, str] = MappingProxyType({"__builtin_inff()": "INFINITY", '__builtin_nanf("")': "NAN"})
 C99 = Dialect("-std=c99", "", "memcpy", "")
 STRICT = Dialect("-std=c99", "", "memcpy", "", has_attributes=False)
 # On AVR flash is no part of the data's address space: avr-gcc's __flash, with avr-libc's functions for it.

@@ -8,6 +8,8 @@ from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from aot.counted import counted
 from aot.errors import ModelError
 from aot.ir.types import TensorType
@@ -21,7 +23,7 @@ from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
 from codegen.c.tree import Helper
-from codegen.c.tree_walk import helpers_of
+from codegen.c.tree_walk import headers_of, helpers_of
 from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.kernels.memory_demand import WORD
@@ -63,9 +65,9 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     weights = {**common, **_weights_context(parts)}
     generated = {
         f"{name}.h": _render("model.h.j2", common),
-        f"{name}.c": parts.dialect.spelled(_render("model.c.j2", {**common, **_model_context(parts)})),
+        f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
         f"{name}_weights.h": _render("weights.h.j2", weights),
-        f"{name}_weights.c": parts.dialect.spelled(_render("weights.c.j2", weights)),
+        f"{name}_weights.c": _render("weights.c.j2", weights),
         f"{name}_describe.c": _render("describe.c.j2", common),
     }
     for file in (file for library in parts.library.libraries for file in library.files):
@@ -136,6 +138,7 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         (bool(dialect.constants_header and parts.states), dialect.constants_header),
     )
     includes = {*library.helpers.includes, *(name for fill in fills for name in fill.includes)}
+    includes |= headers_of(tuple(kernel.function for kernel in library.kernels))
     return {
         "headers": [each.header.name for each in library.libraries],
         "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
@@ -166,6 +169,7 @@ def _weights_context(parts: SourceParts) -> Mapping[str, object]:
             for name, array in arrays.items()
         ],
         "has_regions": bool(regions),
+        "is_finite": all(np.isfinite(array).all() for array in arrays.values()),
     }
 
 

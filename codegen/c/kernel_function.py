@@ -272,8 +272,10 @@ def _linear(affine: Affine, says: str) -> Linear:
 def _constant(value: int | float) -> Expr:
     if not isinstance(value, float):
         return Number(int(value), "number")
-    text = Literal(f"{abs(value)!r}f" if math.isfinite(value) else "__builtin_inff()")
-    return Group(Literal(f"-{text.text}")) if value < 0 else text
+    if math.isnan(value):
+        return Literal("NAN", "math.h")
+    size = Literal("INFINITY", "math.h") if math.isinf(value) else Literal(f"{abs(value)!r}f")
+    return Group(replace(size, text=f"-{size.text}")) if value < 0 else size
 
 
 def _cast(dtype: DType, value: Expr) -> Expr:

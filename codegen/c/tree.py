@@ -57,6 +57,7 @@ class Literal:
     """A real number as C spells it, or a constant of a header."""
 
     text: str
+    header: str = ""
 
 
 Count = Number | Name

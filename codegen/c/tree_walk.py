@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, get_args
 
 from codegen.c import tree
-from codegen.c.tree import AnyHelper, Expr, FunctionCall, InstructionCall, Name, Stmt
+from codegen.c.tree import AnyHelper, Expr, FunctionCall, InstructionCall, Literal, Name, Stmt
 
 # The types of fields that hold no nodes: those are most fields, and trees are walked often.
 _NO_NODES = ("str", "int", "bool", "tuple[str, ...]", "AnyHelper | None", "Instruction")
@@ -58,6 +58,11 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
 def uses(node: Node, name: str) -> bool:
     """True where a variable of that name is read or written anywhere in the tree."""
     return any(isinstance(part, Name) and part.name == name for part in walk(node))
+
+
+def headers_of(node: Node) -> frozenset[str]:
+    """The headers that declare constants of the tree."""
+    return frozenset(part.header for part in walk(node) if isinstance(part, Literal) and part.header)
 
 
 def helpers_of(node: Node) -> tuple[AnyHelper, ...]:

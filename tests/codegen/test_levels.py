@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from elftools.elf.elffile import ELFFile
 from model_checks import DSP
 from tiny_models import TINY
 
@@ -105,8 +106,29 @@ def test_a_level_that_is_none_is_refused(given: object) -> None:
 
 
 def test_the_compiler_is_asked_for_what_a_debugger_needs() -> None:
-    assert compiled("conv", 0).c_flags == ("-std=c99", "-Og", "-g")
+    assert compiled("conv", 0).c_flags == ("-std=c99", "-O0", "-g")
     assert compiled("conv", 1).c_flags == compiled("conv", DEFAULT).c_flags
+
+
+@pytest.mark.cc
+def test_a_debugger_finds_what_the_page_types(repo_root: Path, tmp_path: Path) -> None:
+    """Compilers drop what they fold into its callers, unless they are told to optimise nothing."""
+    model, archive, project = repo_root / "deploy/demo/digits.tflite", tmp_path / "d.tar", tmp_path / "digits"
+    deploy.compile(model, board="host", level=0).save(archive)
+    deploy.new(archive, project, board="host", app="standalone")
+    deploy.build(project)
+    with (project / "build/firmware").open("rb") as file:
+        units = ELFFile(file).get_dwarf_info().iter_CUs()
+        entries = [entry for unit in units for entry in unit.iter_DIEs()]
+    bodies = {
+        entry.attributes["DW_AT_name"].value.decode()
+        for entry in entries
+        if entry.tag == "DW_TAG_subprogram" and {"DW_AT_name", "DW_AT_low_pc"} <= entry.attributes.keys()
+    }
+    page = (repo_root / "docs/levels.md").read_text("utf-8")
+    typed = set(re.findall(r"\(gdb\) .*?\b(layer_\w+|row_of_\w+)", page))
+    assert len(typed) == 3
+    assert typed <= bodies
 
 
 @pytest.mark.cc

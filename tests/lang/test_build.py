@@ -240,3 +240,16 @@ def test_what_a_type_does_not_hold_is_told() -> None:
     )
     with pytest.raises(InputError, match=r"s\.unroll\('i'\) cannot be checked: -?\d+ does not fit t, i8"):
         s.unroll("i")
+
+
+@pytest.mark.cc
+def test_a_maximum_of_real_numbers_begins_below_all_of_them(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    x = lang.placeholder("x", (4, 9), "f32")
+    k = lang.reduce_axis("k", 9)
+    y = lang.compute("y", (4,), lambda i: lang.max(x[i, k], k))
+    kernel = lang.build(lang.schedule("largest", [x], y), "host")
+    given = -np.random.default_rng(3).random((4, 9), np.float32)
+    given[2] = -np.inf
+    assert np.array_equal(np.ravel(kernel(given)), given.max(axis=1))
+    assert "-INFINITY" in kernel.compiled.artifact.sources["largest.c"]

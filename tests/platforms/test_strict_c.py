@@ -9,10 +9,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from tiny_models import TINY
 
-from codegen.c.dialect import C99, STRICT
+import deploy
 
 Run = Callable[..., Any]
 PEDANTIC = ("-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -60,12 +61,18 @@ def test_nothing_beyond_the_standard_is_left(name: str, tmp_path: Path, run_depl
         assert BEYOND.search(GUARDED.sub("", path.read_text())) is None, path.name
 
 
-def test_infinities_are_macros_of_the_standard_library() -> None:
-    code = '#include <stddef.h>\n\nfloat most = -__builtin_inff();\nfloat none = __builtin_nanf("");\n'
-    assert STRICT.spelled(code) == (
-        "#include <math.h>\n#include <stddef.h>\n\nfloat most = -INFINITY;\nfloat none = NAN;\n"
-    )
-    assert C99.spelled(code) == code
+@pytest.mark.cc
+def test_constants_without_end_are_macros_of_the_standard_library(require_tool: Callable[..., None]) -> None:
+    require_tool("gcc")
+    g = deploy.graph("endless")
+    weights = np.asarray([np.inf, -np.inf, np.nan, 1], np.float32)
+    g.output(g.input("x", (4,)) + weights, "sum")
+    for dialect in ("gnu", "strict"):
+        text = deploy.compile(g.model(), board="host", dialect=dialect).artifact.sources["endless_weights.c"]
+        assert "INFINITY, -INFINITY, NAN, 1.0f" in text
+        assert "#include <math.h>" in text
+    made = deploy.in_process(g.model(), dialect="strict").run([np.ones(4, np.float32)])
+    np.testing.assert_array_equal(made["sum"], weights + 1)
 
 
 @pytest.mark.parametrize(

@@ -108,8 +108,8 @@ static inline float {name}(int32_t stored)
 
 
 def literal(value: float) -> str:
-    """A float constant in C that reads back as the same single-precision number."""
+    """A float constant in C that reads back as the same single-precision number; math.h has some of them."""
     if not math.isfinite(value):
-        return '__builtin_nanf("")' if math.isnan(value) else f"{'-' if value < 0 else ''}__builtin_inff()"
+        return "NAN" if math.isnan(value) else f"{'-' if value < 0 else ''}INFINITY"
     text = str(np.float32(value))
     return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
