@@ -4,6 +4,11 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
+# Where ccache is, compilers go through it: most firmware of the tests has the same runtime. Objects may then name
+# the folder of another test as theirs, which only a debugger reads.
+test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
+test check golden mutants: export CCACHE_NOHASHDIR := 1
+
 .PHONY: demo test check lint golden docs bench fuzz mutants newcomer
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine

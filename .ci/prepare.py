@@ -35,6 +35,7 @@ PROGRAMS = {
     "avr-gcc": ("gcc-avr", "avr-libc"),
     "arduino-builder": ("arduino-builder", "arduino-core-avr"),
     "chromium": ("chromium",),
+    "ccache": ("ccache",),
     "cmake": ("cmake",),
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }

@@ -42,10 +42,17 @@ def failures_on_host(checks: Sequence[Check], directory: Path, compiler: str = "
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
     sources = [name for name in files if name.endswith(".c")]
-    argv = [compiler, *WARNINGS, "-O1", "-g1", *SANITIZERS, *sources, "-o", "checks"]
+    compile_argv = [compiler, *WARNINGS, "-O1", "-g1", *SANITIZERS]
+    for source in sources:  # each by itself: ccache keeps single objects
+        _require_built([*compile_argv, "-c", source, "-o", f"{source}.o"], directory)
+    objects = [f"{source}.o" for source in sources]
+    _require_built([compiler, *SANITIZERS, *objects, "-o", "checks"], directory)
+    return _failures([str(directory / "checks")], checks)
+
+
+def _require_built(argv: Sequence[str], directory: Path) -> None:
     built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
     assert built.returncode == 0, built.stderr
-    return _failures([str(directory / "checks")], checks)
 
 
 def failures_on_board(

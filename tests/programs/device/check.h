@@ -2,6 +2,7 @@
 #ifndef CHECK_H
 #define CHECK_H
 
+#include <math.h>
 #include <stddef.h>
 #include <stdint.h>
 
