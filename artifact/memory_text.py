@@ -9,20 +9,32 @@ from artifact.memory_map import BufferLife, MemoryMap
 
 _HEIGHTS = " ▁▂▃▄▅▆▇█"
 _WIDEST_NAME = 28
+_LEAST_COLUMNS = 12  # of the chart
 _TOTAL = "all together"
 _CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
 
 
-def draw_memory(memory: MemoryMap, columns: int = 60) -> str:
-    """The map as lines of at most about `columns` + 75 characters, without colour."""
+def draw_memory(memory: MemoryMap, columns: int = 60, width: int | None = None) -> str:
+    """The map as lines of at most about `columns` + 75 characters, or `width`, without colour."""
     steps = len(memory.order)
+    longest = _WIDEST_NAME if width is None else min(_WIDEST_NAME, width // 4)
+    names = max(len(shortened(name, longest)) for name in (*(b.name for b in memory.buffers), _TOTAL))
     columns = min(columns, steps)
-    names = [shortened(buffer.name, _WIDEST_NAME) for buffer in memory.buffers]
-    width = max(len(name) for name in (*names, _TOTAL))
+    if width is not None:
+        columns = min(columns, max(_LEAST_COLUMNS, width - names - _beside(memory)))
     lines = [f"{steps} rows are computed, from left to right. A bar is the share of a buffer that is needed."]
     for pool in memory.by_pool():
-        lines += _pool(pool, columns, width, is_only=len(memory.pool_bytes) == 1)
+        lines += _pool(pool, columns, names, is_only=len(memory.pool_bytes) == 1)
     return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _beside(memory: MemoryMap) -> int:
+    """The characters of a line that are neither the name nor the chart."""
+    return len(" ||  ") + 2 * _digits(memory) + max(len(rows_said(buffer)) for buffer in memory.buffers)
+
+
+def _digits(memory: MemoryMap) -> int:
+    return max(9, len(f"{memory.arena_bytes:,}") + 2)
 
 
 def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[str]:
@@ -30,11 +42,11 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
     steps = len(memory.order)
     (pool,) = memory.pool_bytes
     title = "" if is_only else f"in {pool}"
-    digits = max(9, len(f"{memory.arena_bytes:,}") + 2)
+    digits = _digits(memory)
     head = f"{title:{width}} {'':{columns}}  {'bytes':>{digits}}{'at':>{digits}}"
     lines = [*([] if is_only else [""]), head]
     for buffer in memory.buffers:
-        name = shortened(buffer.name, _WIDEST_NAME)
+        name = shortened(buffer.name, width)
         cells = _cells(buffer.live_rows(steps), buffer.rows_held, columns)
         lines.append(
             f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}"

@@ -18,9 +18,10 @@ from deploy.ascii_spellings import spell_out_what_cannot_be_shown
 from deploy.command import PROGRAM, command_parser, load_command, top_help
 from deploy.command_lines import command_lines_shown
 from deploy.commands import COMMANDS
-from deploy.console import progress_hidden
+from deploy.console import print_error, progress_hidden
 from deploy.error_pages import error_pages, shown
 from deploy.parser import Parser, UsageError
+from deploy.terminal_width import fitted, terminal_columns
 
 FINE = 0
 USERS_PROBLEM = 1
@@ -47,10 +48,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         return _run(list(sys.argv[1:] if argv is None else argv))
     except UsageError as error:
-        print(shown(error), file=sys.stderr)
+        print_error(shown(error))
         return WRONG_USAGE
     except DeployError as error:
-        print(shown(error), file=sys.stderr)
+        print_error(shown(error))
         return USERS_PROBLEM
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -125,7 +126,7 @@ def _help(names: list[str]) -> int:
         print(top_help(), end="")
         return FINE
     if _ERROR_CODE.fullmatch(names[0]):
-        print(_error_page(names[0].upper()))
+        print(fitted(_error_page(names[0].upper()), terminal_columns()))
         return FINE
     if names[0] not in COMMANDS:
         raise _unknown(names[0])
@@ -153,7 +154,7 @@ def _report_machine(error: OSError) -> int:
     if error.errno not in _LACKS:
         _report_bug()
         return OUR_BUG
-    print(shown(MachineError(os.strerror(error.errno), str(error.filename or ""))), file=sys.stderr)
+    print_error(shown(MachineError(os.strerror(error.errno), str(error.filename or ""))))
     return USERS_PROBLEM
 
 

@@ -10,11 +10,18 @@ from contextvars import ContextVar
 from typing import Any, Protocol
 
 from deploy.answer import Answer
+from deploy.terminal_width import fitted, fitted_table, terminal_columns
 
 
-def print_result(as_json: bool, facts: Any, text: str) -> None:
-    """Prints a result, as JSON for machines or as text for people."""
-    print(json.dumps(facts, indent=2) if as_json else text)
+def print_result(as_json: bool, facts: Any, text: str, is_code: bool = False) -> None:
+    """Prints a result, as JSON for machines or as text for people; lines of code stay whole."""
+    shown = text if is_code else fitted(text, terminal_columns())
+    print(json.dumps(facts, indent=2) if as_json else shown)
+
+
+def print_error(text: str) -> None:
+    """Prints what went wrong, and what to do, on stderr."""
+    print(fitted(text, terminal_columns(sys.stderr)), file=sys.stderr)
 
 
 def print_answer(as_json: bool, answer: Answer) -> None:
@@ -23,16 +30,10 @@ def print_answer(as_json: bool, answer: Answer) -> None:
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table with aligned columns; numbers and their heads are aligned to the right."""
+    """A table with aligned columns, numbers and their heads to the right, as wide as a terminal allows."""
     columns = list(zip(heads, *rows, strict=True)) if rows else [(head,) for head in heads]
-    widths = [max(len(cell) for cell in column) for column in columns]
     right = [bool(rows) and all(_is_number(cell) for cell in column[1:]) for column in columns]
-    lines = ([_aligned(*cell) for cell in zip(row, widths, right, strict=True)] for row in (heads, *rows))
-    return "\n".join("  ".join(line).rstrip() for line in lines)
-
-
-def _aligned(cell: str, width: int, right: bool) -> str:
-    return cell.rjust(width) if right else cell.ljust(width)
+    return fitted_table([heads, *rows], right, terminal_columns())
 
 
 def _is_number(cell: str) -> bool:

@@ -30,6 +30,7 @@ from deploy.jobs import compile_or_explain, job_for
 from deploy.layer_view import LayerView, view_of
 from deploy.options import require_no_options
 from deploy.pass_page import explained, known_names, named, step_facts
+from deploy.terminal_width import terminal_columns
 
 
 @dataclass(frozen=True)
@@ -93,7 +94,7 @@ class Inspection:
         if layers:
             parts.append(layers_table(self.report))
         if memory:
-            parts.append(draw_memory(self.report.facts.memory).rstrip("\n"))
+            parts.append(draw_memory(self.report.facts.memory, width=terminal_columns()).rstrip("\n"))
         if steps:
             parts.append(explained(steps))
         return "\n\n".join(parts)

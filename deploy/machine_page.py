@@ -15,9 +15,10 @@ from deploy.console import table
 from deploy.installing import install_lines
 from deploy.machine import Ability, FirmwareCache, Port, Program
 from deploy.supported import is_supported
+from deploy.terminal_width import terminal_columns
 from platforms.board_files import all_boards, load_board
 
-_LINE = 100
+_LINE = 100  # of lists, where no terminal has less
 _OTHERS = (
     "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
 )
@@ -138,6 +139,7 @@ def _kept(cache: FirmwareCache) -> str:
 def _listed(head: str, names: Sequence[str]) -> str:
     if not names:
         return ""
+    width = min(_LINE, terminal_columns() or _LINE)
     return "\n".join(
-        wrap(f"{head}: {', '.join(names)}", _LINE, subsequent_indent="  ", break_on_hyphens=False)
+        wrap(f"{head}: {', '.join(names)}", width, subsequent_indent="  ", break_on_hyphens=False)
     )

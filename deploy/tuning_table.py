@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -57,18 +56,9 @@ def _number(value: int | None) -> str:
     return "-" if value is None else f"{value:,}"
 
 
-def text(tuning: Tuning, columns: int | None = None) -> str:
-    """The whole table; where that is wider than a terminal of so many columns, the knobs stand below it."""
-    whole = table(HEADS, rows(tuning.searches))
-    if columns is None or max(map(len, whole.splitlines())) <= columns:
-        return whole
-    found = [f"{row[0]}  {row[-1]}" for row in rows(tuning.searches) if row[-1] != "-"]
-    return "\n".join([table(_NARROW_HEADS, narrow_rows(tuning.searches, len(tuning.searches))), *found])
-
-
-def terminal_columns() -> int | None:
-    """The width of the terminal that results go to; None where they go into a file or a pipe."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def text(tuning: Tuning) -> str:
+    """The whole table."""
+    return table(HEADS, rows(tuning.searches))
 
 
 @contextmanager

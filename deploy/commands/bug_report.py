@@ -11,7 +11,7 @@ from deploy.bug_report import bug_report
 from deploy.console import print_result
 
 EXAMPLE = """
-deploy bug-report --structure kws.tflite -o report.md -- compile kws.tflite --board nano-33-ble -o kws.tar
+deploy bug-report --structure kws.tflite -o report.md -- inspect kws.tflite
 """
 
 

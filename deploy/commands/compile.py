@@ -22,7 +22,7 @@ from deploy.saving import require_output_place
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
 deploy compile kws.tflite --board mps2-an386 --cartridge -o kws.cart
-deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o my_project/kws
+deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o kws
 """
 
 

@@ -15,8 +15,8 @@ from deploy.reporting.attempt import Measuring
 from deploy.samples import read_arrays
 
 EXAMPLE = """
-deploy explore kws.tflite vww.tflite --vary optimize=speed,ram --vary stream -o explored.html
-deploy explore kws.tflite --board nano-33-ble nucleo-l4r5zi --measure --rate 20 --kept explored.jsonl
+deploy explore kws.tflite --vary optimize=speed,ram --vary stream -o x.html
+deploy explore kws.tflite --board nano-33-ble --measure --kept explored.jsonl
 """
 
 

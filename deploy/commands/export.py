@@ -14,7 +14,7 @@ from platforms.channels.package import PACKAGE
 
 EXAMPLE = """
 deploy export kws.tar --as arduino -o kws.zip
-deploy export kws.tflite --board mps2-an386 --as cmsis-pack --author Acme -o Acme.kws.1.0.0.pack
+deploy export kws.tar --as cmsis-pack --author Acme -o kws.pack
 """
 
 

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     steps = found.steps_of(arguments.explain) if arguments.explain else ()
     if arguments.layer is not None:
         view = found.layer(arguments.layer)
-        print_result(arguments.json, view.facts(shown or USUAL), view.page(shown or USUAL))
+        print_result(arguments.json, view.facts(shown or USUAL), view.page(shown or USUAL), is_code=True)
         return
     print_result(
         arguments.json,

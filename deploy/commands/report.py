@@ -16,8 +16,8 @@ from deploy.samples import read_arrays
 from platforms.board_files import load_board
 
 EXAMPLE = """
-deploy report kws.tflite --board nucleo-l4r5zi mps2-an386 --measure -o report.html
-deploy report kws.tflite --board nucleo-l4r5zi --data labelled.npz --float-model kws_f32.tflite -o report.md
+deploy report kws.tflite --board mps2-an386 --measure -o report.html
+deploy report kws.tflite --board nucleo-l4r5zi --data labelled.npz -o r.md
 """
 
 

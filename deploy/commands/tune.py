@@ -15,7 +15,7 @@ from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
 from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
-from deploy.tuning_table import live, terminal_columns, text
+from deploy.tuning_table import live, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
 from platforms.tuning.search import OnTrial, TaskProgress
@@ -102,7 +102,9 @@ def run(arguments: argparse.Namespace) -> None:
         by_default, tuned = constants_before_and_after(job, file)
         facts |= {"constants_bytes": by_default, "tuned_constants_bytes": tuned}
         shown += f"\nconstants in flash: {by_default:,} bytes by default, {tuned:,} with these records"
-    print_result(arguments.json, facts, shown + (_schedules(tuning) if arguments.print_schedules else ""))
+    print_result(arguments.json, facts, shown)
+    if arguments.print_schedules and not arguments.json:
+        print(_schedules(tuning), end="")
 
 
 def _search(job: Job, board: Board, choices: TuneChoices, file: Path) -> Tuning:
@@ -182,7 +184,7 @@ def _task_facts(number: int, p: TaskProgress) -> dict[str, Any]:
 
 def _schedules(tuning: Tuning) -> str:
     found = [text for text in map(_schedule, tuning.searches) if text]
-    return "".join(f"\n\n{text.rstrip()}" for text in found)
+    return "".join(f"\n{text.rstrip()}\n" for text in found)
 
 
 def _schedule(p: TaskProgress) -> str:
@@ -193,8 +195,8 @@ def _schedule(p: TaskProgress) -> str:
 
 def _text(tuning: Tuning) -> str:
     if not any(p.tried for p in tuning.searches):
-        return text(tuning, terminal_columns())
+        return text(tuning)
     unit = tuning.setting.unit
     saved = 1 - 1 / tuning.speedup
     gained = f"{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
-    return f"{text(tuning, terminal_columns())}\n{gained}"
+    return f"{text(tuning)}\n{gained}"

@@ -84,6 +84,14 @@ def test_many_steps_share_a_column_which_shows_the_most_of_them() -> None:
     assert lines[4].startswith("pool/Max     | ▃▆█|")
 
 
+@pytest.mark.parametrize("width", [70, 80])
+def test_a_map_is_no_wider_than_the_terminal(width: int, compiled: CompiledModel) -> None:
+    wide = draw_memory(facts_of(compiled).memory).splitlines()[2:-1]
+    lines = draw_memory(facts_of(compiled).memory, width=width).splitlines()[2:-1]
+    assert max(map(len, lines)) == width < max(map(len, wide))
+    assert [line.split("|")[2] for line in lines] == [line.split("|")[2] for line in wide]
+
+
 def test_the_peak_is_marked_under_its_column(compiled: CompiledModel) -> None:
     memory = facts_of(compiled).memory
     *_, total, peak = draw_memory(memory, columns=len(memory.order)).splitlines()

@@ -44,6 +44,7 @@ def test_help_without_a_command_lists_them_all(words: list[str], run_deploy: Run
 def test_the_example_of_a_command_is_one_of_its_own_command_lines(name: str) -> None:
     for line in load_command(name).EXAMPLE.strip().splitlines():
         assert line.startswith(f"deploy {name}")
+        assert len(f"  {line}") <= 80  # the help indents it
 
 
 def test_nothing_at_all_is_wrong_usage_and_shows_the_commands(run_deploy: Run) -> None:

@@ -2,19 +2,22 @@
 
 The model is the one that comes with Solder; everything else is made on the way, in an empty folder. All that
 is printed is plain ASCII, since nobody says how their terminal is set up; but for what is marked as wide, it
-fits 80 columns.
+fits a terminal of 80 columns.
 """
 
 from __future__ import annotations
 
+import contextlib
+import os
 import re
+import struct
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-WIDTH = 80
-TERMINAL = {"COLUMNS": str(WIDTH), "LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
+WIDTH, HEIGHT = 80, 24
+TERMINAL = {"LC_ALL": "C", "PYTHONIOENCODING": "ascii", "TERM": "dumb"}
 DEMO_FILES = ("digits.tflite", "digits_test.npz", "digits_labels.npy")
 
 
@@ -26,15 +29,11 @@ class Step:
     says: tuple[str, ...] = ()
     status: int = 0
     makes: tuple[str, ...] = ()  # files that must be there afterwards
-    is_wide: bool = False  # wider than 80 columns: tables of many facts, and hints that name a way out
+    is_wide: bool = False  # wider than 80 columns: what a program of their own prints
 
 
 def deploy(line: str, *says: str, status: int = 0, makes: Sequence[str] = ()) -> Step:
     return Step(("deploy", *line.split()), says, status, tuple(makes))
-
-
-def wide(line: str, *says: str, status: int = 0) -> Step:
-    return Step(("deploy", *line.split()), says, status, is_wide=True)
 
 
 def program(text: str, *says: str, is_wide: bool = False) -> Step:
@@ -62,20 +61,20 @@ except solder.DeployError as error:
 JOURNEYS: Mapping[str, tuple[Step, ...]] = {
     "an embedded engineer": (
         deploy("--version", r"^deploy \d"),
-        wide("doctor", "^Solder .* on Python", "compiler +gcc for host", "^ready:.*host"),
-        wide("inspect digits.tflite --target cortex-m4", "^RAM", "^flash", "^peak"),
+        deploy("doctor", "^Solder .* on Python", "compiler +gcc for host", "^ready:.*host"),
+        deploy("inspect digits.tflite --target cortex-m4", "^RAM", "^flash", "^peak"),
         deploy(
             "inspect digits.tflte --target cortex-m4",
             r"error\[E\d+\]: the model file does not exist",
             status=1,
         ),
-        wide("compil digits.tflite", 'did you mean "compile"', status=2),
+        deploy("compil digits.tflite", 'did you mean "compile"', status=2),
         deploy(
             "compile digits.tflite --target cortex-m4+fpu,ram=64K,flash=256K -o for_m4",
             "arena .* bytes",
             makes=("for_m4/digits.h", "for_m4/digits.c", "for_m4/CMakeLists.txt", "for_m4/README.md"),
         ),
-        wide(
+        deploy(
             "compile digits.tflite --target cortex-m4 --ram 100 -o no",
             "the arena needs .* bytes at least, .* more than --ram 100 allows",
             "hint: --ram .* is enough",
@@ -95,8 +94,8 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
             "equal to the reference in every bit",
             "^accuracy +9[0-9]",
         ),
-        wide("ops Gemm", "^ONNX Gemm", "dense"),
-        wide("ops Gem", 'did you mean "Gemm"', status=1),
+        deploy("ops Gemm", "^ONNX Gemm", "dense"),
+        deploy("ops Gem", 'did you mean "Gemm"', status=1),
     ),
     "somebody from TVM": (
         Step(
@@ -109,8 +108,8 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
             " print('format', json.load(f)['version'])",
             "^format 7",
         ),
-        wide("tune digits.tflite --board host --list", "task"),
-        wide("inspect digits.tflite --target cortex-m33 --explain all", "fold-constants"),
+        deploy("tune digits.tflite --board host --list", "task"),
+        deploy("inspect digits.tflite --target cortex-m33 --explain all", "fold-constants"),
         program("from solder import lang; print(lang.schedule.__name__)", "schedule"),
     ),
 }
@@ -128,20 +127,41 @@ class Environment:
         """What is wrong with a step's answer; nothing where all is as it must be."""
         first, *others = step.words
         argv = [*self.programs.get(first, (first,)), *others]
-        done = subprocess.run(
-            argv,
-            cwd=self.folder,
-            env={**self.variables, **TERMINAL},
-            capture_output=True,
-            stdin=subprocess.DEVNULL,
-            check=False,
-        )
-        answer = (done.stdout + done.stderr).decode("utf-8")
-        faults = [*_faults(step, answer, done.returncode), *self._missing(step)]
+        answer, status = _typed(argv, self.folder, self._variables())
+        faults = [*_faults(step, answer, status), *self._missing(step)]
         return "\n".join([f"$ {' '.join(step.words)}", *faults, answer]) if faults else ""
+
+    def _variables(self) -> dict[str, str]:
+        """The environment; the terminal itself says how wide it is."""
+        kept = {name: value for name, value in self.variables.items() if name != "COLUMNS"}
+        return {**kept, **TERMINAL}
 
     def _missing(self, step: Step) -> list[str]:
         return [f"{name} was not made" for name in step.makes if not (self.folder / name).exists()]
+
+
+def _typed(argv: Sequence[str], folder: Path, variables: Mapping[str, str]) -> tuple[str, int]:
+    """What a program prints on a terminal, and its exit status."""
+    import fcntl  # Windows has none of these
+    import pty
+    import termios
+
+    screen, end = pty.openpty()
+    fcntl.ioctl(end, termios.TIOCSWINSZ, struct.pack("HHHH", HEIGHT, WIDTH, 0, 0))
+    with subprocess.Popen(
+        argv, cwd=folder, env=variables, stdin=subprocess.DEVNULL, stdout=end, stderr=end
+    ) as running:
+        os.close(end)
+        answer = b"".join(_read(screen))
+    os.close(screen)
+    return answer.decode("utf-8").replace("\r\n", "\n"), running.returncode
+
+
+def _read(screen: int) -> Iterator[bytes]:
+    """Reads until the last program that has the terminal open ends, which Linux tells as an error."""
+    with contextlib.suppress(OSError):
+        while block := os.read(screen, 65536):
+            yield block
 
 
 def _faults(step: Step, answer: str, status: int) -> list[str]:

@@ -17,7 +17,7 @@ from journeys import DEMO_FILES, JOURNEYS, Environment
 
 ROOT = Path(__file__).parents[2]
 PYTHONS = [f"python3.{minor}" for minor in range(10, 15)]
-_HIDDEN = ("PYTHONPATH", "VIRTUAL_ENV", "COLUMNS")
+_HIDDEN = ("PYTHONPATH", "VIRTUAL_ENV")
 
 
 def main() -> int:

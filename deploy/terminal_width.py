@@ -1,0 +1,121 @@
+"""Fits text into a terminal: long lines are broken at words, wide tables have two lines for a row.
+
+Nothing is left out. What goes into a file or a pipe keeps its width: programs read it by lines.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Iterator, Sequence
+from textwrap import wrap
+from typing import TextIO
+
+_GAP = "  "  # between the columns of a table
+_INDENT = "    "  # of what did not fit into the first line of a row
+_NARROWEST = 12  # of a column whose cells are broken
+_MARKDOWN = "|"  # begins a row of a table that programs read
+
+
+def terminal_columns(stream: TextIO | None = None) -> int | None:
+    """The width of the terminal that a stream goes to, stdout if not said; None for files and pipes."""
+    return shutil.get_terminal_size().columns if (stream or sys.stdout).isatty() else None
+
+
+def fitted(text: str, columns: int | None) -> str:
+    """Breaks lines that are too long.
+
+    What goes on stands below the last cell that begins in the left half; without one, a little right.
+    """
+    if columns is None:
+        return text
+    return "\n".join(part for line in text.split("\n") for part in _broken(line, columns))
+
+
+def _broken(line: str, columns: int) -> list[str]:
+    if len(line) <= columns or line.startswith(_MARKDOWN):
+        return [line]
+    lead = len(line) - len(line.lstrip())
+    cells = [at for at in range(lead + 2, columns // 2) if line[at - 2 : at] == _GAP and line[at] != " "]
+    kept, indent = (cells[-1], cells[-1]) if cells else (lead, lead + 2)
+    return wrap(
+        line[kept:],
+        columns,
+        initial_indent=line[:kept],
+        subsequent_indent=" " * indent,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def fitted_table(rows: Sequence[Sequence[str]], right: Sequence[bool], columns: int | None) -> str:
+    """The lines of a table, `right` says which of its columns are aligned to the right."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    if columns is None or _width(widths) <= columns:
+        return _lines(rows, widths, right)
+    narrow = _narrowed(rows, widths, right, columns)
+    if _width(narrow) <= columns:
+        return "\n".join(_lines(_wrapped(row, narrow), narrow, right) for row in rows)
+    return _folded(rows, widths, right, columns)
+
+
+def _lines(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool]) -> str:
+    lines = ([_aligned(*cell) for cell in zip(row, widths, right, strict=True)] for row in rows)
+    return "\n".join(_GAP.join(line).rstrip() for line in lines)
+
+
+def _aligned(cell: str, width: int, right: bool) -> str:
+    return cell.rjust(width) if right else cell.ljust(width)
+
+
+def _width(widths: Sequence[int]) -> int:
+    return sum(widths) + len(_GAP) * (len(widths) - 1)
+
+
+def _narrowed(
+    rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], columns: int
+) -> list[int]:
+    """Takes width from the widest columns of text, down to the longest word in them."""
+    words = ((len(word) for cell in column for word in cell.split()) for column in zip(*rows, strict=True))
+    least = [max(_NARROWEST, *lengths, 0) for lengths in words]
+    found = list(widths)
+    while _width(found) > columns:
+        open_ones = [i for i, width in enumerate(found) if not right[i] and width > least[i]]
+        if not open_ones:
+            break
+        found[max(open_ones, key=lambda i: found[i])] -= 1
+    return found
+
+
+def _wrapped(row: Sequence[str], widths: Sequence[int]) -> list[tuple[str, ...]]:
+    """Breaks the cells of a row, so that it takes several lines."""
+    cells = [
+        wrap(cell, width, break_on_hyphens=False) if len(cell) > width else [cell]
+        for cell, width in zip(row, widths, strict=True)
+    ]
+    return [
+        tuple(cell[i] if i < len(cell) else "" for cell in cells)
+        for i in range(max(map(len, cells), default=0))
+    ]
+
+
+def _folded(rows: Sequence[Sequence[str]], widths: Sequence[int], right: Sequence[bool], columns: int) -> str:
+    """Puts columns for which the line has no room into further lines of the same row."""
+    parts = list(_parts(widths, columns))
+    folded = (
+        f"{_INDENT if part.start else ''}{_lines([row[part]], widths[part], right[part])}".rstrip()
+        for row in rows
+        for part in parts
+    )
+    return "\n".join(line for row in folded for line in _broken(row, columns) if line)
+
+
+def _parts(widths: Sequence[int], columns: int) -> Iterator[slice]:
+    begin = 0
+    while begin < len(widths):
+        room = columns - (len(_INDENT) if begin else 0)
+        end = begin + 1
+        while end < len(widths) and _width(widths[begin : end + 1]) <= room:
+            end += 1
+        yield slice(begin, end)
+        begin = end
