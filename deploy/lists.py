@@ -16,6 +16,7 @@ from deploy.board_filter import Wanted
 from deploy.board_pages import OF_ONE_BOARD, boards_that_suit, one_board
 from deploy.console import table
 from deploy.keywords import takes_options
+from deploy.model_operators import is_model_file, model_operators
 from deploy.op_facts import op_facts, op_text
 from deploy.operator_page import operator_answer
 from deploy.records_page import best_page, stats_facts, stats_page
@@ -23,11 +24,17 @@ from platforms.tuning.record_file import merged
 from platforms.tuning.record_stats import task_stats
 
 
-def ops(name: str | None = None) -> Answer:
+@takes_options(("shape", "value"))
+def ops(name: str | Path | None = None, **options: Any) -> Answer:
     """Lists the supported operators and their element types, from the tables that the compiler works with.
 
-    With a `name`, an operator of a format or an op, only what belongs to it, and its limits.
+    With a `name`, an operator of a format or an op, only what belongs to it, and its limits. Of a model file
+    its operators; "refused" says what of them is not supported.
     """
+    if name is not None and is_model_file(str(name)):
+        found = model_operators(Path(name), read_options(options, names=("shape", "value")))
+        return Answer(found.as_json(), "\n\n".join(filter(None, (str(found), str(found.refused or "")))))
+    name = None if name is None else str(name)
     return Answer(op_facts(), op_text()) if name is None else operator_answer(name)
 
 

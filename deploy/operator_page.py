@@ -30,7 +30,7 @@ def operator_answer(name: str) -> Answer:
         everything = [*known, *(o["operator"] for each in facts["formats"].values() for o in each)]
         raise InputError(
             f'no operator "{name}" is known{did_you_mean(name, everything)}',
-            hint="deploy ops lists all; deploy inspect MODEL names those of a model that are not supported",
+            hint="deploy ops lists all; deploy ops MODEL those of a model",
         )
     own = name.lower() if name.lower() in known else None
     shown = [_op_page(known[own])] if own else [_table_of(names), _LIMITS.format(names[0])] if names else []

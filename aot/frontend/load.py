@@ -65,7 +65,7 @@ def parse_model(
         from aot.frontend.tflite.read import read_tflite  # `deploy --help` must not load the schema
 
         return read_tflite(data, file_name, rounding)
-    if _is_onnx(data, Path(file_name).suffix.lower()):
+    if is_onnx(data, Path(file_name).suffix.lower()):
         from aot.frontend.onnx.read import read_onnx
 
         values = {name: np.asarray(numbers) for name, numbers in overrides.values.items()}
@@ -93,14 +93,14 @@ def read_model(path: Path) -> bytes:
     data = read_file(path)
     if path.suffix.lower() in SUFFIXES:
         return model_in_c(data, path.name)
-    if not _is_onnx(data, path.suffix.lower()):
+    if not is_onnx(data, path.suffix.lower()):
         return data
     from aot.frontend.onnx.beside import with_weights_beside
 
     return with_weights_beside(data, path.parent, path.name)
 
 
-def _is_onnx(data: bytes, suffix: str) -> bool:
+def is_onnx(data: bytes, suffix: str) -> bool:
     is_other = is_tflite(data) or suffix in _CONVERT
     return suffix == ".onnx" or (data[:1] == _ONNX_BEGINNING and not is_other)
 

@@ -1,28 +1,41 @@
-"""`deploy ops` lists what is supported, from the tables that the compiler works with."""
+"""`deploy ops` lists what is supported, of a model too, from the tables that the compiler works with."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
-from deploy.console import print_answer
+from codegen.options import OPTIONS
+from deploy import options
+from deploy.console import print_answer, print_result
 
 EXAMPLE = """
 deploy ops
 deploy ops Gemm
+deploy ops model.onnx --shape x=1,3,32,32
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "name",
-        metavar="OPERATOR",
+        metavar="OPERATOR|MODEL",
         nargs="?",
-        help="only this operator of a format, or op: Gemm, FULLY_CONNECTED, dense; with its limits",
+        help="only this operator of a format, or op: Gemm, FULLY_CONNECTED, dense; with its limits; "
+        "of a .tflite or .onnx file its operators, and what of them is not supported",
     )
+    options.add_option(parser, OPTIONS["shape"])
+    options.add_option(parser, OPTIONS["value"])
     parser.add_argument("--json", action="store_true", help="print JSON, limits included")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    from deploy.lists import ops
+    from deploy.lists import ops  # all ops take their time
+    from deploy.model_operators import is_model_file, model_operators
 
-    print_answer(arguments.json, ops(arguments.name))
+    if arguments.name is None or not is_model_file(arguments.name):
+        print_answer(arguments.json, ops(arguments.name))
+        return
+    found = model_operators(Path(arguments.name), options.compile_options(arguments))
+    print_result(arguments.json, found.as_json(), str(found))
+    found.require_supported()

@@ -30,7 +30,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
     "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],
     "new": [["new", "a.tar", "project", "--board", "host"]],
-    "ops": [["ops"]],
+    "ops": [["ops"], ["ops", DIGITS]],
 }
 NEEDED = {"evidence": ("gcc", "gcov")}  # a chapter without its tool says less
 # Objects whose keys are names, and not the shape.

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import onnx
+from onnx import helper
+
+import deploy
 from aot.frontend.onnx.importers import IMPORTERS as ONNX
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 
 
 def test_every_op_and_every_operator_has_a_line(run_deploy: Callable[..., Any]) -> None:
@@ -56,5 +63,48 @@ def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[...
     assert outcome.status == 1
     assert outcome.err == (
         'error: no operator "Gem" is known - did you mean "Gemm"?\n'
-        "  hint: deploy ops lists all; deploy inspect MODEL names those of a model that are not supported\n"
+        "  hint: deploy ops lists all; deploy ops MODEL those of a model\n"
     )
+
+
+def test_a_model_s_operators_are_counted(run_deploy: Callable[..., Any]) -> None:
+    assert run_deploy("ops", DIGITS).out.splitlines() == [
+        "digits.tflite: 7 nodes of 6 operators, all supported",
+        "",
+        "operator           nodes  known",
+        "CONV_2D                2  yes",
+        "DEPTHWISE_CONV_2D      1  yes",
+        "FULLY_CONNECTED        1  yes",
+        "MAX_POOL_2D            1  yes",
+        "RESHAPE                1  yes",
+        "SOFTMAX                1  yes",
+    ]
+
+
+def test_what_a_model_asks_for_in_vain_is_named_with_the_reason(
+    tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 4])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", "m"])
+    nodes = [helper.make_node("Relu", ["x"], ["r"]), helper.make_node("NonSuch", ["r"], ["y"], "odd")]
+    path = tmp_path / "odd.onnx"
+    onnx.save(helper.make_model(helper.make_graph(nodes, "g", [x], [y])), path)
+    outcome = run_deploy("ops", path)
+    assert outcome.status == 1
+    assert outcome.out.splitlines() == [
+        "odd.onnx: 2 nodes of 2 operators, 1 nodes not known",
+        "",
+        "operator  nodes  known",
+        "NonSuch       1  no",
+        "Relu          1  yes",
+    ]
+    assert "ONNX operator NonSuch is not supported" in outcome.err
+    facts = deploy.ops(path)
+    assert facts["used"][0] == {"operator": "NonSuch", "nodes": 1, "known": False}
+    assert 'NonSuch: "odd"' in facts["refused"]
+
+
+def test_a_model_that_is_not_there_is_no_operator(run_deploy: Callable[..., Any]) -> None:
+    outcome = run_deploy("ops", "nowhere.tflite")
+    assert outcome.status == 1
+    assert "the model file does not exist" in outcome.err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
 import onnx
@@ -21,7 +21,14 @@ from aot.frontend.onnx.merged_trees import with_merged_trees
 from aot.frontend.onnx.operation import OnnxOperator
 from aot.frontend.onnx.order import in_order, names_read, reads
 from aot.frontend.onnx.refused import Refused
-from aot.frontend.onnx.supported import STANDARD, label_of, name_of, unsupported_within, versions_of
+from aot.frontend.onnx.supported import (
+    STANDARD,
+    label_of,
+    name_of,
+    nodes_of,
+    unsupported_within,
+    versions_of,
+)
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 
@@ -31,14 +38,21 @@ NO_SHAPES: Shapes = {}
 NO_VALUES: Mapping[str, Array] = {}
 
 
-def read_onnx(
-    data: bytes,
-    file_name: str,
-    rounding: str = "tflm",
-    shapes: Shapes = NO_SHAPES,
-    values: Mapping[str, Array] = NO_VALUES,
-) -> Graph:
-    """The model in an ONNX file. `shapes` and `values` are given for inputs by name."""
+def operators_of_onnx(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]:
+    """The name of each node's operator, and True where it is read. Raises ModelError.
+
+    The nodes of branches and loops are nodes too; the file's own functions count as one.
+    """
+    model = _checked(data, file_name)
+    versions = versions_of(model, file_name)
+    own = {(function.domain, function.name): function for function in model.functions}
+    for node in nodes_of(model.graph):
+        is_read = next(unsupported_within(node, "", versions, own), None) is None
+        yield name_of(node), is_read
+
+
+def _checked(data: bytes, file_name: str) -> ModelProto:
+    """The model in a file that is one. Raises BrokenFileError."""
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # google.protobuf's own error, which is not a dependency of ours
@@ -49,6 +63,18 @@ def read_onnx(
         ) from None
     if not model.graph.node and not model.graph.output:
         raise BrokenFileError("the file holds no graph, so there is no model in it", file_name, _AGAIN)
+    return model
+
+
+def read_onnx(
+    data: bytes,
+    file_name: str,
+    rounding: str = "tflm",
+    shapes: Shapes = NO_SHAPES,
+    values: Mapping[str, Array] = NO_VALUES,
+) -> Graph:
+    """The model in an ONNX file. `shapes` and `values` are given for inputs by name."""
+    model = _checked(data, file_name)
     try:
         graph = _FileReader(with_merged_trees(model), file_name, rounding).graph(shapes, values)
     except ModelError:

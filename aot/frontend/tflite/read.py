@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import PurePath
 
 import tflite
@@ -20,14 +21,7 @@ IDENTIFIER = b"TFL3"
 
 def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
     """The model in a TFLite file; `rounding` is a mode of aot.ops.rounding. ModelError says what is wrong."""
-    if len(data) < 8 or data[4:8] != IDENTIFIER:
-        raise BrokenFileError(
-            "this is not a TFLite file: it has no TFL3 identifier at byte 4", file_name, CORRUPTED
-        )
-    check_flatbuffer(data, MODEL, file_name)
-    file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
-    if file.model.SubgraphsLength() == 0:
-        raise file.fail("the file holds no subgraph, so there is no model in it")
+    file = _checked(data, file_name)
     draft, reader = TfliteDraft(rounding=rounding), SubgraphReader(file)
     # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
     unsupported = _unsupported_operators(file.called_parts())
@@ -38,6 +32,26 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
             raise
     _refuse(file, unsupported, list(reader.refused.values()))
     return _graph(file, draft, inputs, outputs)
+
+
+def operators_of_tflite(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]:
+    """The name of each operator that a run calls, and True where it is read. Raises ModelError."""
+    for part in _checked(data, file_name).called_parts():
+        codes = map(part.code, range(part.operator_count))
+        yield from ((code, code in IMPORTERS) for code in codes)
+
+
+def _checked(data: bytes, file_name: str) -> ModelFile:
+    """The file, whose bytes are what they say to be. Raises BrokenFileError."""
+    if len(data) < 8 or data[4:8] != IDENTIFIER:
+        raise BrokenFileError(
+            "this is not a TFLite file: it has no TFL3 identifier at byte 4", file_name, CORRUPTED
+        )
+    check_flatbuffer(data, MODEL, file_name)
+    file = ModelFile(tflite.Model.GetRootAs(data, 0), file_name, len(data))
+    if file.model.SubgraphsLength() == 0:
+        raise file.fail("the file holds no subgraph, so there is no model in it")
+    return file
 
 
 def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Graph:
