@@ -110,6 +110,33 @@ def test_trees_that_do_not_fit_are_refused(data: bytes, what: str) -> None:
     assert caught.value.what == what
 
 
+def table_bytes(data: bytes) -> list[int]:
+    """Of the constants that are tables of branches and leaves, and not a number for each row and tree."""
+    constants = read_onnx(data, "trees.onnx").constants.values()
+    tables = [array for array in constants if array.size > 1 and array.shape[:2] != (12, 2)]
+    return sorted((array.nbytes for array in tables), reverse=True)
+
+
+def test_tables_of_branches_have_no_rows_for_leaves_and_are_no_wider_than_their_numbers() -> None:
+    """3 branches in each of 2 trees: a limit of 4 bytes, the column and both ways in a byte each."""
+    limits, leaves = 6 * 4, 8 * 4
+    assert table_bytes(regressor("BRANCH_LEQ", **ONE)) == [leaves, limits, 6, 6, 6]
+
+
+@pytest.mark.parametrize(
+    ("leaves", "branches"), [([1, 2, 3, 3], 2), ([1, 1, 3, 3], 1), ([3, 3, 3, 3], 0)], ids=str
+)
+def test_a_branch_whose_leaves_say_the_same_is_a_leaf(
+    leaves: list[float], branches: int, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    data = regressor("BRANCH_LEQ", **ONE | {"target_weights": [*map(float, leaves)] * 2})
+    assert table_bytes(data).count(8 * branches) == (branches > 0)  # of limits, for both trees
+    x = np.random.default_rng(0).standard_normal((12, 3)).astype(np.float32)
+    (wanted,), graph = run_onnx(data, {"x": x}), read_onnx(data, "trees.onnx")
+    assert np.array_equal(next(iter(run_graph(graph, {"x": x}).values())), wanted)
+
+
 def test_numbers_become_others_by_a_table(require_package: Callable[..., None]) -> None:
     require_package("onnxruntime")
     table = {"keys_floats": [0.0, 0.5, -1.0], "values_floats": [4.0, -2.5, 0.0], "default_float": 9.0}

@@ -1,8 +1,11 @@
-"""Ensembles of decision trees: tables of nodes, in which all trees go down one step at a time."""
+"""Ensembles of decision trees: tables of branches, in which all trees go down one step at a time.
+
+A table has a row for each branch and elements no wider than its numbers; leaves that say the same are one.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Sized
+from collections.abc import Mapping, Sequence, Sized
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -11,6 +14,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.classical import ended, features
+from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
@@ -42,6 +46,12 @@ class _Trees:
     branches: dict[_Key, _Branch] = field(default_factory=dict)
     leaves: dict[_Key, list[tuple[int, float]]] = field(default_factory=dict)  # target and weight
 
+    @property
+    def different_leaves(self) -> dict[tuple[tuple[int, float], ...], int]:
+        """What leaves say, each with its number."""
+        said = dict.fromkeys(tuple(leaf) for leaf in self.leaves.values())
+        return {leaf: number for number, leaf in enumerate(said)}
+
     def branch(
         self, key: _Key, mode: int, feature: int, split: float, yes: _Key, no: _Key, missing: bool
     ) -> None:
@@ -61,48 +71,84 @@ def _walked(trees: _Trees, roots: Sequence[_Key], targets: int) -> Value:
 
 
 def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
-    """The number of the leaf in each tree: [rows, trees]."""
+    """The number of what the leaf in each tree says: [rows, trees]."""
     node, x = trees.node, features(trees.node)
     if len(node.shape(x)) != 2:
         raise node.fail(f"features of shape {list(node.shape(x))} are not supported, rows of them are")
+    _depth(trees, roots)  # refuses circles
+    _drop_idle_branches(trees)
     depth = _depth(trees, roots)
-    branches, leaves = list(trees.branches.items()), list(trees.leaves)
-    places = {key: place for place, key in enumerate([*trees.branches, *leaves])}
-
-    def table(numbers: Iterable[float], element: int) -> Value:
-        return node.number(np.array([*numbers]), element)
-
-    def steps(of: Iterable[_Key]) -> Value:  # a leaf is followed by itself
-        return table([*(places[key] for key in of), *(places[key] for key in leaves)], TensorProto.INT32)
-
-    zeros = [0] * len(leaves)
-    if any(not 0 <= b.feature < node.shape(x)[1] for _, b in branches):
-        raise node.fail(f"its trees do not fit {node.shape(x)[1]} features")
-    feature = table([*(b.feature for _, b in branches), *zeros], TensorProto.INT32)
-    low, high = (
-        table([*numbers, *zeros], TensorProto.FLOAT)
-        for numbers in ([b.low for _, b in branches], [b.high for _, b in branches])
-    )
-    missing = table([*(b.takes_missing for _, b in branches), *zeros], TensorProto.BOOL)
-    yes, no = steps(b.yes for _, b in branches), steps(b.no for _, b in branches)
+    branches = list(trees.branches.values())
+    places = _places(trees)
     start = np.tile([places[root] for root in roots], (node.shape(x)[0], 1))
-    at = node.number(start, TensorProto.INT32)
+    at, first = node.number(start, TensorProto.INT32), node.number(0, TensorProto.INT32)
+    if not branches:
+        return node.do("Sub", node.number(-1, TensorProto.INT32), at)
+    if any(not 0 <= b.feature < node.shape(x)[1] for b in branches):
+        raise node.fail(f"its trees do not fit {node.shape(x)[1]} features")
+    column = _table(node, [b.feature for b in branches])
+    low, high = (
+        node.number(np.array(limits), TensorProto.FLOAT)
+        for limits in ([b.low for b in branches], [b.high for b in branches])
+    )
+    missing = node.number(np.array([b.takes_missing for b in branches]), TensorProto.BOOL)
+    yes, no = (
+        _table(node, [places[key] for key in way])
+        for way in ([b.yes for b in branches], [b.no for b in branches])
+    )
     for _ in range(depth):
-        seen = node.do("GatherElements", x, node.do("Gather", feature, at), axis=1)
-        goes = node.do("LessOrEqual", seen, node.do("Gather", high, at))
-        if any(b.low != -np.inf for _, b in branches):
-            goes = node.do("And", goes, node.do("GreaterOrEqual", seen, node.do("Gather", low, at)))
-        if any(b.takes_missing for _, b in branches):
-            lost = node.do("And", node.do("IsNaN", seen), node.do("Gather", missing, at))
+        row = node.do("Max", at, first)
+        seen = node.do("GatherElements", x, _taken(node, column, row), axis=1)
+        goes = node.do("LessOrEqual", seen, node.do("Gather", high, row))
+        if any(b.low != -np.inf for b in branches):
+            goes = node.do("And", goes, node.do("GreaterOrEqual", seen, node.do("Gather", low, row)))
+        if any(b.takes_missing for b in branches):
+            lost = node.do("And", node.do("IsNaN", seen), node.do("Gather", missing, row))
             goes = node.do("Or", goes, lost)
-        at = node.do("Where", goes, node.do("Gather", yes, at), node.do("Gather", no, at))
-    return node.do("Sub", at, node.number(len(branches), TensorProto.INT32))
+        after = node.do("Where", goes, _taken(node, yes, row), _taken(node, no, row))
+        at = node.do("Where", node.do("Less", at, first), at, after)
+    return node.do("Sub", node.number(-1, TensorProto.INT32), at)
+
+
+def _drop_idle_branches(trees: _Trees) -> None:
+    """Makes a branch whose two leaves say the same a leaf: a third of an isolation forest's are."""
+    waiting = list(trees.branches)
+    parents = {way: key for key, branch in trees.branches.items() for way in (branch.yes, branch.no)}
+    while waiting:
+        key = waiting.pop()
+        branch = trees.branches.get(key)
+        leaf = trees.leaves.get(branch.yes) if branch else None
+        if branch and leaf is not None and leaf == trees.leaves.get(branch.no):
+            del trees.branches[key]
+            trees.leaves[key] = leaf
+            waiting += [parents[key]] if key in parents else []
+
+
+def _places(trees: _Trees) -> Mapping[_Key, int]:
+    """Numbers branches from 0 up, and what leaves say from -1 down."""
+    numbers = trees.different_leaves
+    branches = {key: place for place, key in enumerate(trees.branches)}
+    return branches | {key: -1 - numbers[tuple(leaf)] for key, leaf in trees.leaves.items()}
+
+
+def _table(node: OnnxOperator, numbers: Sequence[int]) -> Value:
+    """A constant of the narrowest signed integers that hold these numbers."""
+    array = np.array(numbers, np.int32)
+    fits = (e for e, dtype in _NARROW if np.array_equal(array.astype(dtype), array))
+    return node.number(array, next(fits, TensorProto.INT32))
+
+
+_NARROW = ((TensorProto.INT8, np.int8), (TensorProto.INT16, np.int16))
+
+
+def _taken(node: OnnxOperator, table: Value, rows: Value) -> Value:
+    return cast(node, node.do("Gather", table, rows), TensorProto.INT32)
 
 
 def _said(trees: _Trees, leaves: Value, targets: int) -> Value:
     """The weights of leaves: [rows, trees, targets]."""
-    weights = np.zeros((len(trees.leaves), targets), np.float32)
-    for row, leaf in enumerate(trees.leaves.values()):
+    weights = np.zeros((len(trees.different_leaves), targets), np.float32)
+    for leaf, row in trees.different_leaves.items():
         for target, weight in leaf:
             weights[row, target] += np.float32(weight)
     return trees.node.do("Gather", trees.node.number(weights, TensorProto.FLOAT), leaves, axis=0)
@@ -111,7 +157,7 @@ def _said(trees: _Trees, leaves: Value, targets: int) -> Value:
 def _only_named(trees: _Trees, leaves: Value, scores: Value) -> Value:
     """A class that no leaf names is below all others, as in ONNX Runtime."""
     node, count = trees.node, trees.node.shape(scores)[1]
-    named = np.array([[n in {t for t, _ in leaf} for n in range(count)] for leaf in trees.leaves.values()])
+    named = np.array([[n in {t for t, _ in leaf} for n in range(count)] for leaf in trees.different_leaves])
     if named.all():
         return scores
     each = node.do("Gather", node.number(named, TensorProto.INT32), leaves, axis=0)
