@@ -9,6 +9,7 @@ from deploy.proving.coding_standard import examine_coding_standard
 from deploy.proving.coverage import examine_coverage
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
+from deploy.proving.time import examine_time
 from deploy.proving.traceability import examine_traceability
 from deploy.proving.undefined_behaviour import examine_undefined_behaviour
 
@@ -48,5 +49,11 @@ CHAPTERS: Sequence[Chapter] = (
         "Stack and memory have bounds",
         "How much stack can a run take, where does each byte of the model lie, and is there nothing else?",
         examine_stack_and_memory,
+    ),
+    Chapter(
+        "time",
+        "Time has a bound",
+        "How many cycles does each layer take at least and at most, and whose time depends on data?",
+        examine_time,
     ),
 )

@@ -45,6 +45,10 @@ class LinkedProgram:
         name = self.functions[start].name
         return name if start == address else f"{name}+{address - start:#x}"
 
+    def holder_of(self, address: int) -> str:
+        """The name of the function that holds the address."""
+        return self.functions[self._start_of(address)].name
+
     def frame(self, address: int) -> Frame:
         """Follows the code from there, a function's first instruction or a later one. Raises ToolError."""
         return frame_of(self.steps(self._start_of(address)), address)
