@@ -20,7 +20,7 @@ from platforms.cycles.estimate import Cycles, Estimate, estimate
 from platforms.cycles.model import core_of, described, flash_of
 from platforms.cycles.recording import open_recorded
 from platforms.cycles.stand_in import stand_in
-from platforms.cycles.trace import load_trace
+from platforms.cycles.trace import Trace, load_trace
 from platforms.project import project_source
 
 
@@ -64,12 +64,17 @@ def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -
 
 
 def _estimate(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Estimate:
+    return estimate(recorded_run(ready, line, sample), core_of(ready.board), flash_of(ready.board))
+
+
+def recorded_run(ready: Ready, line: LineOptions, sample: Sequence[Array] | None = None) -> Trace:
+    """Records a run of built firmware on that sample, or on a random one, in an emulator."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
         recorded = open_recorded(ready.built, ready.board, ready.model_name, file)
         with device_on(recorded, ready, replace(line, trace=None)) as device:
             _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.built.profile)
-        return estimate(load_trace(file), core_of(ready.board), flash_of(ready.board))
+        return load_trace(file)
 
 
 def _run(device: Device, sample: Sequence[Array], profile: bool) -> None:

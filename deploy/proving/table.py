@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from deploy.proving.chapter import Chapter
 from deploy.proving.coding_standard import examine_coding_standard
 from deploy.proving.coverage import examine_coverage
+from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
+from deploy.proving.time import examine_time
 from deploy.proving.traceability import examine_traceability
 from deploy.proving.undefined_behaviour import examine_undefined_behaviour
 
@@ -41,5 +43,17 @@ CHAPTERS: Sequence[Chapter] = (
         "Branches that tests take",
         "Does each branch of the generated C run in a test whose outputs are right, and if not, why?",
         examine_coverage,
+    ),
+    Chapter(
+        "stack-and-memory",
+        "Stack and memory have bounds",
+        "How much stack can a run take, where does each byte of the model lie, and is there nothing else?",
+        examine_stack_and_memory,
+    ),
+    Chapter(
+        "time",
+        "Time has a bound",
+        "How many cycles does each layer take at least and at most, and whose time depends on data?",
+        examine_time,
     ),
 )

@@ -38,6 +38,36 @@ class Estimate:
     layers: Mapping[int, Cycles]  # by index; none where the model did not report them
 
 
+@dataclass(frozen=True, slots=True)
+class BlockCost:
+    """A basic block's part in a layer: how often it was executed, and the most cycles that it took once."""
+
+    executions: int
+    cycles: int
+
+
+def block_costs(
+    trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None
+) -> Mapping[int, Mapping[int, BlockCost]]:
+    """The blocks of each layer, by index and address: what differs from one input to another, and where."""
+    owner, each = _owners(trace), _Table(trace, _blocks(trace), core, flash).each()
+    return {
+        layer: _costs(trace.addresses, trace.order[owner == layer], each[owner == layer])
+        for layer in np.unique(trace.layer_ends[:, 0]).tolist()
+    }
+
+
+def _costs(addresses: Numbers, order: Numbers, cycles: Numbers) -> Mapping[int, BlockCost]:
+    """Two blocks may begin at one address, where one is a part of the other: they count together."""
+    found: dict[int, BlockCost] = {}
+    for block in np.unique(order).tolist():
+        here, address = order == block, int(addresses[block])
+        before = found.get(address, BlockCost(0, 0))
+        most = max(before.cycles, int(cycles[here].max()))
+        found[address] = BlockCost(before.executions + int(here.sum()), most)
+    return found
+
+
 def estimate(trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None) -> Estimate:
     """Counts the cycles of a trace; without `flash`, no memory waits."""
     blocks = _blocks(trace)
@@ -88,6 +118,11 @@ class _Table:
         self._more[:, PARTS.index(BRANCHES)] += refills
         if flash is not None:
             self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, blocks, cycles, flash)
+
+    def each(self) -> Numbers:
+        """The cycles of each executed block."""
+        cycles: Numbers = self._by_part[self._order].sum(axis=1) + self._more.sum(axis=1)
+        return cycles
 
     def cycles(self, chosen: Numbers) -> Cycles:
         """The cycles that the chosen executed blocks take together."""

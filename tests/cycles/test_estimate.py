@@ -10,7 +10,7 @@ import pytest
 
 from boards.core_timing import CoreTiming
 from boards.cores import load_core
-from platforms.cycles.estimate import estimate
+from platforms.cycles.estimate import BlockCost, block_costs, estimate
 from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, load_trace
 
 # 0x100: ldr r0,[r1]; ldr r1,[r2]; bne 0x100     0x106: smlad r0,r1,r2,r3; bx lr
@@ -62,6 +62,17 @@ def test_layers_own_what_was_executed_before_they_report(m4: CoreTiming) -> None
     told = estimate(run([(ODD_WORD, 0)], [(7, 1), (8, 2), (7, 3)]), m4, None)
     assert {layer: cycles.instructions for layer, cycles in told.layers.items()} == {7: 3 + 3 + 2, 8: 3}
     assert sum(cycles.count for cycles in told.layers.values()) == told.run.count
+
+
+def test_blocks_add_up_to_their_layers(m4: CoreTiming) -> None:
+    """The block takes its most where it jumps back, two of three times, and once a misaligned word more."""
+    trace = run([(ODD_WORD, 0)], [(7, 3), (8, 4)])
+    told, costs = estimate(trace, m4, None), block_costs(trace, m4, None)
+    assert costs[7].keys() == {0x100}
+    assert costs[7][0x100].executions == ROUNDS
+    assert costs[8] == {0x106: BlockCost(1, told.layers[8].count)}
+    one = told.layers[7].count - 2 - 2 * 1  # neither the misaligned word nor two refills
+    assert costs[7][0x100].cycles == one // ROUNDS + 1 + 2
 
 
 def test_a_trace_comes_back_from_its_file(tmp_path: Path) -> None:

@@ -310,6 +310,17 @@ def test_a_standalone_program_prints_its_outputs_and_ends(
     assert end.endswith("ended: exit status 0")
 
 
+@pytest.mark.arm
+def test_a_standalone_program_reads_nothing_from_its_line(
+    tiny: ProjectSource, build: Builder, need: Need
+) -> None:
+    need("arm-none-eabi-gcc")
+    reading = {"solder_port_read", "solder_server_run", "solder_session_receive"}
+    for app, expected in ((App.RPC, reading), (App.STANDALONE, set[str]())):
+        program = build(tiny, load_board("mps2-an386"), "arm-none-eabi-gcc", app).elf
+        assert reading & {symbol.name for symbol in symbols(program)} == expected
+
+
 def renamed(tiny: ProjectSource, x: str, y: str) -> ProjectSource:
     """The model with other names for its input and output."""
     words = {"*x;": f"*{x};", "*y;": f"*{y};", "->x": f"->{x}", "->y": f"->{y}"}

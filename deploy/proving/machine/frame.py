@@ -1,0 +1,88 @@
+"""The stack that a function takes, followed along its instructions, and the calls that it makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from deploy.proving.machine.step import MachineStep, WayOn
+
+_MOST_BYTES = 1 << 20  # where a loop takes more each time round, there is no end
+
+
+@dataclass(frozen=True, slots=True)
+class CallSite:
+    """A call, or a jump that leaves the function, and the stack that is in use there."""
+
+    bytes: int
+    target: int
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    bytes: int  # at its deepest
+    sites: tuple[CallSite, ...]
+    by_register: tuple[MachineStep, ...]  # calls and jumps to where a register says
+    unbounded: tuple[MachineStep, ...]  # what moves the stack pointer by an amount that is not known
+
+
+def frame_of(steps: Sequence[MachineStep], start: int) -> Frame:
+    """Follows a function from the address where it is entered.
+
+    What is reached from a table of offsets alone is taken to begin as deep as the table's jump.
+    """
+    walk = _DepthWalk({step.address: step for step in steps})
+    walk.follow(start, 0)
+    for step in steps:
+        if step.address not in walk.before:
+            walk.follow(step.address, walk.depth_at_tables)
+    return walk.frame()
+
+
+class _DepthWalk:
+    """The depth before each instruction, the greatest of all ways to it."""
+
+    def __init__(self, steps: Mapping[int, MachineStep]) -> None:
+        self._steps = steps
+        self.before: dict[int, int] = {}
+        self.depth_at_tables = 0
+        self._sites: set[CallSite] = set()
+        self._endless: set[int] = set()
+
+    def follow(self, address: int, depth: int) -> None:
+        waiting = [(address, depth)]
+        while waiting:
+            address, depth = waiting.pop()
+            step = self._steps.get(address)
+            if step is None or depth <= self.before.get(address, -1):
+                continue
+            if depth > _MOST_BYTES:
+                self._endless.add(address)
+                continue
+            self.before[address] = depth
+            waiting += self._behind(step, depth)
+
+    def _behind(self, step: MachineStep, depth: int) -> list[tuple[int, int]]:
+        """The instructions that may come next, and the depth before each."""
+        after = max(0, depth + step.taken)
+        next_one = step.end, max(depth, after) if step.is_conditional else after
+        if step.way is WayOn.TABLE:
+            self.depth_at_tables = max(self.depth_at_tables, after)
+        if step.target is not None and (step.way is WayOn.CALL or step.target not in self._steps):
+            self._sites.add(CallSite(depth, step.target))
+        goes_on = step.way in (WayOn.NEXT, WayOn.CALL) or step.is_conditional or step.text.startswith("blx")
+        found = [next_one] if goes_on else []
+        if step.way is WayOn.JUMP and step.target is not None and step.target in self._steps:
+            found.append((step.target, after))
+        return found
+
+    def frame(self) -> Frame:
+        steps = [self._steps[address] for address in sorted(self.before)]
+        return Frame(
+            bytes=max(
+                max(self.before[step.address], self.before[step.address] + step.taken) for step in steps
+            ),
+            sites=tuple(sorted(self._sites, key=lambda site: (site.target, site.bytes))),
+            by_register=tuple(step for step in steps if step.way is WayOn.REGISTER),
+            unbounded=tuple(s for s in steps if s.loses_stack or s.address in self._endless),
+        )

@@ -1,0 +1,100 @@
+"""A linked program for Cortex-M: its functions, each read when it is asked for."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from aot.errors import ToolError
+from deploy.proving.machine.frame import Frame, frame_of
+from deploy.proving.machine.step import MachineStep, decode
+from platforms.elf import Symbol, segments, symbols
+
+_CODE, _DATA = "$t", "$d"  # names of the symbols that say where code and constants begin (ELF for Arm)
+
+
+@dataclass(frozen=True)
+class LinkedProgram:
+    path: Path
+
+    @cached_property
+    def symbols(self) -> tuple[Symbol, ...]:
+        return symbols(self.path)
+
+    @cached_property
+    def functions(self) -> dict[int, Symbol]:
+        """Lists them by address; of several names for one address, the first that has a size."""
+        found: dict[int, Symbol] = {}
+        for symbol in sorted(self.symbols, key=lambda symbol: not symbol.bytes):
+            if symbol.kind == "STT_FUNC":
+                found.setdefault(symbol.address & ~1, symbol)
+        return found
+
+    def address_of(self, name: str) -> int:
+        """The address of a function. Raises ToolError where the program has none of that name."""
+        found = next((address for address, symbol in self.functions.items() if symbol.name == name), None)
+        if found is None:
+            raise ToolError(f"the program has no function {name}", str(self.path))
+        return found
+
+    def name_of(self, address: int) -> str:
+        """The name of the function there, or of the one that holds the address, and how far in it is."""
+        start = self._start_of(address)
+        name = self.functions[start].name
+        return name if start == address else f"{name}+{address - start:#x}"
+
+    def holder_of(self, address: int) -> str:
+        """The name of the function that holds the address."""
+        return self.functions[self._start_of(address)].name
+
+    def frame(self, address: int) -> Frame:
+        """Follows the code from there, a function's first instruction or a later one. Raises ToolError."""
+        return frame_of(self.steps(self._start_of(address)), address)
+
+    def _start_of(self, address: int) -> int:
+        """The beginning of the function; code of the compiler's own jumps into the middle of others."""
+        at = bisect_right(self._starts, address)
+        start = self._starts[at - 1] if at else 0
+        if not at or address >= start + self.functions[start].bytes:
+            raise ToolError(f"no function of a known size is at {address:#x}", str(self.path))
+        return start
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return sorted(address for address, symbol in self.functions.items() if symbol.bytes)
+
+    def steps(self, address: int) -> tuple[MachineStep, ...]:
+        """The instructions of a function; constants between them are left out."""
+        end, found = address + self.functions[address].bytes, list[MachineStep]()
+        while address < end:
+            kind, until = self._kind_at(address)
+            if kind == _CODE:
+                found += decode(self._bytes(address, min(end, until)), address, self._word)
+            address = until
+        return tuple(found)
+
+    @cached_property
+    def _kinds(self) -> list[tuple[int, str]]:
+        marks = {(s.address, s.name[:2]) for s in self.symbols if s.name[:2] in (_CODE, _DATA)}
+        return sorted(marks)
+
+    def _kind_at(self, address: int) -> tuple[str, int]:
+        """Says whether code or constants are at an address, and where something else begins."""
+        at = bisect_right(self._kinds, (address, "~"))
+        end = self._kinds[at][0] if at < len(self._kinds) else 1 << 32
+        return (self._kinds[at - 1][1] if at else _CODE), end
+
+    @cached_property
+    def _segments(self) -> tuple[tuple[range, bytes], ...]:
+        return tuple((each.addresses, each.data) for each in segments(self.path))
+
+    def _bytes(self, start: int, end: int) -> bytes:
+        for addresses, data in self._segments:
+            if start in addresses and end <= addresses.stop:
+                return data[start - addresses.start : end - addresses.start]
+        raise ToolError(f"nothing is loaded at {start:#x}", str(self.path))
+
+    def _word(self, address: int) -> int:
+        return int.from_bytes(self._bytes(address, address + 4), "little")

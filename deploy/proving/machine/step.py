@@ -1,0 +1,175 @@
+"""A machine instruction as the stack and the way of the program see it, decoded by capstone."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from aot.errors import ToolError
+
+
+class WayOn(Enum):
+    """The ways on behind an instruction."""
+
+    NEXT = "the next instruction"
+    JUMP = "a jump to an address in the code"
+    CALL = "a call of an address in the code"
+    RETURN = "to the caller"
+    TABLE = "a jump to one of the places that a table lists, as a switch has it"
+    REGISTER = "an address that a register or memory holds"
+
+
+@dataclass(frozen=True, slots=True)
+class MachineStep:
+    """An instruction of a function."""
+
+    address: int
+    end: int
+    text: str
+    way: WayOn
+    target: int | None  # of a jump or a call
+    is_conditional: bool  # it may do nothing
+    taken: int  # bytes of the stack; below zero where it gives some back
+    loses_stack: bool  # the stack pointer moves by what a register holds
+
+
+_PUSH, _POP = ("push", "vpush", "stmdb", "vstmdb"), ("pop", "vpop", "ldm", "vldmia")
+_LOOP_ENDS = ("le", "letp", "wls", "wlstp")
+_FRAME_POINTERS = ("r7", "r11", "fp")
+_SUMS = ("add", "sub", "addw", "subw")
+_WORD_BYTES = 4  # the stack pointer is always a multiple of it
+_ALWAYS = 14  # the condition's number
+_USUAL = {"r13": "sp", "r14": "lr", "r15": "pc"}
+_LIST = re.compile(r"\{(.*)\}")
+
+
+def decode(code: bytes, address: int, word: Callable[[int], int]) -> Iterator[MachineStep]:
+    """Yields the instructions; `word` reads a constant beside the code. Raises ToolError for what is none."""
+    import capstone
+
+    mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
+    disassembler = capstone.Cs(capstone.CS_ARCH_ARM, mode)
+    disassembler.detail = True
+    end, before = address, None
+    for found in disassembler.disasm(code, address):
+        end = found.address + found.size
+        yield _step(found, before, word)
+        before = found
+    if end != address + len(code):
+        raise ToolError(f"capstone knows no instruction {code[end - address :][:4].hex()}", f"at {end:#x}")
+
+
+def _step(found: Any, before: Any | None, word: Callable[[int], int]) -> MachineStep:
+    way, target = _way(found, word)
+    taken = _taken(found, before)
+    return MachineStep(
+        address=found.address,
+        end=found.address + found.size,
+        text=f"{found.mnemonic} {found.op_str}".strip(),
+        way=way,
+        target=target,
+        is_conditional=found.cc != _ALWAYS or _short(found) in ("cbz", "cbnz", *_LOOP_ENDS),
+        taken=taken or 0,
+        loses_stack=taken is None,
+    )
+
+
+def _way(found: Any, word: Callable[[int], int]) -> tuple[WayOn, int | None]:
+    name = found.insn_name()
+    if name in ("tbb", "tbh"):
+        return WayOn.TABLE, None
+    if name in ("bx", "bxns", "blx", "blxns"):
+        is_return = name.startswith("bx") and _register(found, 0) == "lr"
+        return (WayOn.RETURN if is_return else WayOn.REGISTER), None
+    if name in ("b", "bl", "cbz", "cbnz", *_LOOP_ENDS):
+        (target,) = (each.imm for each in found.operands if each.type == _types().ARM_OP_IMM)
+        return (WayOn.CALL if name == "bl" else WayOn.JUMP), target
+    if "pc" not in _written(found):
+        return WayOn.NEXT, None
+    if name in ("pop", "ldm") or _short(found) == "pop" or (name == "ldr" and _memory_base(found) == "sp"):
+        return WayOn.RETURN, None
+    if name == "ldr" and _memory_base(found) == "pc" and not found.operands[1].mem.index:
+        literal = (found.address + 4 & ~3) + found.operands[1].mem.disp
+        return WayOn.JUMP, word(literal) & ~1
+    return WayOn.TABLE, None  # calls by a pointer are made by blx and bx alone
+
+
+def _taken(found: Any, before: Any | None) -> int | None:
+    """Bytes that it takes of the stack; None where a register says how many."""
+    if "sp" not in _written(found):
+        return 0
+    short, name = _short(found), str(found.insn_name())
+    if short.startswith(_PUSH):
+        return _listed_bytes(found)
+    if short.startswith(_POP):
+        return -_listed_bytes(found)
+    if name in ("str", "strd", "ldr", "ldrd") and _memory_base(found) == "sp":
+        moved = found.operands[-1]
+        return int(moved.mem.disp) if moved.subtracted else -int(moved.mem.disp)
+    if name in _SUMS:
+        return _added(found, 1 if name.startswith("sub") else -1)
+    return _moved(_register(found, 1), before) if name == "mov" else None
+
+
+def _moved(register: str, before: Any | None) -> int | None:
+    """Bytes by the move of a register: one that points into the frame, or that the instruction before made.
+
+    Compilers align the stack pointer in a register by clearing its lowest bits, and compute there where the
+    frame began. To stay as deep as before is never too little then.
+    """
+    if register in _FRAME_POINTERS:
+        return 0
+    if before is None or _register(before, 0) != register:
+        return None
+    if before.insn_name() == "bfc" and before.operands[1].imm == 0:
+        return int((1 << before.operands[2].imm) - _WORD_BYTES)
+    is_of_frame = before.insn_name() in _SUMS and _register(before, 1) in _FRAME_POINTERS
+    return 0 if is_of_frame and before.operands[-1].type == _types().ARM_OP_IMM else None
+
+
+def _added(found: Any, sign: int) -> int | None:
+    """Bytes by a sum: of the stack pointer itself, or of the frame's pointer, which gives some back."""
+    last = found.operands[-1]
+    if last.type != _types().ARM_OP_IMM:
+        return None
+    base = _register(found, len(found.operands) - 2)
+    return sign * int(last.imm) if base == "sp" else 0 if base in _FRAME_POINTERS else None
+
+
+def _listed_bytes(found: Any) -> int:
+    listed = _LIST.search(found.op_str)
+    names = listed[1].split(", ") if listed else []
+    return sum(8 if name.startswith("d") else 4 for name in names)
+
+
+def _short(found: Any) -> str:
+    """The mnemonic without its width: of several names for an instruction, the one that is printed."""
+    return str(found.mnemonic).partition(".")[0]
+
+
+def _written(found: Any) -> frozenset[str]:
+    return frozenset(_named(found, number) for number in found.regs_access()[1])
+
+
+def _register(found: Any, place: int) -> str:
+    operand = found.operands[place]
+    return _named(found, operand.reg) if operand.type == _types().ARM_OP_REG else ""
+
+
+def _memory_base(found: Any) -> str:
+    bases = [_named(found, o.mem.base) for o in found.operands if o.type == _types().ARM_OP_MEM]
+    return bases[0] if bases else ""
+
+
+def _named(found: Any, number: int) -> str:
+    name = str(found.reg_name(number))
+    return _USUAL.get(name, name)
+
+
+def _types() -> Any:
+    from capstone import arm
+
+    return arm
