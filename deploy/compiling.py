@@ -69,8 +69,13 @@ class Compiled(Paged):
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
-    start = time.perf_counter()
     job, selection = job_for(model, board.target, options, board.name)
+    return compile_on(board, job, selection)
+
+
+def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Compiled:
+    """The same of a job; `selection` is where its points are from."""
+    start = time.perf_counter()
     compiled = compile_or_explain(job)
     artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})
     seconds = time.perf_counter() - start

@@ -7,7 +7,7 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,10 @@ from codegen.job import Job
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
 from deploy.cache import cache_folder
+from deploy.device_choice import Trials, choose_devices
+from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
+from deploy.line import LineOptions
 from deploy.measure import Meter
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
@@ -70,17 +73,20 @@ class Tuning:
     board: Board
     setting: Setting
     searches: tuple[TaskProgress, ...]
+    devices: tuple[DeviceTask, ...] = ()  # layers that accelerators compute, or could
 
     @property
     def speedup(self) -> float:
         """The speedup of all tuned kernels together over their defaults."""
+        if not self.searches:
+            return 1.0
         return sum(p.default_in_model for p in self.searches) / sum(p.cost_in_model for p in self.searches)
 
 
 def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:
     """Starts from the tasks that were asked for, with the trials that the records already have."""
-    planned = plan_job(job)
     setting = _setting(board, choices)
+    planned = plan_job(replace(job, tuned=chosen_devices(records, setting)))
     prior = read_records(choices.prior) if choices.prior is not None else ()
     searches = []
     for task in _chosen(tasks_of(planned), choices.tasks):
@@ -88,7 +94,7 @@ def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[Tuning
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))
         searches.append(progress)
-    return Tuning(board, setting, tuple(searches))
+    return Tuning(board, setting, tuple(searches), device_tasks(job, records, setting))
 
 
 def tune_model(
@@ -99,7 +105,23 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
-    return search_from(lambda known: begin(job, board, choices, known), board, choices, records, on_begin)
+    used = _choose_devices(job, board, choices, records)
+    left = replace(choices, trials=max(choices.trials - used, 0))
+    return search_from(lambda known: begin(job, board, left, known), board, left, records, on_begin)
+
+
+def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path) -> int:
+    """Measures where layers are computed that accelerators could; returns how many trials that took."""
+    if not job.options.accelerators or choices.farm is not None or choices.tasks:
+        return 0
+    setting, line = _setting(board, choices), LineOptions(choices.runner, *astuple(choices.where))
+    trials = Trials(job, board, line, choices.toolchain, _measure(board, choices).repeat)
+    with ExitStack() as stack:
+        file = RecordFile(records)
+        stack.callback(file.close)
+        return choose_devices(
+            device_tasks(job, file.records, setting), trials.cost, file, setting, choices.trials
+        )
 
 
 def begin_nest(auto: AutoTask, board: Board, choices: TuneChoices, records: Sequence[TuningRecord]) -> Tuning:

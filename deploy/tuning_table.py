@@ -10,10 +10,12 @@ from contextlib import contextmanager
 from codegen.kernels.knobs import point_text
 from codegen.kernels.tuning_records import TuningRecord
 from deploy.console import table
+from deploy.device_tasks import DeviceTask
 from deploy.tuning import Tuning
 from platforms.tuning.search import OnTrial, TaskProgress, keep_silent
 
 HEADS = ("", "task", "layers", "share", "space", "tried", "failed", "default", "best", "gain", "knobs")
+DEVICE_HEADS = ("kind of layer", "layers", "run with accelerator", "run with CPU", "computed by")
 _NARROW_HEADS = ("", "task", "share", "tried", "failed", "default", "best", "gain")
 _WIDEST_TASK = 24  # so that the live table fits 80 columns
 _LEAST_TASKS = 4  # shown of them, however low the terminal is
@@ -59,6 +61,16 @@ def _number(value: int | None) -> str:
 def text(tuning: Tuning) -> str:
     """The whole table."""
     return table(HEADS, rows(tuning.searches))
+
+
+def devices_text(tuning: Tuning) -> str:
+    """The table of the layers that accelerators compute, or could."""
+    return table(DEVICE_HEADS, [_device_row(task) for task in tuning.devices])
+
+
+def _device_row(task: DeviceTask) -> tuple[str, ...]:
+    place = "the CPU" if task.stays_on_cpu else task.name.partition(":")[0]
+    return (task.name, str(task.layers), _number(task.on_device), _number(task.on_cpu), place)
 
 
 @contextmanager

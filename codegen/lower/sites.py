@@ -9,6 +9,7 @@ from functools import cached_property
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.target import Target
+from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
@@ -63,5 +64,7 @@ class Sites:
         ours = schedules_with(words, op)
         if site.is_plain and not isinstance(op, DeviceRegion):
             ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
-        chosen = choose_schedule((*own, *ours), site)
-        return replace(chosen, passed_over=(*without_schedules(words, op), *chosen.passed_over))
+        left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
+        devices = {each.device for each in left}
+        chosen = choose_schedule((*own, *(each for each in ours if each.device not in devices)), site)
+        return replace(chosen, passed_over=(*without_schedules(words, op), *left, *chosen.passed_over))

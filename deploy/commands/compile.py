@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from aot.errors import InputError
+from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
@@ -121,12 +122,20 @@ def _own_lines(given: Sequence[OwnSchedules], layers: Sequence[LayerInfo]) -> It
 def _records_text(selection: Selection, layers: Sequence[LayerInfo]) -> str:
     tuned = sum(layer.why.startswith("tuned") for layer in layers)
     here = {layer.why.rpartition("; task ")[2] for layer in layers}
-    elsewhere = len(selection.points.keys() - here)
+    of_kernels = {task for task, point in selection.points.items() if not is_choice(point)}
+    elsewhere = len(of_kernels - here)
     of_others = {"for kernels that are not in this model": elsewhere} if elsewhere else {}
     reasons = {**selection.unused, **of_others}
     unused = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     lines = [
         f"  tuned      {tuned:>9,} layers",
+        *_left_to_cpu(layers),
         *(f"  not used   {n:>9,} records: {why}" for why, n in unused),
     ]
     return "\n" + "\n".join(lines)
+
+
+def _left_to_cpu(layers: Sequence[LayerInfo]) -> Iterator[str]:
+    left = sum(any(why.endswith(FASTER_ON_CPU) for why in layer.stays) for layer in layers)
+    if left:
+        yield f"  on the CPU {left:>9,} layers: measured faster there"

@@ -15,7 +15,7 @@ from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
 from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
-from deploy.tuning_table import live, text
+from deploy.tuning_table import devices_text, live, text
 from platforms.board_files import load_board
 from platforms.tuning.auto import schedule_text
 from platforms.tuning.search import OnTrial, TaskProgress
@@ -164,6 +164,16 @@ def _facts(tuning: Tuning) -> dict[str, Any]:
         "unit": tuning.setting.unit,
         "speedup": round(tuning.speedup, 4),
         "tasks": [_task_facts(number, p) for number, p in enumerate(tuning.searches, 1)],
+        "devices": [
+            {
+                "task": each.name,
+                "layers": each.layers,
+                "on_device_cost": each.on_device,
+                "on_cpu_cost": each.on_cpu,
+                "stays_on_cpu": each.stays_on_cpu,
+            }
+            for each in tuning.devices
+        ],
     }
 
 
@@ -194,6 +204,11 @@ def _schedule(p: TaskProgress) -> str:
 
 
 def _text(tuning: Tuning) -> str:
+    devices = f"{devices_text(tuning)}\n" if tuning.devices else ""
+    return devices + (_kernels_text(tuning) if tuning.searches else "no kernel on the CPU has knobs")
+
+
+def _kernels_text(tuning: Tuning) -> str:
     if not any(p.tried for p in tuning.searches):
         return text(tuning)
     unit = tuning.setting.unit

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,12 +11,18 @@ from typing import Any
 import numpy as np
 import pytest
 from average_pool2d_cases import CASES as AVERAGE_CASES
+from binary_cases import CASES as BINARY_CASES
 from conv2d_cases import CASES
 from dense_cases import CASES as DENSE_CASES
 from depthwise_conv2d_cases import CASES as DEPTHWISE_CASES
 from max_pool2d_cases import CASES as MAX_CASES
 from op_case import OpCase, random_values
+from softmax_cases import CASES as SOFTMAX_CASES
+from tflite_builder import ModelBuilder
+from tiny_models import random_weights
 
+from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.target import Target
 from codegen.accelerators.cmsis_nn.library import cmsis_nn
@@ -33,8 +40,33 @@ CALLED = {
     "arm_fully_connected_wrapper_s8": "",
     "arm_avgpool_s8": "",
     "arm_max_pool_s8": "",
+    "arm_softmax_s8": "",
+    "arm_elementwise_add_s8": "",
+    "arm_elementwise_mul_s8": "",
 }
+DECLARED = Path(__file__).with_name("cmsis_nn_declared.h").read_text(encoding="utf-8")
+STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only")
 Run = Callable[..., Any]
+
+
+def each_layer() -> bytes:
+    """A layer of each kind that the library computes."""
+    build = ModelBuilder("each_layer")
+    image = build.input("image", (1, 9, 8, 3), scale=0.05, zero_point=-5)
+    w, b, s = random_weights(1, (6, 3, 3, 3))
+    x = build.conv2d(
+        image, w, b, weight_scales=s, scale=0.04, zero_point=-20, stride=(2, 1), activation="RELU"
+    )
+    w, b, s = random_weights(2, (1, 3, 3, 6), axis=3)
+    first = build.depthwise_conv2d(x, w, b, weight_scales=s, scale=0.03, zero_point=7)
+    second = build.pool2d("MAX", x, (3, 3), stride=(1, 1), padding="SAME")
+    x = build.add(first, second, scale=0.05, zero_point=-11, activation="RELU")
+    product = FileTensor("product", (1, 5, 8, 6), "int8", (0.02,), (3,))
+    x = build.operator("MUL", 2, (x, first), [product], "MulOptions", FusedActivationFunction=0)
+    x = build.reshape(build.pool2d("AVERAGE", x, (2, 3)), (1, 24))
+    w, b, s = random_weights(10, (5, 24))
+    x = build.fully_connected(x, w, b // 8, weight_scales=s[:1], scale=0.05, zero_point=0)
+    return build.finish(build.softmax(x))
 
 
 def function(name: str, body: str = "") -> str:
@@ -46,8 +78,8 @@ def folder(tmp_path: Path) -> Path:
     """A library with the functions that are called, none of which computes anything."""
     path = tmp_path / "library"
     files = {
-        "Include/arm_nnfunctions.h": '/* $Revision: V.1.2.3 */\n#include "Internal/arm_inner.h"\n',
-        "Include/Internal/arm_inner.h": '#if FLOATS\n    #include "arm_floats.h"\n#endif\n',
+        "Include/arm_nnfunctions.h": f'/* $Revision: V.1.2.3 */\n#include "Internal/arm_inner.h"\n{DECLARED}',
+        "Include/Internal/arm_inner.h": '#ifdef FLOATS\n    #include "arm_floats.h"\n#endif\n',
         "Include/arm_floats.h": "",
         "Source/arm_said.h": "/* \xe9 */",
         "Source/arm_nn_inner.c": function("arm_nn_inner", "// arm_not_called()"),
@@ -102,9 +134,52 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
     folder: Path, run_deploy: Run, repo_root: Path
 ) -> None:
     asked = ("--board", "mps2-an386", "--accelerator", f"cmsis-nn:path={folder}", "--layers")
-    text = run_deploy("inspect", repo_root / DIGITS, *asked).out
+    text = run_deploy("inspect", repo_root / DIGITS, *asked, "--rounding", "litert-ref").out
+    why = "cmsis-nn: only for results that are rounded twice, as TFLite Micro's"
     assert "5 of 6 nodes run on accelerators\n" in text
-    assert '5  softmax           CPU       SOFTMAX #6 "digit" (cmsis-nn: it computes no softmax)' in text
+    assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why})' in text
+
+
+@pytest.mark.parametrize(
+    ("case", "why"),
+    [
+        ("add_channels_second", "two tensors of one shape"),
+        ("add_same_constant", "two tensors that are computed, none a constant"),
+        ("mul_number_first", "two tensors of one shape"),
+        ("add_i8", "integers with a scale"),
+        ("add_int16", "inputs and results of bytes"),
+        ("mul_float32", "inputs and results of bytes"),
+        ("softmax_to_i16", "inputs and results of bytes"),
+        ("softmax_float32", "inputs and results of bytes"),
+    ],
+)
+def test_what_the_library_does_not_compute_says_why_it_stays(case: str, why: str, folder: Path) -> None:
+    known = {each.name: each for each in (*BINARY_CASES, *SOFTMAX_CASES)}
+    (layer,) = (layer for layer in compiled(known[case], folder, Target("host")).layers if layer.stays)
+    assert layer.stays == (f"cmsis-nn: only for {why}",)
+    assert layer.kernel != "cmsis-nn"
+
+
+def test_the_calls_are_those_of_the_golden_file(folder: Path, golden: Callable[[str, str], None]) -> None:
+    model = ImportedModel(
+        read_tflite(each_layer(), "each_layer.tflite"), "each_layer.tflite", "0" * 64, "net"
+    )
+    made = compile_job(Job(model, Target("host"), CompileOptions(accelerators=(f"cmsis-nn:path={folder}",))))
+    assert {layer.kernel for layer in made.layers} == {"cmsis-nn"}
+    golden("calls.c", "\n".join(made.code_of(n).layer for n in range(len(made.layers))))
+
+
+@pytest.mark.cc
+def test_what_the_library_is_told_is_c_without_a_warning(
+    folder: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    own = Path("codegen/accelerators/cmsis_nn").resolve()
+    sources = sorted(own.glob("*.c"))
+    asked = ("gcc", *STRICT, f"-I{own}", f"-I{folder}/Include", *map(str, sources))
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(sources) == len(CALLED)
 
 
 @pytest.mark.parametrize(
@@ -156,8 +231,16 @@ def library() -> Path:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("cases", "least"),
-    [(CASES, 8), (DEPTHWISE_CASES, 5), (DENSE_CASES, 3), (AVERAGE_CASES, 2), (MAX_CASES, 2)],
-    ids=["conv2d", "depthwise_conv2d", "dense", "average_pool2d", "max_pool2d"],
+    [
+        (CASES, 8),
+        (DEPTHWISE_CASES, 5),
+        (DENSE_CASES, 3),
+        (AVERAGE_CASES, 2),
+        (MAX_CASES, 2),
+        (BINARY_CASES, 10),
+        (SOFTMAX_CASES, 9),
+    ],
+    ids=["conv2d", "depthwise_conv2d", "dense", "average_pool2d", "max_pool2d", "binary", "softmax"],
 )
 def test_layers_of_all_shapes_keep_their_bits(
     cases: Sequence[OpCase], least: int, library: Path, require_tool: Callable[..., None], tmp_path: Path
@@ -179,9 +262,11 @@ def test_layers_of_all_shapes_keep_their_bits(
 @pytest.mark.slow
 @pytest.mark.parametrize("board", ["host", "mps2-an386", "mps3-an547"])
 def test_each_layer_of_a_model_has_the_bits_of_the_reference(
-    board: str, library: Path, run_deploy: Run, repo_root: Path, require_tool: Callable[..., None]
+    board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    file = tmp_path / "each_layer.tflite"
+    file.write_bytes(each_layer())
     asked = ("--board", board, "--accelerator", f"cmsis-nn:path={library}", "--layers")
-    done = run_deploy("verify", repo_root / DIGITS, *asked)
-    assert "outputs and 6 layers equal to the reference in every bit" in done.out, done.err
+    done = run_deploy("verify", file, *asked)
+    assert "outputs and 8 layers equal to the reference in every bit" in done.out, done.err

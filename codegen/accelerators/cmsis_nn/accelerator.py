@@ -8,6 +8,7 @@ from typing import Any
 
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
+from codegen.accelerators.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
@@ -19,6 +20,9 @@ _CALLS: Mapping[str, LibraryCall] = {
     "dense": DENSE,
     "average_pool2d": AVERAGE_POOL,
     "max_pool2d": MAX_POOL,
+    "softmax": SOFTMAX,
+    "add": ADD,
+    "mul": MUL,
 }
 _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
 

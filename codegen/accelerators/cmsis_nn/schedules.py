@@ -19,7 +19,7 @@ _DTYPES = {"int8": DType.I8, "int32": DType.I32}  # of tables
 
 @dataclass(frozen=True)
 class Arguments:
-    """The values that our C function gets beside x and y, in the order in which its header declares them."""
+    """The values that our C function gets beside the tensors, in the order of its header."""
 
     numbers: tuple[tuple[str, int], ...]  # members of its shape
     tables: Mapping[str, Array] = field(default_factory=dict)
@@ -53,15 +53,25 @@ def schedule(call: LibraryCall, folder: str) -> Schedule:
     return Schedule(NAME, _requests, lower, fits=call.fits)
 
 
+def _computed(site: Site) -> list[int]:
+    """The positions of inputs that are no constants."""
+    return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
+
+
 def _requests(site: Site) -> RowRequests:
-    return (whole(site.input(0)),)
+    return tuple(whole(site.input(i)) for i in _computed(site))
 
 
 def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
-    given = call.arguments(site)
+    given, computed = call.arguments(site), _computed(site)
+    names = ("x",) if len(computed) == 1 else ("a", "b")
+    y = site.outputs[0]
     pointers = [
-        Buffer("x", DType.I8, site.input(0).elements, Role.ROWS),
-        Buffer("y", DType.I8, site.outputs[0].elements, Role.OUTPUT),
+        *(
+            Buffer(name, site.input(i).dtype, site.input(i).elements, Role.ROWS)
+            for name, i in zip(names, computed, strict=True)
+        ),
+        Buffer("y", y.dtype, y.elements, Role.OUTPUT),
         *(Buffer(name, _DTYPES[t.dtype.name], t.size, Role.CONSTANT) for name, t in given.tables.items()),
     ]
     numbers = given.numbers
@@ -75,7 +85,7 @@ def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
         why=f"{call.function} of CMSIS-NN {cmsis_nn(folder).revision}",
         proc=Proc(call.c_name, tuple(pointers), ()),
         summary="",
-        access=(RowAccess(stride=1, first=0, count=1),),
+        access=(RowAccess(stride=1, first=0, count=1),) * len(computed),
         constants=given.tables,
         whole=True,
         calls=CFunction(

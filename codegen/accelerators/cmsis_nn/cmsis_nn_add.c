@@ -1,0 +1,13 @@
+/* Names the layer's numbers as the library does. */
+#include "cmsis_nn_add.h"
+#include "arm_nnfunctions.h"
+
+void cmsis_nn_add(const int8_t *a, const int8_t *b, int8_t *y, const struct cmsis_nn_add_shape *s)
+{
+    if (arm_elementwise_add_s8(
+            a, b, -s->a_zero, s->a_mult, s->a_shift, -s->b_zero, s->b_mult, s->b_shift, s->left_shift, y,
+            s->y_zero, s->y_mult, s->y_shift, s->y_least, s->y_most, s->elements) !=
+        ARM_CMSIS_NN_SUCCESS) {
+        __builtin_trap(); /* no wrong results */
+    }
+}

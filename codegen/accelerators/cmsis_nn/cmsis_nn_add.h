@@ -1,0 +1,17 @@
+/* The sum of two tensors of bytes by CMSIS-NN. */
+#ifndef CMSIS_NN_ADD_H
+#define CMSIS_NN_ADD_H
+
+#include <stdint.h>
+
+struct cmsis_nn_add_shape {
+    int32_t elements, left_shift;
+    int32_t a_zero, b_zero;
+    int32_t a_mult, a_shift, b_mult, b_shift;
+    int32_t y_mult, y_shift;
+    int32_t y_zero, y_least, y_most;
+};
+
+void cmsis_nn_add(const int8_t *a, const int8_t *b, int8_t *y, const struct cmsis_nn_add_shape *shape);
+
+#endif

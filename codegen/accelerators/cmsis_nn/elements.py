@@ -1,0 +1,97 @@
+"""Sums, products and softmax: what the library is told of them."""
+
+from __future__ import annotations
+
+from aot.ops.activation import integer_clamp
+from aot.ops.binary import BinaryOp, Mul
+from aot.ops.pairs import Multiplier, add_parameters, mul_multiplier
+from aot.ops.requant import quant_of
+from aot.ops.softmax import Softmax, softmax_parameters
+from codegen.accelerators.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
+from codegen.kernels.kernel import Site
+from codegen.kernels.schedule import Condition
+
+_Numbers = tuple[tuple[str, int], ...]
+
+
+def _are_computed(site: Site) -> bool:
+    return not site.constants
+
+
+def _are_alike(site: Site) -> bool:
+    a, b = site.input(0), site.input(1)
+    return a.shape == b.shape and a.dtype is b.dtype
+
+
+def _has_scales(site: Site) -> bool:
+    return site.outputs[0].quant is not None
+
+
+_TWO_TENSORS = (
+    BYTES,
+    Condition("integers with a scale", _has_scales),
+    Condition("two tensors that are computed, none a constant", _are_computed),
+    Condition("two tensors of one shape", _are_alike),
+)
+
+
+def _scaled(name: str, multiplier: Multiplier) -> _Numbers:
+    mult, shift = multiplier
+    return ((f"{name}_mult", mult), (f"{name}_shift", shift))
+
+
+def _stored(site: Site) -> _Numbers:
+    op, y = site.node.op, site.outputs[0]
+    assert isinstance(op, BinaryOp)
+    least, most = integer_clamp(op.activation, y)
+    return (("y_zero", quant_of(y).zero_point), ("y_least", least), ("y_most", most))
+
+
+def _zeros(site: Site) -> _Numbers:
+    return (("a_zero", quant_of(site.input(0)).zero_point), ("b_zero", quant_of(site.input(1)).zero_point))
+
+
+def _add(site: Site) -> Arguments:
+    a, b, y = site.input(0), site.input(1), site.outputs[0]
+    p = add_parameters(a, b, y)
+    return Arguments(
+        (
+            ("elements", y.elements),
+            ("left_shift", p.left_shift),
+            *_zeros(site),
+            *_scaled("a", p.first),
+            *_scaled("b", p.second),
+            *_scaled("y", p.out),
+            *_stored(site),
+        )
+    )
+
+
+def _mul(site: Site) -> Arguments:
+    op, y = site.node.op, site.outputs[0]
+    assert isinstance(op, Mul)
+    multiplier = mul_multiplier(site.input(0), site.input(1), y, op.scales_in_single)
+    return Arguments(
+        (("elements", y.elements), *_zeros(site), *_scaled("y", multiplier), *_stored(site)),
+    )
+
+
+def _softmax(site: Site) -> Arguments:
+    op, x = site.node.op, site.input(0)
+    assert isinstance(op, Softmax)
+    p = softmax_parameters(x, op.beta)
+    length = x.shape[-1]
+    return Arguments(
+        (
+            ("rows", x.elements // length),
+            ("length", length),
+            ("mult", p.mult),
+            ("left_shift", p.left_shift),
+            ("least_difference", p.diff_min),
+        )
+    )
+
+
+ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _TWO_TENSORS)
+MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _TWO_TENSORS)
+SOFTMAX = LibraryCall("cmsis_nn_softmax", "arm_softmax_s8", 4300, 272, _softmax, (BYTES,))
