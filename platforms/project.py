@@ -18,6 +18,8 @@ class App(Enum):
     RPC = "rpc"  # serves the model over the line
     STANDALONE = "standalone"  # runs the model once and prints its outputs: a start for one's own main.c
     KWS = "kws"  # listens for words
+    MOTION = "motion"  # knows movements
+    ANOMALY = "anomaly"  # tells what is not normal
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,6 +30,8 @@ class SensorApp:
 
 SENSOR_APPS: Mapping[App, SensorApp] = {
     App.KWS: SensorApp("Listens for words", "classes", (SensorKind.SOUND, SensorKind.NUMBERS), 2),
+    App.MOTION: SensorApp("Knows movements", "classes", (SensorKind.NUMBERS,), 2),
+    App.ANOMALY: SensorApp("Tells what is not normal", "anomaly", (SensorKind.SOUND, SensorKind.NUMBERS), 1),
 }
 
 
