@@ -17,6 +17,7 @@ from deploy.function_files import source_with
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.model import read_artifact
+from deploy.sensor_apps import SensorChoices, with_pipeline
 from deploy.slots import with_slots
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware
@@ -39,23 +40,30 @@ def new(
     slots: int | None = None,
     arena: int | None = None,
     public_key: str | Path | None = None,
+    labels: str | None = None,
+    rate: int | None = None,
+    recording: str | Path | None = None,
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
     `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
     files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
-    models that may work in an arena of `arena` bytes; with a public key, signed ones only.
+    models that may work in an arena of `arena` bytes; with a public key, signed ones only. The apps that run
+    the model on a sensor's rows take labels of classes, the rows a second where no front end tells, and a
+    recording that the board plays.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
     builder = platform_for(place, platform)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
-    if app == App.STANDALONE.value and (functions or slots):
+    if app != App.RPC.value and (functions or slots):
         raise InputError(
-            "functions called by name and cartridges need the server, which the app standalone leaves out",
+            f"functions called by name and cartridges need the server, which the app {app} leaves out",
             hint="app rpc",
         )
     source = with_slots(source_with(source, functions), slots, arena, public_key)
+    choices = SensorChoices(labels, rate, None if recording is None else Path(recording))
+    source = with_pipeline(source, first, App(app), place, builder.name, choices)
     builder.generate(source, Path(directory), place, App(app))
     facts = {
         "directory": str(directory),

@@ -20,6 +20,7 @@ from platforms.arena_words import arena_words, variable
 from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags
 from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
+from platforms.sensor_app import SENSOR_APPS, sensor_app_files
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import cpu_flags
 
@@ -42,12 +43,23 @@ _COMPILE = (
 PURPOSE = {
     App.RPC: "Serves the model over a serial line: `deploy run`, `verify` and `bench` talk to it.",
     App.STANDALONE: "Runs the model once and prints its outputs: a start for a program of your own.",
+    **{
+        app: f"{sensor_app.says}, without end, and tells what it finds."
+        for app, sensor_app in SENSOR_APPS.items()
+    },
 }
 TRY_IT = {
     App.RPC: "deploy run . --inputs IN.npz --output OUT.npz",
     App.STANDALONE: "deploy monitor .  # builds it, starts it and shows what it prints",
+    **dict.fromkeys(SENSOR_APPS, "deploy monitor --decode .  # builds it, starts it and shows what it finds"),
 }
-_MAIN_SAYS = {App.RPC: "starts the server", App.STANDALONE: "calls the model; yours to change"}
+_MAIN_SAYS = {
+    App.RPC: "starts the server",
+    App.STANDALONE: "calls the model; yours to change",
+    **dict.fromkeys(
+        SENSOR_APPS, "takes rows from `sensor.c`, and tells what `decision.c` says; yours to change"
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +83,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
     return {
         **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
-        **app_files(source, app),
+        **app_files(source, app, board),
         **{f"src/{name}": text for name, text in source.functions.items()},
         **cartridge_files(source, board),
         **own.files,
@@ -93,21 +105,23 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
 
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The files of the model; its description is among them only where a server asks for it."""
-    leave_out = {f"{model}_describe.c" for model in source.models} if app is App.STANDALONE else set()
+    leave_out = {f"{model}_describe.c" for model in source.models} if app is not App.RPC else set()
     return {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
 
 
 def runtime_files(app: App) -> dict[str, str]:
-    """The server, or the two of its headers that a user's own program may need."""
-    if app is App.STANDALONE:
+    """The server, or the two of its headers that other programs may need."""
+    if app is not App.RPC:
         return {name: template_text("common", name) for name in STANDALONE_HEADERS}
     return dict(c_files("common"))
 
 
-def app_files(source: ProjectSource, app: App) -> dict[str, str]:
+def app_files(source: ProjectSource, app: App, board: Board) -> dict[str, str]:
     """The table of models that the server asks for, or the program that calls the model."""
     if app is App.RPC:
         return {"src/models.c": model_table(source)}
+    if app in SENSOR_APPS:
+        return sensor_app_files(source, app, board, tensor_words(source))
     return {"src/main.c": filled("project", "main_standalone.c.jinja", **tensor_words(source))}
 
 

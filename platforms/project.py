@@ -17,6 +17,9 @@ class App(Enum):
 
     RPC = "rpc"  # serves the model over the line
     STANDALONE = "standalone"  # runs the model once and prints its outputs: a start for one's own main.c
+    KWS = "kws"  # listens for words
+    MOTION = "motion"  # knows movements
+    ANOMALY = "anomaly"  # tells what is not normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,37 @@ class Slots:
 
     slot_bytes: int  # of each of two
     public_key: bytes = b""  # of those who may make them; b"": anybody
+
+
+class SensorKind(Enum):
+    """The rows that a sensor gives; the value names the reader of their files."""
+
+    SOUND = "sound"  # samples of 16 bits
+    NUMBERS = "numbers"  # any: the rows of the model's input as they are
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A sensor's rows in the firmware."""
+
+    title: str
+    rows: tuple[str, ...]  # in C: the elements of each
+
+
+@dataclass(frozen=True, slots=True)
+class SensorPipeline:
+    """The way of a sensor's rows to a streamed model, and to what it decides of them."""
+
+    sensor: SensorKind
+    rate_hz: int  # of samples, where they are sound; else of rows, 0 where nobody has said it
+    window_rows: int  # of one run
+    row_elements: int
+    window_us: int  # the time that they take, 0: not known
+    labels: tuple[str, ...]  # of classes
+    has_threshold: bool  # whether anomalies are told from which error on
+    arenas: tuple[Arena, ...]  # of one window: without the room that a line needs behind them
+    lanes: int  # windows that are open at a time, each in arenas of its own
+    recording: Recording | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +84,7 @@ class ProjectSource:
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
     cartridges: Slots | None = None  # None: the firmware takes no other models
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
+    pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
 
     @property
     def arena_bytes(self) -> int:

@@ -101,7 +101,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
     return {
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items() if name != HOOK_HEADER},
         **{f"src/{name}": text for name, text in model_files(source, app).items() if _describes(name)},
-        **app_files(source, app),
+        **app_files(source, app, board),
         **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
         **(_fault_files(board) if app is App.RPC else {}),
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),

@@ -5,51 +5,84 @@ from __future__ import annotations
 import argparse
 import codecs
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
+from aot.errors import InputError
 from aot.printable import printable
 from deploy import options
+from deploy.explaining import explain, explain_file
 from deploy.firmware import build_project, project_board
+from deploy.sensor_log_page import LogReader
 from platforms.base import BuildChoices
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder
+from platforms.sensor_app import SENSOR_APPS
 from platforms.transport.base import LineClosedError, Transport
 from platforms.transport.trace import describe
 
 EXAMPLE = """
 deploy monitor kws-firmware
+deploy monitor listener --decode
+deploy monitor log.txt --decode
 """
 _READ_BYTES = 4096
 _READ_S = 1.0  # how long one read may wait; monitoring goes on after it
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_project(parser)
+    parser.add_argument(
+        "directory",
+        metavar="DIR",
+        type=Path,
+        help="a project folder, made by deploy new; with --decode also a file of what a program sent, or -",
+    )
+    parser.add_argument(
+        "--decode",
+        action="store_true",
+        help="explain the log of a program for a sensor (--app kws, ...): decisions, latency, losses",
+    )
     options.add_toolchain(parser)
     options.add_line(parser, ("runner", "serial", "port"))
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.decode and (str(arguments.directory) == "-" or arguments.directory.is_file()):
+        explain_file(arguments.directory)
+        return
     board, platform = project_board(arguments.directory)
+    app = read_project(arguments.directory).app
+    if arguments.decode and app not in SENSOR_APPS:
+        raise InputError(
+            f"this project is of app {app.value}, which writes no log to decode",
+            str(arguments.directory),
+            f"deploy new --app {', '.join(each.value for each in SENSOR_APPS)}",
+        )
     firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
-    show = _show_packets() if read_project(arguments.directory).app is App.RPC else _show_text()
     chosen = options.line_options(arguments)
     line = platform.open_line(firmware, board, chosen.runner, chosen.where)
+    print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
+    if arguments.decode:
+        emulated = None if board.counter.instruction_ns is None else board.counter.instructions
+        explain(_received(line), LogReader(emulated))
+        return
+    show = _show_packets() if app is App.RPC else _show_text()
+    for received in _received(line):
+        show(received)
+
+
+def _received(line: Transport) -> Iterator[bytes]:
+    """Gives what the board sends until the line ends or the user ends it; closes the line."""
     try:
-        print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
-        _copy(line, show)
+        while True:
+            yield line.read(_READ_BYTES, _READ_S)
     except LineClosedError as end:
         print(end.what, file=sys.stderr)
     except KeyboardInterrupt:
         print(file=sys.stderr)
     finally:
         line.close()
-
-
-def _copy(line: Transport, show: Callable[[bytes], None]) -> None:
-    while True:
-        show(line.read(_READ_BYTES, _READ_S))
 
 
 def _show_text() -> Callable[[bytes], None]:

@@ -13,6 +13,7 @@ from platforms.project import App
 EXAMPLE = """
 deploy new kws.tar kws-firmware --board mps2-an386
 deploy new kws.tar kws-firmware --board mps2-an386 --slots 128K --arena 64K
+deploy new kws.tar listener --board mps2-an386 --app kws --labels yes,no,other --recording words.wav
 """
 
 
@@ -25,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--app",
         choices=[app.value for app in App],
         default=App.RPC.value,
-        help="rpc serves the model over the line (the default); standalone is a start for your own program",
+        help="rpc serves the model over the line (the default); standalone is a start for your own program; "
+        "the others take a sensor's rows without end and tell what they find",
     )
     parser.add_argument(
         "--with",
@@ -43,6 +45,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         default=(),
         help="C files, with headers of theirs, whose functions (SOLDER_FUNCTION) are called by name",
+    )
+    sensor = parser.add_argument_group("programs for a sensor")
+    sensor.add_argument(
+        "--labels", metavar="NAMES", help="of the classes: yes,no,... or a file with one in a line"
+    )
+    sensor.add_argument(
+        "--rate",
+        metavar="HZ",
+        type=options.count,
+        help="rows of numbers a second; sound's is its front end's",
+    )
+    sensor.add_argument(
+        "--recording",
+        metavar="FILE",
+        type=Path,
+        help="what the board plays in the place of a sensor: WAV for sound, CSV for numbers",
     )
     slots = parser.add_argument_group("cartridges, which replace the model while the firmware runs")
     slots.add_argument(
@@ -75,5 +93,8 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.slots,
         arguments.arena,
         arguments.public_key,
+        arguments.labels,
+        arguments.rate,
+        arguments.recording,
     )
     print_answer(arguments.json, answer)

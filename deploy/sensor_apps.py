@@ -1,0 +1,170 @@
+"""Fits a program for a sensor around a compiled model: what the model must have, its labels, a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aot.backs.anomaly import Anomaly
+from aot.backs.classes import Classes
+from aot.backs.table import declared_back
+from aot.errors import InputError
+from aot.fronts.spectrum import Spectrum
+from aot.fronts.table import declared_front
+from aot.ops.reduce import ArgExtreme
+from artifact.artifact import Artifact
+from boards.board import Board
+from deploy.recordings import read_recording
+from platforms.project import App, ProjectSource, SensorKind, SensorPipeline
+from platforms.sensor_app import PLATFORMS_OF_SENSOR_APPS, SENSOR_APPS, SensorApp
+
+_MICROSECONDS = 1_000_000
+_SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers"}
+
+
+@dataclass(frozen=True, slots=True)
+class SensorChoices:
+    """The user's words about a program for a sensor."""
+
+    labels: str | None = None  # of classes, with commas between, or a file with one in a line
+    rate_hz: int | None = None  # rows a second, where the front end does not say it
+    recording: Path | None = None  # the sensor's, to be played on the board
+
+
+def with_pipeline(
+    source: ProjectSource, artifact: Artifact, app: App, board: Board, platform: str, choices: SensorChoices
+) -> ProjectSource:
+    """The project's source with the pipeline that the app runs; of other apps as it is. Raises InputError."""
+    if app not in SENSOR_APPS:
+        _refuse_choices(app, choices)
+        return source
+    _require_platform(app, platform)
+    pipeline = _pipeline(source, artifact, app, choices)
+    if choices.recording is not None:
+        if board.core.machine == "host":
+            raise InputError(
+                "this computer's program reads recordings itself",
+                str(choices.recording),
+                f"build/firmware {choices.recording}, in the project's folder",
+            )
+        front = artifact.facts.options.front
+        found = read_recording(choices.recording, pipeline, source.inputs[0].type.dtype, front)
+        pipeline = replace(pipeline, recording=found)
+    arenas = tuple(replace(arena, bytes=arena.bytes * pipeline.lanes) for arena in pipeline.arenas)
+    return replace(source, pipeline=pipeline, arenas=arenas)
+
+
+def _refuse_choices(app: App, choices: SensorChoices) -> None:
+    if choices != SensorChoices():
+        names = ", ".join(each.value for each in SENSOR_APPS)
+        raise InputError(
+            f"labels, a rate and a recording are for the apps of sensors, not for {app.value}",
+            hint=f"--app {names}",
+        )
+
+
+def _require_platform(app: App, platform: str) -> None:
+    if platform not in PLATFORMS_OF_SENSOR_APPS:
+        known = " and ".join(PLATFORMS_OF_SENSOR_APPS)
+        raise InputError(
+            f"the app {app.value} is made for the platforms {known}, not for {platform}",
+            hint="a board with one of these; or --app standalone, which is a start",
+        )
+
+
+def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: SensorChoices) -> SensorPipeline:
+    kind, options = SENSOR_APPS[app], artifact.facts.options
+    where = artifact.facts.source_name
+    if not source.is_streamed:
+        raise InputError(
+            f"the app {app.value} takes the model's input row by row, and this model takes it at once",
+            where,
+            "deploy compile --stream",
+        )
+    back = None if options.back is None else declared_back(options.back)
+    if back is None or options.back is None or options.back.partition(":")[0] != kind.back:
+        found = "no back end" if options.back is None else f"the back end {options.back.partition(':')[0]}"
+        raise InputError(
+            f"the app {app.value} decides by the back end {kind.back}, and this model has {found}",
+            where,
+            f"deploy compile --back {kind.back}:...",
+        )
+    sensor, rate_hz = _sensor(kind, app, options.front, where)
+    if choices.rate_hz is not None and sensor is SensorKind.SOUND:
+        raise InputError(
+            f"the front end says how many samples a second there are: {rate_hz}", where, "leave --rate out"
+        )
+    rate_hz = rate_hz or choices.rate_hz or 0
+    _, rows, *row = source.inputs[0].type.shape
+    elements = row[0] * row[1]
+    in_window = rows * elements if sensor is SensorKind.SOUND else rows
+    return SensorPipeline(
+        sensor=sensor,
+        rate_hz=rate_hz,
+        window_rows=rows,
+        row_elements=elements,
+        window_us=in_window * _MICROSECONDS // rate_hz if rate_hz else 0,
+        labels=_labels(artifact, choices.labels) if isinstance(back, Classes) else (),
+        has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
+        arenas=artifact.facts.arenas,
+        lanes=kind.lanes,
+    )
+
+
+def _sensor(kind: SensorApp, app: App, front: str | None, where: str) -> tuple[SensorKind, int]:
+    """The kind of rows that the model takes, and how many samples a second, where its front end says it."""
+    declared = None if front is None else declared_front(front)
+    is_sound = isinstance(declared, Spectrum)
+    found = SensorKind.SOUND if is_sound else SensorKind.NUMBERS
+    if found not in kind.sensors or (declared is not None and not is_sound):
+        takes = " or ".join(_SAID[each] for each in kind.sensors)
+        has = "no front end" if front is None else f"the front end {front.partition(':')[0]}"
+        raise InputError(
+            f"the app {app.value} takes {takes}, and this model has {has}",
+            where,
+            "docs/apps.md says what each app takes",
+        )
+    return found, declared.sample_rate if isinstance(declared, Spectrum) else 0
+
+
+def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:
+    """A name for each class: the user's, or its number."""
+    count = _classes(artifact)
+    if given is None:
+        return tuple(f"class {number}" for number in range(count))
+    labels = _read_labels(given)
+    if len(labels) != count:
+        raise InputError(
+            f"there are {len(labels)} labels, the model has {count} classes",
+            given,
+            "one for each class, with commas between, or a file with one in a line",
+        )
+    wrong = next((each for each in labels if not _is_label(each)), None)
+    if wrong is not None:
+        raise InputError(
+            f"the label {wrong!r} is empty or has a letter that the log has no room for",
+            given,
+            "letters of ASCII, without comma, star, dollar, backslash and quotes",
+        )
+    return tuple(labels)
+
+
+def _read_labels(given: str) -> Sequence[str]:
+    path = Path(given)
+    if "," in given or not path.is_file():
+        return [label.strip() for label in given.split(",")]
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("the file of labels cannot be read", f"{given}: {error}") from error
+
+
+def _is_label(text: str) -> bool:
+    return text != "" and text.isascii() and text.isprintable() and not set(text) & set(',*$\\"')
+
+
+def _classes(artifact: Artifact) -> int:
+    graph = artifact.graph
+    last = [node for node in graph.nodes if isinstance(node.op, ArgExtreme)][-1]  # the back end's own
+    return graph.types[last.inputs[0] or ""].shape[1]

@@ -1,0 +1,96 @@
+"""Programs that run a model on a sensor's rows without end: which there are, and the files of each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from aot.ir.types import DType
+from boards.board import Board
+from platforms.arena_words import variable
+from platforms.project import App, ProjectSource, SensorKind, SensorPipeline
+from platforms.templates import filled, template_text
+
+_TEMPLATES = "sensor_app"
+_AS_THEY_ARE = ("log.h", "log.c", "sensor.h")
+_QUEUE_ROWS = 16
+PLATFORMS_OF_SENSOR_APPS = ("baremetal", "host")  # whose sensors there are templates for
+
+
+@dataclass(frozen=True, slots=True)
+class SensorApp:
+    """One such program."""
+
+    says: str  # what it does, as the beginning of a sentence
+    back: str  # the back end whose outputs it reads
+    sensors: tuple[SensorKind, ...]
+    lanes: int  # windows that are open at a time
+
+
+SENSOR_APPS: Mapping[App, SensorApp] = {
+    App.KWS: SensorApp("Listens for words", "classes", (SensorKind.SOUND, SensorKind.NUMBERS), 2),
+    App.MOTION: SensorApp("Knows movements", "classes", (SensorKind.NUMBERS,), 2),
+    App.ANOMALY: SensorApp("Tells what is not normal", "anomaly", (SensorKind.SOUND, SensorKind.NUMBERS), 1),
+}
+
+
+def sensor_app_files(
+    source: ProjectSource, app: App, board: Board, words: Mapping[str, Any]
+) -> dict[str, str]:
+    """The files of the program, and of its sensor: files of this computer, a recording, or the user's own."""
+    pipeline, kind = source.pipeline, SENSOR_APPS[app]
+    assert pipeline is not None  # deploy new sees to it
+    every = {**words, **_words(source, pipeline, app, board)}
+    own = {
+        **{name: template_text(_TEMPLATES, name) for name in _AS_THEY_ARE},
+        "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
+        "app.h": filled(_TEMPLATES, "app.h.jinja", **every),
+        "decision.h": filled(_TEMPLATES, "decision.h.jinja", **every),
+        "decision.c": filled(_TEMPLATES, f"decision_{kind.back}.c.jinja", **every),
+        **_sensor_files(pipeline, every),
+    }
+    return {f"src/{name}": text for name, text in own.items()}
+
+
+def _sensor_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[str, str]:
+    if words["is_host"]:
+        return {
+            "sensor.c": template_text(_TEMPLATES, "sensor_file.c"),
+            "file_rows.h": template_text(_TEMPLATES, "file_rows.h"),
+            f"file_{pipeline.sensor.value}.c": filled(
+                _TEMPLATES, f"file_{pipeline.sensor.value}.c.jinja", **words
+            ),
+        }
+    if pipeline.recording is not None:
+        return {
+            "sensor.c": template_text(_TEMPLATES, "sensor_recorded.c"),
+            "recording.h": template_text(_TEMPLATES, "recording.h"),
+            "recording.c": filled(
+                _TEMPLATES,
+                "recording.c.jinja",
+                title=pipeline.recording.title,
+                rows=pipeline.recording.rows,
+            ),
+        }
+    return {"sensor.c": filled(_TEMPLATES, "sensor_board.c.jinja", **words)}
+
+
+def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Board) -> dict[str, Any]:
+    dtype = source.inputs[0].type.dtype
+    is_real = dtype is DType.F32
+    least, most = ("-FLT_MAX", "FLT_MAX") if is_real else map(str, dtype.limits)
+    return {
+        "app": app.value,
+        "says": SENSOR_APPS[app].says,
+        "pipeline": pipeline,
+        "queue_rows": _QUEUE_ROWS,
+        "c_type": dtype.c_name,
+        "is_real": is_real,
+        "least": least,
+        "most": most,
+        "said_range": "what float holds" if is_real else f"{least} to {most}",
+        "lane_arenas": ", ".join(f"{variable(n, each)}[lane]" for n, each in enumerate(source.arenas)),
+        "is_host": board.core.machine == "host",
+        "is_paced": board.counter.instruction_ns is None,
+    }

@@ -1,0 +1,15 @@
+/* One format of files with rows for the model. */
+#ifndef FILE_ROWS_H
+#define FILE_ROWS_H
+
+#include <stdio.h>
+
+#include "app.h"
+
+/* Reads what stands before the first row. Returns NULL, or the reason why the file does not fit the model. */
+const char *file_open(FILE *file);
+
+/* Stores the next row and returns 1; 0 at the end, where *why is set if the file is damaged. */
+int file_row(FILE *file, app_element *row, const char **why);
+
+#endif

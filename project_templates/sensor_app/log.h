@@ -1,0 +1,14 @@
+/* What the program tells: a line for each record, such as $RUN,7,200,yes,998,...*5C1F. `deploy monitor --decode` reads
+   them. The digits behind the star are the CRC-16 (CCITT, from 0xFFFF) of what stands between dollar and star. */
+#ifndef LOG_H
+#define LOG_H
+
+#include <stdint.h>
+
+void log_begin(const char *record);
+void log_text(const char *text);
+void log_number(uint32_t number);
+void log_thousandths(float number); /* rounded down; what is too large, or no number, becomes the limit */
+void log_end(void);
+
+#endif

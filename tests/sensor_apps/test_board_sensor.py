@@ -1,0 +1,73 @@
+"""The queue between a board's sensor and the program: overruns are told where they were, and stalls."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from platforms.templates import filled
+
+APP = """\
+#include <stdint.h>
+#include <stddef.h>
+typedef uint16_t app_element;
+#define ROW_ELEMENTS 2u
+#define QUEUE_ROWS 4u
+#define WINDOW_US 5000000u
+"""
+EMPTY = """\
+static enum sensor_status start_sensor(void)
+{
+    return SENSOR_END; /* yours: SENSOR_ROW when the sensor has started; else the program ends at once */
+}
+
+static void wait_for_row(void)
+{
+}
+"""
+FILLED_IN = """\
+static void interrupt(void);
+
+static enum sensor_status start_sensor(void)
+{
+    return SENSOR_ROW;
+}
+
+static void wait_for_row(void)
+{
+    interrupt();
+}
+"""
+TOLD = """\
+row 1, 0 lost before it
+row 2, 0 lost before it
+stalled 0, 0 lost before it
+row 3, 0 lost before it
+row 4, 0 lost before it
+row 5, 0 lost before it
+row 6, 0 lost before it
+row 10, 3 lost before it
+stalled 0, 0 lost before it
+"""
+
+
+@pytest.mark.cc
+def test_overruns_and_stalls_are_told(
+    tmp_path: Path, repo_root: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc")
+    templates = repo_root / "project_templates"
+    sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws")
+    assert EMPTY in sensor
+    (tmp_path / "sensor_under_test.c").write_text(sensor.replace(EMPTY, FILLED_IN))
+    (tmp_path / "app.h").write_text(APP)
+    (tmp_path / "sensor.h").write_text((templates / "sensor_app" / "sensor.h").read_text())
+    strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=address,undefined"]
+    folders = [f"-I{tmp_path}", f"-I{templates / 'common'}"]
+    source = Path(__file__).parent / "board_sensor_test.c"
+    subprocess.run(["cc", *strict, *folders, "-o", tmp_path / "test", source], check=True)
+    ran = subprocess.run([tmp_path / "test"], capture_output=True, text=True, check=True)
+    assert ran.stdout == TOLD

@@ -1,0 +1,145 @@
+"""A program for a sensor is refused where model, labels, recording or platform do not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tiny_models import TINY
+
+import deploy
+from deploy.compiling import Compiled
+
+LABELS = "a,b,c,d,e"
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Of 8x8 pixels and five classes."""
+    path = tmp_path_factory.mktemp("model") / "tiny.tflite"
+    path.write_bytes(TINY["classifier"]())
+    return path
+
+
+@pytest.fixture(scope="module")
+def archives(model: Path) -> Mapping[str, Compiled]:
+    host = {"board": "host"}
+    return {
+        "at once": deploy.compile(model, back="classes", **host),
+        "without a back end": deploy.compile(model, stream=True, **host),
+        "for this computer": deploy.compile(model, stream=True, back="classes", **host),
+        "for a board": deploy.compile(model, stream=True, back="classes", board="mps2-an386"),
+        "of pictures": deploy.compile(
+            model, stream=True, back="classes", front="tf.image:width=8,height=8,format=gray", **host
+        ),
+    }
+
+
+WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
+    "input at once": (
+        "at once",
+        {},
+        "the app kws takes the model's input row by row, and this model takes it at once\n"
+        "  tiny.tflite\n  hint: deploy compile --stream",
+    ),
+    "no decision": (
+        "without a back end",
+        {},
+        "the app kws decides by the back end classes, and this model has no back end\n"
+        "  tiny.tflite\n  hint: deploy compile --back classes:...",
+    ),
+    "another sensor": (
+        "of pictures",
+        {},
+        "the app kws takes sound or numbers, and this model has the front end tf.image\n"
+        "  tiny.tflite\n  hint: docs/apps.md says what each app takes",
+    ),
+    "too few labels": (
+        "for this computer",
+        {"labels": "a,b"},
+        "there are 2 labels, the model has 5 classes\n  a,b\n"
+        "  hint: one for each class, with commas between, or a file with one in a line",
+    ),
+    "a label that the log cannot hold": (
+        "for this computer",
+        {"labels": "a,b,c,d,e*"},
+        "the label 'e*' is empty or has a letter that the log has no room for\n  a,b,c,d,e*\n"
+        "  hint: letters of ASCII, without comma, star, dollar, backslash and quotes",
+    ),
+    "a recording for this computer": (
+        "for this computer",
+        {"recording": "in.csv"},
+        "this computer's program reads recordings itself\n  in.csv\n"
+        "  hint: build/firmware in.csv, in the project's folder",
+    ),
+    "labels for another app": (
+        "for this computer",
+        {"labels": LABELS, "app": "standalone"},
+        "labels, a rate and a recording are for the apps of sensors, not for standalone\n"
+        "  hint: --app kws, motion, anomaly",
+    ),
+    "cartridges": (
+        "for this computer",
+        {"slots": 4096},
+        "functions called by name and cartridges need the server, which the app kws leaves out\n"
+        "  hint: app rpc",
+    ),
+    "another platform": (
+        "for a board",
+        {"board": "nano-33-ble", "platform": "arduino"},
+        "the app kws is made for the platforms baremetal and host, not for arduino\n"
+        "  hint: a board with one of these; or --app standalone, which is a start",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_it_is_told(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+    archive, words, text = WRONG[name]
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words})
+    assert str(caught.value) == f"error: {text}"
+    assert not (tmp_path / "p").exists()
+
+
+RECORDINGS: dict[str, tuple[bytes, str]] = {
+    "too few numbers": (b"1,2,3\n", "the line has 3 numbers, a row of the model has 8\n  {}, line 1"),
+    "no number": (b"head\n1,2,3,4,5,6,7,x\n", "the line has something that is no number\n  {}, line 2"),
+    "too large": (b"1,2,3,4,5,6,7,128\n", "the line has a number outside of -128 to 127\n  {}, line 1"),
+    "not whole": (b"1,2,3,4,5,6,7,0.5\n", "the line has a number that is not whole\n  {}, line 1"),
+    "nothing": (
+        b"a,b\n\n",
+        "the recording holds no row\n  {}\n  hint: a row of the model's input has 8 elements",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RECORDINGS)
+def test_a_recording_is_refused(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+    data, text = RECORDINGS[name]
+    path = tmp_path / "in.csv"
+    path.write_bytes(data)
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.new(archives["for a board"], tmp_path / "p", app="kws", recording=path)
+    assert str(caught.value) == f"error: {text.format(path)}"
+
+
+def test_labels_may_stand_in_a_file(archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+    (tmp_path / "labels.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
+    labels = str(tmp_path / "labels.txt")
+    deploy.new(archives["for this computer"], tmp_path / "p", app="kws", labels=labels)
+    assert '    "three",\n' in (tmp_path / "p" / "src" / "decision.c").read_text()
+
+
+def test_a_project_without_a_log_is_not_decoded(
+    archives: Mapping[str, Compiled], tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    deploy.new(archives["for this computer"], tmp_path / "p", app="standalone")
+    outcome = run_deploy("monitor", tmp_path / "p", "--decode")
+    assert outcome.status == 1
+    assert outcome.err == (
+        f"error: this project is of app standalone, which writes no log to decode\n  {tmp_path}/p\n"
+        "  hint: deploy new --app kws, motion, anomaly\n"
+    )

@@ -1,0 +1,144 @@
+"""The log of programs for a sensor as people read it; damaged and missing lines are counted."""
+
+from __future__ import annotations
+
+import binascii
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aot.errors import InputError
+from deploy.sensor_log_page import LogReader
+
+
+def line(text: str) -> bytes:
+    return f"${text}*{binascii.crc_hqx(text.encode(), 0xFFFF):04X}\n".encode()
+
+
+START = line("APP,1,kws,words,1000000,1000000,50,2")
+RUN = line("RUN,1,50,yes,996,520000,250000")
+QUIET = line("RUN,2,75,,412,510000,250000")
+GAP = line("GAP,2,90,7,2,0")
+STALL = line("GAP,2,90,7,3,1")
+END = line("END,2,100,7,3,1")
+WHOLE = b"hello\n" + START + RUN + QUIET + GAP + STALL + END
+SHOWN = [
+    "hello",
+    "kws with words: windows of 50 rows, 1,000 ms, 2 open at a time",
+    "    1.00 s  yes            0.996      520.00 ms   busy  25.0 %",
+    "    1.50 s  -              0.412      510.00 ms   busy  50.0 %",
+    "    1.80 s  7 rows lost: the windows begin anew",
+    "    1.80 s  the sensor gives nothing: the windows begin anew",
+    "    2.00 s  the end",
+]
+SUMMARY = [
+    "2 windows, 1 decision: yes 1",
+    "lost: 7 rows, 3 windows given up, 1 stall",
+    "latency: 515.00 ms (median), 520.00 ms at most; busy  33.3 %",
+]
+
+
+def shown(sent: bytes, reader: LogReader | None = None) -> list[str]:
+    reader = reader or LogReader()
+    return [*reader.feed(sent), *reader.summary()]
+
+
+def test_a_log_is_explained() -> None:
+    assert shown(WHOLE) == SHOWN + SUMMARY
+
+
+def test_it_may_come_byte_by_byte() -> None:
+    reader = LogReader()
+    assert [text for byte in WHOLE for text in reader.feed(bytes([byte]))] == SHOWN
+    assert list(reader.summary()) == SUMMARY
+
+
+def test_an_emulators_time_is_told_in_instructions() -> None:
+    told = shown(START + RUN, LogReader(lambda ticks: ticks * 2))
+    assert told[1] == "    1.00 s  yes            0.996      1,040,000 instructions"
+    assert told[-1] == (
+        "latency: 1,040,000 instructions (median), 1,040,000 instructions at most; "
+        "busy with 500,000 instructions a second"
+    )
+
+
+def test_without_a_known_time_rows_are_told() -> None:
+    told = shown(line("APP,1,kws,words,1000000,0,50,1") + RUN)
+    assert told[0] == "kws with words: windows of 50 rows, a time that is not known"
+    assert told[1] == "row     50  yes            0.996      520.00 ms"
+
+
+def test_a_damaged_line_is_lost_and_counted() -> None:
+    told = shown(START + RUN.replace(b"yes", b"yet") + QUIET + b"$RUN,3\n" + END)
+    assert "a line is lost: its checksum is wrong: $RUN,1,50,yet,996,520000,250000*" in told[1]
+    assert told[3] == "a line is lost: it is not whole: $RUN,3"
+    assert "of the log itself: 1 window without a line, 2 damaged lines" in told
+
+
+@pytest.mark.parametrize(
+    ("record", "why"),
+    [
+        ("NEW,1", "its name is not known"),
+        ("RUN,1,50", "it has other words than its record"),
+        ("RUN,1,x,yes,1,2,3", "it has other words than its record"),
+        ("GAP,1,2,3,4,5,6", "it has other words than its record"),
+    ],
+)
+def test_a_record_that_is_none_is_told(record: str, why: str) -> None:
+    sent = line(record)
+    assert shown(START + sent)[1] == f"a line is lost: {why}: {sent.decode().strip()}"
+
+
+def test_what_never_ends_is_no_line() -> None:
+    told = shown(START + b"x" * 10_000)
+    assert len(told[1]) > 4096
+
+
+def test_commands_to_the_terminal_are_spelt_out() -> None:
+    assert shown(b"\x1b[2Jhi\xff\n")[0] == "\\x1b[2Jhi\ufffd"
+
+
+def test_a_program_that_is_started_again_begins_anew() -> None:
+    assert shown(WHOLE + START + RUN)[-3:] == [
+        "1 window, 1 decision: yes 1",
+        "lost: 0 rows, 0 windows given up, 0 stalls",
+        "latency: 520.00 ms (median), 520.00 ms at most; busy  25.0 %",
+    ]
+
+
+def test_a_log_of_another_format_is_refused() -> None:
+    with pytest.raises(InputError) as caught:
+        shown(line("APP,2,kws,words,1,1,1,1,1"))
+    assert str(caught.value) == (
+        "error: the program writes logs of format 2, this version reads 1\n"
+        "  hint: decode it with the version of Solder that made the program"
+    )
+
+
+def test_the_command_explains_a_file(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(WHOLE)
+    outcome = run_deploy("monitor", path, "--decode")
+    assert outcome.status == 0
+    assert outcome.out.splitlines() == SHOWN + SUMMARY
+
+
+def test_a_program_that_has_failed_is_an_error(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(START + line("FAULT,no.wav: No such file or directory") + END)
+    outcome = run_deploy("monitor", path, "--decode")
+    assert outcome.status == 1
+    assert outcome.err == "error: the program has ended: no.wav: No such file or directory\n"
+
+
+def test_what_is_no_log_is_refused(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+    path = tmp_path / "log.txt"
+    path.write_bytes(b"y / 1000: 0 1 2\n")
+    outcome = run_deploy("monitor", path, "--decode")
+    assert outcome.status == 1
+    assert outcome.err == (
+        "error: what came holds no log of a program for a sensor\n"
+        "  hint: deploy new --app kws makes such a program; its log begins with a line $APP,...\n"
+    )
