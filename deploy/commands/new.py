@@ -13,7 +13,7 @@ from platforms.project import App
 EXAMPLE = """
 deploy new kws.tar kws-firmware --board mps2-an386
 deploy new kws.tar kws-firmware --board mps2-an386 --slots 128K --arena 64K
-deploy new kws.tar listener --board mps2-an386 --app kws --labels yes,no,other --recording words.wav
+deploy new kws.tar listener --board mps2-an386 --app kws --labels yes,no
 """
 
 

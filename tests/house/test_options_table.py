@@ -201,6 +201,7 @@ def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
     monkeypatch.setattr("deploy.jobs.compile_job", begin)
     monkeypatch.setattr("deploy.board_filter.compile_job", begin)
     monkeypatch.setattr("deploy.tuning.plan_job", begin)
+    monkeypatch.setattr("deploy.device_tasks.plan_job", begin)  # before it, where there is an accelerator
     monkeypatch.setattr("codegen.job.parse_model", lambda data, file_name, *_: parse_model(data, file_name))
     monkeypatch.setattr("deploy.jobs.select_records", lambda *_: None)
     return seen

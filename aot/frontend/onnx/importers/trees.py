@@ -48,7 +48,7 @@ class _Trees:
 
     @property
     def different_leaves(self) -> dict[tuple[tuple[int, float], ...], int]:
-        """What leaves say, each with its number."""
+        """Numbers the different things that leaves say."""
         said = dict.fromkeys(tuple(leaf) for leaf in self.leaves.values())
         return {leaf: number for number, leaf in enumerate(said)}
 
