@@ -94,6 +94,12 @@ def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
     return tuple((f"{c.name} for {c.machine}", _look(c)) for c in _CANDIDATES)
 
 
+def compilers_of(target: Target) -> tuple[tuple[str, Toolchain | None], ...]:
+    """The compilers that are known for a target, in order of preference, and what was found of each."""
+    kind = load_core(target.core).machine
+    return tuple((c.name, _look(c)) for c in _CANDIDATES if c.machine == kind)
+
+
 @functools.cache
 def _look(candidate: _KnownCompiler) -> Toolchain | None:
     argv = _start(candidate)

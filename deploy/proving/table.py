@@ -10,6 +10,7 @@ from deploy.proving.coverage import examine_coverage
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
 from deploy.proving.time import examine_time
+from deploy.proving.tool_confidence import examine_tool_confidence
 from deploy.proving.traceability import examine_traceability
 from deploy.proving.undefined_behaviour import examine_undefined_behaviour
 
@@ -55,5 +56,11 @@ CHAPTERS: Sequence[Chapter] = (
         "Time has a bound",
         "How many cycles does each layer take at least and at most, and whose time depends on data?",
         examine_time,
+    ),
+    Chapter(
+        "tool-confidence",
+        "What made it, and what that is held against",
+        "Which tools made the code, what are they held against, and what is in the firmware?",
+        examine_tool_confidence,
     ),
 )

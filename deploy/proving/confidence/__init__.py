@@ -1,0 +1,1 @@
+"""Says what made the code, and which tests and foreign programs that is held against."""

@@ -1,0 +1,61 @@
+"""Compiles a model's C by each compiler for its core that is here, with warnings as errors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aot.errors import ToolError
+from artifact.artifact import Artifact
+from deploy.proving.lone_program import write_files
+from deploy.proving.tool_run import run_tool
+from platforms.elf import sizes
+from platforms.templates import template_text
+from platforms.toolchains import Toolchain, compilers_of, cpu_flags
+
+_STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+_HEADERS = ("string.h", "math.h")  # for compilers without a C library
+
+
+@dataclass(frozen=True, slots=True)
+class CompilerTry:
+    """How a compiler took the C."""
+
+    name: str
+    version: str  # "" where it is not here
+    complaint: str  # "" where it had none
+    code_bytes: int
+
+
+def try_compilers(artifact: Artifact) -> tuple[CompilerTry, ...]:
+    """The compilers that are known for the core, those that are not here among them."""
+    return tuple(
+        CompilerTry(name, "", "", 0) if found is None else _tried(artifact, found)
+        for name, found in compilers_of(artifact.facts.target)
+    )
+
+
+def _tried(artifact: Artifact, toolchain: Toolchain) -> CompilerTry:
+    facts = artifact.facts
+    flags = (*cpu_flags(facts.target, toolchain.family), *facts.c_flags, *_STRICT, "-I.")
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_files({**artifact.headers, **artifact.sources}, folder)
+        for file, data in artifact.runtime.items():
+            (folder / file).write_bytes(data)
+        if toolchain.family == "zig":
+            write_files({file: template_text("baremetal", file) for file in _HEADERS}, folder)
+        code = 0
+        for source in (f"{facts.name}.c", f"{facts.name}_weights.c"):
+            try:
+                run_tool((*toolchain.argv, *flags, "-c", source, "-o", f"{source}.o"), folder)
+            except ToolError as error:
+                return CompilerTry(toolchain.name, toolchain.version, _first_words(error), 0)
+            code += sizes(folder / f"{source}.o").code
+    return CompilerTry(toolchain.name, toolchain.version, "", code - facts.constants_bytes)
+
+
+def _first_words(error: ToolError) -> str:
+    lines = [line for line in error.where.splitlines() if "error:" in line]
+    return lines[0].strip() if lines else error.what
