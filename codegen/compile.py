@@ -59,7 +59,7 @@ def compile_job(job: Job) -> CompiledModel:
         require_standard(constants, target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
-    stack_bytes = estimate_stack_bytes(library, len(lowered.stages), target.pointer_bytes)
+    stack_bytes = estimate_stack_bytes(library, [stage.result.image_rows for stage in lowered.stages], target)
     made_of = SourceParts(
         name=name,
         model_hash=model.hash,

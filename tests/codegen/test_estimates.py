@@ -72,3 +72,23 @@ def test_vector_registers_that_helium_saves_are_counted(keywords: Callable[[str]
     """What its kernels work in lies in the arena."""
     facts, seen = keywords("mps3-an547")
     assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= seen["stack_bytes"] + SPARE_STACK_BYTES
+
+
+@pytest.mark.parametrize(
+    ("model", "board"),
+    [
+        ("ml_micro_kws_m_f32", "mps2-an386"),  # real numbers in tiles: the FPU's registers are saved
+        ("onnx_mnist8_f32", "mps3-an547"),
+        ("tiny_kws_dscnn_f32", "qemu-riscv32"),  # real numbers without an FPU
+        ("ml_cifar10_f32", "qemu-riscv32"),
+        ("tmx_mnist_rect_int8", "mps2-an385"),  # kernels of many rows
+        ("ut_tanh_int8", "mps2-an386"),  # next to nothing
+        ("tiny_ad_fc_f32", "mps2-an386"),
+    ],
+)
+def test_the_stack_is_never_below_what_is_painted(
+    model: str, board: str, seen_of: Callable[[str, str], Any]
+) -> None:
+    """With an FPU, on RISC-V and for many rows it was told too small, else twice as large."""
+    facts, seen = seen_of(model, board)
+    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= 1.55 * seen["stack_bytes"]
