@@ -35,10 +35,12 @@ def dense_schedule(
     needs: frozenset[Feature] = frozenset(),
     fits: tuple[Condition[Site], ...] = (),
     tail_of: Callable[[Site], Requantised] | None = None,
+    vector_tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
     """A vector of elements of `dtype_bytes`, of which a `group` is read even where fewer are left.
 
-    `tail_of` says how sums are stored: with fitted scales where it is not given.
+    `tail_of` says how sums are stored, with fitted scales where it is not given; `vector_tail_of` how those
+    that are made at once are, where that is another way.
     """
 
     def requests(site: Site) -> RowRequests:
@@ -47,10 +49,9 @@ def dense_schedule(
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         (x,), w = inputs, site.constants[1]
         rows = w.shape[1] // (x.width * x.channels)
-        tail = (tail_of or _fitted_tail)(site)
         if rows == 1:
-            return _at_once(site, x, output, tail, dot)
-        return _by_rows(site, x, output, tail, rows, dot)
+            return _at_once(site, x, output, (vector_tail_of or tail_of or fitted_dense_tail)(site), dot)
+        return _by_rows(site, x, output, (tail_of or fitted_dense_tail)(site), rows, dot)
 
     return Schedule(name, requests, lower, needs, fits, reads_image_rows=sums_of_32_bits)
 
@@ -103,7 +104,7 @@ def dense_tail(site: Site) -> Requantised:
     return requantised(w, site.constants.get(2), multipliers, x, out, op.activation, op.rounding, site.math)
 
 
-def _fitted_tail(site: Site) -> Requantised:
+def fitted_dense_tail(site: Site) -> Requantised:
     return fitted_tail(dense_tail(site), site.constants[1], site.input(0).dtype)
 
 

@@ -132,10 +132,12 @@ class ScheduledDot:
     packing: Packing | None = None  # how the weights [channel][kernel row][k] are stored; None: as they are
     space: Space | None = None
     point: Point = field(default_factory=dict)
+    elements: Callable[[Array], Array] | None = None  # that are made of weights and stored in their place
 
     def stored(self, weights: Array) -> Array:
         """The weights in the order and type that the proc reads."""
-        packed = self.packing.apply(weights) if self.packing is not None else weights.reshape(-1)
+        made = weights if self.elements is None else self.elements(weights)
+        packed = self.packing.apply(made) if self.packing is not None else made.reshape(-1)
         return packed.astype(np.int16) if self.proc.param("w").dtype is DType.I16 else packed
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX, Ints
 from aot.ops.rounding import RequantRounding
-from codegen.isa.plain.fitted_scale import MOST_OFFSET, FittedScales, SumRange, fitted, store_fitted
+from codegen.isa.plain.fitted_scale import FittedScales, SumRange, fitted, most_offset, store_fitted
 from codegen.isa.plain.requantise import Requant
 from codegen.kernels.requantised import Requantised
 
@@ -24,7 +24,7 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
     if not is_fit or tail.sums_wrap or _is_signed(r):
         return tail
     least, greatest = _reach(weights, tail.bias.astype(np.int64), x_dtype)
-    if step * max(int(-least.min()), int(greatest.max())) > INT32_MAX - MOST_OFFSET:
+    if step * max(int(-least.min()), int(greatest.max())) > INT32_MAX - most_offset(step):
         return tail
     scales = (tail.scales["mult"], tail.scales["right"], least, greatest)
     mult, right, low, high = (array.astype(np.int64).tobytes() for array in scales)

@@ -36,7 +36,7 @@ def drawn(rng: np.random.Generator, rights: tuple[int, int], step: int) -> tuple
     return mult, right, SumRange(start - reach, start + reach, step)
 
 
-@pytest.mark.parametrize("step", [1, 4])
+@pytest.mark.parametrize("step", [1, 4, 256])
 @pytest.mark.parametrize("math", sorted(MATHS))
 @pytest.mark.parametrize("layer", sorted(LAYERS))
 def test_every_sum_is_stored_as_the_reference_stores_it(layer: str, math: str, step: int) -> None:

@@ -33,6 +33,8 @@ MOST_OFFSET = 1 << 19
 _WORD = 1 << 32
 _MOST_ADDEND = 1 << 15  # addends are kept in 16 bits
 _SHIFTS = (4, 1, 7)  # nearly every layer can have the first; layers with the same one share their kernel
+_SHIFTS_OF_ENLARGED = (10, 8, 7)  # the larger sums are, the smaller multipliers would be
+_MUCH = 256  # times, that sums are enlarged much
 _NEAR = 4  # sums that a threshold is from where the scale alone would have it
 _BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # multipliers tried, from the nearest one
 
@@ -56,6 +58,19 @@ class SumRange:
     least: Ints
     greatest: Ints
     step: int = 1
+
+    @property
+    def most_offset(self) -> int:
+        return most_offset(self.step)
+
+    @property
+    def shifts(self) -> tuple[int, ...]:
+        return _SHIFTS if self.step < _MUCH else _SHIFTS_OF_ENLARGED
+
+
+def most_offset(step: int) -> int:
+    """The farthest that sums begin from the bias, where neighbouring sums are `step` apart."""
+    return MOST_OFFSET if step < _MUCH else MOST_OFFSET * 64
 
 
 def store_fitted(r: Requant, shift: int) -> StoreQuantised:
@@ -86,7 +101,7 @@ def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> Fi
     `half` is what the core adds to a product before it takes the high word: 2^31 where it rounds.
     """
     most = int(right.min()) - 1 + (sums.step.bit_length() - 1)
-    shifts = [shift for shift in _SHIFTS if shift <= most]
+    shifts = [shift for shift in sums.shifts if shift <= most]
     if r.low == r.high or not shifts:
         return None
     thresholds = _thresholds(r, mult, right, sums)
@@ -104,7 +119,10 @@ def _fitted_with(
     for first, reached, least, greatest in zip(nearest, thresholds, sums.least, sums.greatest, strict=True):
         at_least = levels[reached <= greatest], reached[reached <= greatest] * sums.step
         below = levels[reached > least], (reached[reached > least] - 1) * sums.step
-        channel = next(filter(None, (_met(int(m), at_least, below, half) for m in first + _BESIDE)), None)
+        channel = next(
+            filter(None, (_met(int(m), at_least, below, half, sums.most_offset) for m in first + _BESIDE)),
+            None,
+        )
         if channel is None:
             return None
         found.append(channel)
@@ -112,7 +130,7 @@ def _fitted_with(
     return FittedScales(offset, fitted_mult, addend, shift)
 
 
-def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, int] | None:
+def _met(m: int, at_least: _Bound, below: _Bound, half: int, farthest: int) -> tuple[int, int, int] | None:
     """An offset, this multiplier and an addend with which sums are at or below the levels as they must be."""
     lowest = [int((levels - totals * m).max()) for levels, totals in [at_least] if len(levels)]
     beyond = [int((levels - totals * m).min()) for levels, totals in [below] if len(levels)]
@@ -121,19 +139,19 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int) -> tuple[int, int, 
     if low >= high or not 0 <= m <= INT32_MAX:
         return None
     start = half - low
-    offset = nearest_offset(m, start, min(high - low, _WORD) - 1)
+    offset = nearest_offset(m, start, min(high - low, _WORD) - 1, farthest)
     return None if offset is None else (offset, m, -((offset * m + start) >> 32))
 
 
-def nearest_offset(m: int, start: int, most: int) -> int | None:
+def nearest_offset(m: int, start: int, most: int, farthest: int = MOST_OFFSET) -> int | None:
     """The offset nearest to 0 with (offset * m + start) mod 2^32 at most `most`, and an addend of 16 bits.
 
-    The addend is -((offset * m + start) >> 32).
+    It is at most `farthest` from 0. The addend is -((offset * m + start) >> 32).
     """
     if m == 0:
         return 0 if start % _WORD <= most and abs(start >> 32) < _MOST_ADDEND else None
-    least = max(-MOST_OFFSET, -((start + (_MOST_ADDEND - 1) * _WORD) // m))
-    greatest = min(MOST_OFFSET, (_MOST_ADDEND * _WORD - 1 - start) // m)
+    least = max(-farthest, -((start + (_MOST_ADDEND - 1) * _WORD) // m))
+    greatest = min(farthest, (_MOST_ADDEND * _WORD - 1 - start) // m)
     first, first_down = max(0, least), max(0, -greatest)
     up = first_multiple(m, start + first * m, most, _WORD)
     down = first_multiple(-m, start - first_down * m, most, _WORD)

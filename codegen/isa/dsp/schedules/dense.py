@@ -5,22 +5,51 @@ from __future__ import annotations
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
+from codegen.isa.dsp.schedules.paired_weights import can_pair, paired_vector
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS
-from codegen.kernels.dense import dense_schedule, sums_of_32_bits
+from codegen.kernels.dense import dense_schedule, dense_tail, fitted_dense_tail, sums_of_32_bits
+from codegen.kernels.dot_product import DotProblem, ScheduledDot
 from codegen.kernels.kernel import Site
+from codegen.kernels.paired_weights import enlarged_tail
+from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition
+
+_LEAST_CHANNELS = 4  # that share what is made of the input
+_LEAST_MACS = 1024  # smaller layers would gain less than the code is worth
+
+
+def _is_paired(site: Site) -> bool:
+    """True where weights are taken in pairs, by what is made of a vector of bytes."""
+    w = site.constants[1]
+    is_vector = w.shape[1] == site.input(0).shape[-1]
+    is_large = w.shape[0] >= _LEAST_CHANNELS and w.size >= _LEAST_MACS
+    return is_vector and is_large and can_pair(site, dense_tail(site), w)
+
+
+def _tail(site: Site) -> Requantised:
+    if _is_paired(site):
+        return enlarged_tail(dense_tail(site), site.constants[1])
+    return fitted_dense_tail(site)
+
+
+def _dot(site: Site, p: DotProblem) -> ScheduledDot:
+    """Sums in memory, to which the rows of an image are added, are not enlarged."""
+    return paired_vector(site, p) if p.tail is not None and _is_paired(site) else smlad_dot(site, p)
 
 
 def _row_bytes(site: Site) -> int:
+    if _is_paired(site):
+        return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 
 SCHEDULE = dense_schedule(
     "smlad",
-    smlad_dot,
+    _dot,
     _row_bytes,
     GROUP,
     NEEDS,
     (INTEGERS, FINDS_WORDS, Condition("sums of 32 bits", sums_of_32_bits)),
+    vector_tail_of=_tail,
 )

@@ -1,0 +1,149 @@
+"""Cortex-M DSP extension: sums of products of a vector with half-words of two weights, for some channels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aot.counted import counted
+from aot.ir.types import DType
+from codegen.isa.dsp.dot_tile import UNROLLS
+from codegen.isa.dsp.needs import needs_of
+from codegen.isa.dsp.winograd import TWO_HALVES
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.kernels.paired_vector import products_nest
+from codegen.kernels.paired_weights import GROUP, HALVES
+from codegen.loops.affine import variable
+from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
+
+_WORD = 4
+_WORDS = "abc"  # of weights, one behind the other; with six sums they leave the compiler a register
+
+FACTORS = ScalarFunction(
+    "factors_of_pixels",
+    DType.I32,
+    """\
+/* Four bytes as two factors of half-words of two weights, those bytes a b as b and as 256 a + 127 - b. */
+static inline __attribute__((always_inline)) void factors_of_pixels(
+    const int8_t *x, int32_t *seconds, int32_t *mixed)
+{
+    int32_t word;
+    memcpy(&word, x, sizeof word);
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(*seconds) : "r"(word));
+    __asm__("rev16 %0, %1" : "=r"(word) : "r"(word));
+    *mixed = word ^ 0x7f007f;
+}
+""",
+    lambda *_: 0,
+    includes=("string.h",),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PairedVector:
+    """Sums of `channels` over `groups` groups of four."""
+
+    channels: int  # up to 6
+    groups: int
+    most_unrolled: int  # groups per turn of the loop
+    x_aligned: bool
+
+    @property
+    def unroll(self) -> int:
+        return max(u for u in UNROLLS if u <= self.most_unrolled and self.groups % u == 0)
+
+    @property
+    def name(self) -> str:
+        return f"paired_vector_dot_{self.channels}_by_{self.unroll}{'' if self.x_aligned else '_unaligned'}"
+
+
+@lru_cache(maxsize=256)
+def vector_dot(tile: PairedVector) -> Instruction:
+    """sums[j] += all products of the vector with a channel's weights."""
+    sums = Buffer("sums", DType.I32, tile.channels, Role.LOCAL)
+    x = Buffer("x", DType.I8, 0, Role.INPUT)
+    w = Buffer("w", DType.I16, 0, Role.CONSTANT)
+    n, j, h = (variable(name) for name in ("n", "j", "h"))
+    weights = load(w, n * (tile.channels * HALVES) + j * HALVES + h)
+    products = products_nest(at(sums, j), x, n * GROUP, weights)
+    every = ", ".join(f"&{{sums[{number}]}}" for number in range(sums.elements))
+    return Instruction(
+        name=tile.name,
+        params=(sums, x, w),
+        body=(For("n", tile.groups, (For("j", tile.channels, (products,)),)),),
+        call=f"{tile.name}({every}, {{x}}, {{w}}, {{groups}});",
+        definition=_text(tile),
+        includes=("arm_acle.h",),
+        calls=(FEW_REGISTERS, TWO_HALVES, FACTORS),
+        needs=needs_of(tile.x_aligned),
+        machine_instructions=len(list(_group(tile))) * tile.unroll,
+        numbers=(("groups", tile.groups),),
+    )
+
+
+def _group(tile: PairedVector) -> Iterator[str]:
+    """Loads stand in rows; the vector's word goes before the first weights."""
+    yield "ldr %[p], [%[x]], #4"
+    for first in range(0, tile.channels, len(_WORDS)):
+        words = [f"%[{name}]" for name in _WORDS[: tile.channels - first]]
+        sums = [f"%[s{first + n}]" for n in range(len(words))]
+        yield from (f"ldr {w}, [%[w], #{_WORD * n}]" for n, w in enumerate(words) if n)
+        yield f"ldr {words[0]}, [%[w]], #{_WORD * len(words)}"
+        if first == 0:
+            yield from ("sxtb16 %[q], %[p], ror #8", "rev16 %[p], %[p]", "eor %[p], %[p], #0x7f007f")
+        yield from (f"smlad {s}, %[q], {w}, {s}" for s, w in zip(sums, words, strict=True))
+        yield from (f"sxtb16 {w}, {w}" for w in words)
+        yield from (f"smlad {s}, %[p], {w}, {s}" for s, w in zip(sums, words, strict=True))
+
+
+def _macro(name: str, lines: list[str]) -> list[str]:
+    *most, last = (f'    "{line}\\n\\t"' for line in lines)
+    return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
+
+
+def _text(tile: PairedVector) -> str:
+    sums = [f"s{j}" for j in range(tile.channels)]
+    turn = f"{tile.name.upper()}_TURN"
+    temps = [*_WORDS[: tile.channels], "p", "q"]
+    lines = [
+        *_macro(turn, list(_group(tile)) * tile.unroll),
+        f"/* Sums of {counted(tile.channels, 'channel')}, four weights at a time: as half-words first. */",
+        f"static inline __attribute__((always_inline)) void {tile.name}(",
+        f"    {', '.join(f'int32_t *sum{j}' for j in range(tile.channels))},",
+        "    const int8_t *x, const int16_t *w, int32_t groups)",
+        "{",
+        f"    int32_t {', '.join(f's{j} = *sum{j}' for j in range(tile.channels))};",
+        "#ifdef FEW_REGISTERS",
+        *_in_c(tile),
+        "#else",
+        f"    int32_t {', '.join(temps)};",
+        f"    const int16_t *const end = w + groups * {tile.channels * HALVES};",
+        "    __asm__ volatile(",
+        f'        "1:\\n\\t" {turn}',
+        '        "ldr %[p], %[end]\\n\\t" "cmp %[w], %[p]\\n\\t" "bne 1b\\n\\t"',
+        f"        : {', '.join(f'[{s}] {chr(34)}+r{chr(34)}({s})' for s in sums)},",
+        '          [x] "+r"(x), [w] "+r"(w),',
+        f"          {', '.join(f'[{t}] {chr(34)}=&r{chr(34)}({t})' for t in temps)}",
+        '        : [end] "m"(end)',
+        '        : "memory", "cc");',
+        "#endif",
+        *(f"    *sum{j} = s{j};" for j in range(tile.channels)),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_c(tile: PairedVector) -> list[str]:
+    """The same by intrinsics, for a compiler to find registers for."""
+    lines = [
+        "    for (int32_t n = 0; n < groups; ++n) {",
+        "        int32_t seconds, mixed;",
+        "        factors_of_pixels(x, &seconds, &mixed);",
+    ]
+    for j in range(tile.channels):
+        lines += [
+            f"        const int32_t w{j} = two_halves(w{f' + {j * HALVES}' if j else ''});",
+            f"        s{j} = __smlad(mixed, __sxtb16(w{j}), __smlad(seconds, w{j}, s{j}));",
+        ]
+    return [*lines, f"        x += {GROUP};", f"        w += {tile.channels * HALVES};", "    }"]
