@@ -61,9 +61,12 @@ def _report() -> None:
     sys.stdout.write(report(read_results()))
 
 
-def _measure_memory() -> None:
+def _measure_memory(*names: str) -> None:
+    """Measures these models again, or all."""
+    kept = [result for result in read_memory() if names and result.model not in names]
     with ProcessPoolExecutor() as pool:
-        write_memory(result for result in pool.map(measure_memory, shared_models()) if result)
+        measured = [result for result in pool.map(measure_memory, names or shared_models()) if result]
+    write_memory(sorted([*kept, *measured], key=lambda result: result.model))
 
 
 def _memory() -> None:
