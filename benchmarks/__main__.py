@@ -12,6 +12,9 @@ from benchmarks.branching import FAMILIES
 from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
 from benchmarks.cartridges import rows as cartridge_rows
 from benchmarks.cases import all_cases
+from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
+from benchmarks.cmsis_nn import cmsis_nn_rows
+from benchmarks.cmsis_nn import head as head_of_cmsis_nn
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
 from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
@@ -93,6 +96,10 @@ def _levels(*names: str) -> None:
 
 def _ethos_u(*names: str) -> None:
     _print_rows(HEAD_OF_ETHOS_U, names, ethos_u_rows)
+
+
+def _cmsis_nn(*names: str) -> None:
+    _print_rows(head_of_cmsis_nn(), names or MODELS_OF_CMSIS_NN, cmsis_nn_rows)
 
 
 def _gemm_npu(*names: str) -> None:
@@ -177,6 +184,7 @@ COMMANDS = {
     "orders": _orders,
     "passes": _passes,
     "planning": _planning,
+    "cmsis-nn": _cmsis_nn,
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "searches": _searches,

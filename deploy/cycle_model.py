@@ -54,8 +54,15 @@ def model_cycles(
     run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
     if not layers:
         return ModelCycles(board, run, {})
-    profiled = build_source(source, emulated, BuildChoices(toolchain, profile=True))
-    return ModelCycles(board, run, _estimate(profiled, line).layers)
+    return ModelCycles(board, run, layer_cycles(compiled, board, toolchain, line))
+
+
+def layer_cycles(
+    compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions
+) -> Mapping[int, Cycles]:
+    """The cycles of each layer, by index, in a build that reports each row."""
+    choices = BuildChoices(toolchain, profile=True)
+    return _estimate(build_source(project_source(compiled.artifact), stand_in(board), choices), line).layers
 
 
 def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -> ModelCycles:

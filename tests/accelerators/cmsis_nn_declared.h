@@ -6,6 +6,8 @@
 
 typedef enum { ARM_CMSIS_NN_SUCCESS = 0, ARM_CMSIS_NN_ARG_ERROR = -1 } arm_cmsis_nn_status;
 
+typedef enum { ARM_SIGMOID = 0, ARM_TANH = 1 } arm_nn_activation_type;
+
 typedef struct {
     int32_t w, h;
 } cmsis_nn_tile;
@@ -150,5 +152,21 @@ void arm_softmax_s8(
     const int32_t shift,
     const int32_t least_difference,
     int8_t *y);
+
+arm_cmsis_nn_status arm_elementwise_mul_s16(
+    const int16_t *a,
+    const int16_t *b,
+    const int32_t a_offset,
+    const int32_t b_offset,
+    int16_t *y,
+    const int32_t y_offset,
+    const int32_t y_mult,
+    const int32_t y_shift,
+    const int32_t least,
+    const int32_t most,
+    const int32_t elements);
+
+arm_cmsis_nn_status arm_nn_activation_s16(
+    const int16_t *x, int16_t *y, const int32_t elements, const int32_t left_shift, const arm_nn_activation_type curve);
 
 #endif

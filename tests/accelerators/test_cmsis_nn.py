@@ -17,6 +17,7 @@ from dense_cases import CASES as DENSE_CASES
 from depthwise_conv2d_cases import CASES as DEPTHWISE_CASES
 from max_pool2d_cases import CASES as MAX_CASES
 from op_case import OpCase, random_values
+from recurrent_cases import CASES as RECURRENT_CASES
 from softmax_cases import CASES as SOFTMAX_CASES
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
@@ -43,8 +44,12 @@ CALLED = {
     "arm_softmax_s8": "",
     "arm_elementwise_add_s8": "",
     "arm_elementwise_mul_s8": "",
+    "arm_nn_lstm_step_s8": "",
 }
-DECLARED = Path(__file__).with_name("cmsis_nn_declared.h").read_text(encoding="utf-8")
+DECLARED, SUPPORT = (
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("cmsis_nn_declared.h", "cmsis_nn_support_declared.h")
+)
 STRICT = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsyntax-only")
 Run = Callable[..., Any]
 
@@ -79,6 +84,7 @@ def folder(tmp_path: Path) -> Path:
     path = tmp_path / "library"
     files = {
         "Include/arm_nnfunctions.h": f'/* $Revision: V.1.2.3 */\n#include "Internal/arm_inner.h"\n{DECLARED}',
+        "Include/arm_nnsupportfunctions.h": SUPPORT,
         "Include/Internal/arm_inner.h": '#ifdef FLOATS\n    #include "arm_floats.h"\n#endif\n',
         "Include/arm_floats.h": "",
         "Source/arm_said.h": "/* \xe9 */",
@@ -151,10 +157,12 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
         ("mul_float32", "inputs and results of bytes"),
         ("softmax_to_i16", "inputs and results of bytes"),
         ("softmax_float32", "inputs and results of bytes"),
+        ("recurrent_integers_of_16_bits", "gates of 16 bits and hidden values of bytes"),
+        ("recurrent_lstm", "gates of 16 bits and hidden values of bytes"),
     ],
 )
 def test_what_the_library_does_not_compute_says_why_it_stays(case: str, why: str, folder: Path) -> None:
-    known = {each.name: each for each in (*BINARY_CASES, *SOFTMAX_CASES)}
+    known = {each.name: each for each in (*BINARY_CASES, *SOFTMAX_CASES, *RECURRENT_CASES)}
     (layer,) = (layer for layer in compiled(known[case], folder, Target("host")).layers if layer.stays)
     assert layer.stays == (f"cmsis-nn: only for {why}",)
     assert layer.kernel != "cmsis-nn"
@@ -239,8 +247,9 @@ def library() -> Path:
         (MAX_CASES, 2),
         (BINARY_CASES, 10),
         (SOFTMAX_CASES, 9),
+        (RECURRENT_CASES, 3),
     ],
-    ids=["conv2d", "depthwise_conv2d", "dense", "average_pool2d", "max_pool2d", "binary", "softmax"],
+    ids=["conv2d", "depthwise_conv2d", "dense", "average_pool2d", "max_pool2d", "binary", "softmax", "lstm"],
 )
 def test_layers_of_all_shapes_keep_their_bits(
     cases: Sequence[OpCase], least: int, library: Path, require_tool: Callable[..., None], tmp_path: Path

@@ -10,6 +10,7 @@ from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
 from codegen.accelerators.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
+from codegen.accelerators.cmsis_nn.lstm import LSTM
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
 from codegen.option_kinds import Text, WrongValueError
@@ -23,6 +24,7 @@ _CALLS: Mapping[str, LibraryCall] = {
     "softmax": SOFTMAX,
     "add": ADD,
     "mul": MUL,
+    "recurrent": LSTM,
 }
 _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
 

@@ -92,6 +92,6 @@ def _softmax(site: Site) -> Arguments:
     )
 
 
-ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _TWO_TENSORS)
-MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _TWO_TENSORS)
+ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _TWO_TENSORS, names=("a", "b"))
+MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _TWO_TENSORS, names=("a", "b"))
 SOFTMAX = LibraryCall("cmsis_nn_softmax", "arm_softmax_s8", 4300, 272, _softmax, (BYTES,))

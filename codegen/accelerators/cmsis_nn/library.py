@@ -18,7 +18,8 @@ HINT = "git clone https://github.com/ARM-software/CMSIS-NN, and give that folder
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
 # The library indents everything within a function, and includes that depend on something.
 _DEFINED = re.compile(r"^(?!#)(?:[\w*]+[ *]+)*?(arm_\w+)\([^;{]*\{", re.MULTILINE)
-_USED = re.compile(r"\barm_\w+")
+_TABLE = re.compile(r"^const \w+ (\w+)\[", re.MULTILINE)
+_USED = re.compile(r"\b[a-z]\w+")
 _INCLUDED = re.compile(r'^#include "(?:Internal/)?(\w+\.h)"', re.MULTILINE)
 _REVISION = re.compile(r"\$Revision:\s*(\S+)")
 _NOTICE = (
@@ -38,7 +39,7 @@ _SILENCE = "".join(
 
 @dataclass(frozen=True)
 class CmsisNn:
-    """The library in a folder: its files as text by their names, and where each function is defined."""
+    """The library in a folder: its files as text by their names, and where functions and tables are."""
 
     revision: str  # of its interface
     texts: Mapping[str, str]
@@ -89,7 +90,8 @@ def cmsis_nn(folder: str) -> CmsisNn:
         symbol: name
         for name, text in integers.items()
         if name.endswith(".c")
-        for symbol in _DEFINED.findall(_COMMENT.sub("", text))
+        for pattern in (_DEFINED, _TABLE)
+        for symbol in pattern.findall(_COMMENT.sub("", text))
     }
     revision = _REVISION.search(texts["arm_nnfunctions.h"])
     return CmsisNn(revision[1] if revision else "of no revision", integers, defined)

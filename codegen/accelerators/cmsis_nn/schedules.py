@@ -24,6 +24,7 @@ class Arguments:
     numbers: tuple[tuple[str, int], ...]  # members of its shape
     tables: Mapping[str, Array] = field(default_factory=dict)
     scratch_bytes: int | None = None  # None where it has no such parameter
+    tells_scratch: bool = True  # as a number of its shape, behind the others
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,7 @@ class LibraryCall:
     stack_bytes: int
     arguments: Callable[[Site], Arguments]
     fits: tuple[Condition[Site], ...]
+    names: tuple[str, ...] = ("x",)  # of the tensors that it is given
 
 
 def is_bytes(site: Site) -> bool:
@@ -64,12 +66,11 @@ def _requests(site: Site) -> RowRequests:
 
 def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
     given, computed = call.arguments(site), _computed(site)
-    names = ("x",) if len(computed) == 1 else ("a", "b")
     y = site.outputs[0]
     pointers = [
         *(
             Buffer(name, site.input(i).dtype, site.input(i).elements, Role.ROWS)
-            for name, i in zip(names, computed, strict=True)
+            for name, i in zip(call.names, computed, strict=True)
         ),
         Buffer("y", y.dtype, y.elements, Role.OUTPUT),
         *(Buffer(name, _DTYPES[t.dtype.name], t.size, Role.CONSTANT) for name, t in given.tables.items()),
@@ -79,7 +80,8 @@ def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
         # As words, for the library keeps sums there; and never none, for a buffer has a place.
         words = max(-(-given.scratch_bytes // 4), 1)
         pointers.append(Buffer("scratch", DType.I32, words, Role.SCRATCH))
-        numbers = (*numbers, ("scratch_bytes", 4 * words))
+        if given.tells_scratch:
+            numbers = (*numbers, ("scratch_bytes", 4 * words))
     return Kernel(
         schedule=NAME,
         why=f"{call.function} of CMSIS-NN {cmsis_nn(folder).revision}",
