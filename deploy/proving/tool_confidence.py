@@ -9,7 +9,7 @@ from aot.counted import counted
 from aot.ops import OPS
 from artifact.artifact import Artifact
 from deploy.proving.chapter import Finding, Standing, Table
-from deploy.proving.confidence.bills import Package, bill_of_firmware, bill_of_tool, packages
+from deploy.proving.confidence.bills import PythonPackage, bill_of_firmware, bill_of_tool, packages
 from deploy.proving.confidence.compilers import CompilerTry, try_compilers
 from deploy.proving.confidence.oracles import COMPARISONS
 from deploy.proving.lone_program import foreign_sources
@@ -61,7 +61,7 @@ def _files(subject: Subject) -> Mapping[str, bytes]:
 
 
 def _exceptions(
-    tries: tuple[CompilerTry, ...], parts: tuple[Package, ...], foreign: tuple[str, ...]
+    tries: tuple[CompilerTry, ...], parts: tuple[PythonPackage, ...], foreign: tuple[str, ...]
 ) -> Iterator[str]:
     if absent := [each.name for each in tries if not each.version]:
         yield f"not installed here, so not tried: {', '.join(absent)}"
@@ -109,7 +109,7 @@ def _outcome(each: CompilerTry) -> str:
     return "not tried" if not each.version else each.complaint or "no warning"
 
 
-def _packages(parts: tuple[Package, ...]) -> Table:
+def _packages(parts: tuple[PythonPackage, ...]) -> Table:
     rows = [
         (part.name, part.version, part.licence or "not named", "optional" if part.is_optional else "required")
         for part in parts

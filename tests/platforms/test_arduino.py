@@ -53,7 +53,7 @@ CATEGORIES = (
 )
 
 
-@pytest.mark.parametrize("app", App)
+@pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
 def test_a_library_keeps_the_rules_of_the_arduino_library_specification(
     tiny: ProjectSource, app: App
 ) -> None:

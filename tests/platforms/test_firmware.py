@@ -376,7 +376,7 @@ WARNINGS += [("qemu-riscv32", name) for name in ("riscv64-unknown-elf-gcc", "zig
 
 @pytest.mark.cc
 @pytest.mark.arm
-@pytest.mark.parametrize("app", App)
+@pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
 @pytest.mark.parametrize(("name", "compiler"), WARNINGS)
 def test_every_file_of_a_project_compiles_without_a_warning(
     tiny: ProjectSource, tmp_path: Path, need: Need, name: str, compiler: str, app: App

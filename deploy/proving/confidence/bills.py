@@ -25,7 +25,7 @@ _MOST_LETTERS = 80  # of a licence's name; some packages put the whole text ther
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class PythonPackage:
     """A Python package that is installed, and whether the tool runs without it."""
 
     name: str
@@ -39,15 +39,15 @@ class Package:
         return f"pkg:pypi/{self.name.lower().replace('_', '-')}@{self.version}"
 
 
-def packages() -> tuple[Package, ...]:
-    """What the tool asks for and what that asks for, as far as it is installed, by name."""
-    found: dict[str, Package] = {}
+def packages() -> tuple[PythonPackage, ...]:
+    """The packages that the tool asks for, and that these ask for, as far as they are installed, by name."""
+    found: dict[str, PythonPackage] = {}
     for name, is_optional in sorted(_asked_for(TOOL, with_extras=True), key=lambda pair: pair[1]):
         _collect(name, is_optional, found)
     return tuple(found[name] for name in sorted(found))
 
 
-def _collect(name: str, is_optional: bool, found: dict[str, Package]) -> None:
+def _collect(name: str, is_optional: bool, found: dict[str, PythonPackage]) -> None:
     key = name.lower().replace("_", "-")
     there = _installed(name)
     if key in found or there is None:
@@ -74,10 +74,10 @@ def _installed(name: str) -> Distribution | None:
         return None
 
 
-def _package(there: Distribution, is_optional: bool) -> Package:
+def _package(there: Distribution, is_optional: bool) -> PythonPackage:
     expression = _fact(there, "License-Expression")
     licence = expression or _licence(there)
-    return Package(there.metadata["Name"], there.version, licence, bool(expression), is_optional)
+    return PythonPackage(there.metadata["Name"], there.version, licence, bool(expression), is_optional)
 
 
 def _fact(there: Distribution, name: str) -> str:
@@ -94,7 +94,7 @@ def _licence(there: Distribution) -> str:
     return next((line.rpartition(" :: ")[2] for line in lines if line.startswith(_CLASSIFIER)), "")
 
 
-def bill_of_tool(parts: Sequence[Package]) -> bytes:
+def bill_of_tool(parts: Sequence[PythonPackage]) -> bytes:
     """The host tool's bill."""
     components = [
         {

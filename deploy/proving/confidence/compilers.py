@@ -20,7 +20,7 @@ _HEADERS = ("string.h", "math.h")  # for compilers without a C library
 
 @dataclass(frozen=True, slots=True)
 class CompilerTry:
-    """How a compiler took the C."""
+    """A compiler's word on the C."""
 
     name: str
     version: str  # "" where it is not here

@@ -1,4 +1,4 @@
-"""What tests of the source tree compare the compiler's parts with, and in which file."""
+"""Outside judges that tests of the source tree compare the compiler's parts with, and in which file."""
 
 from __future__ import annotations
 
