@@ -1,4 +1,4 @@
-"""Reads recordings of a sensor: sound from WAV files, rows of numbers from CSV files."""
+"""Reads recordings of a sensor: sound from WAV files, numbers from CSV files, pictures."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import numpy as np
 from aot.errors import InputError
 from aot.fronts.table import declared_rate
 from aot.ir.types import Array, DType
+from deploy.pictures import read_pictures
 from deploy.wav import read_wav
 from platforms.project import Recording, SensorKind, SensorPipeline
 
@@ -77,8 +78,14 @@ def _row(words: list[str], line: int, path: Path, pipeline: SensorPipeline, dtyp
     return numbers
 
 
+def _read_camera(path: Path, pipeline: SensorPipeline, _dtype: DType, _front: str | None) -> Array:
+    assert pipeline.camera is not None  # of pictures
+    return read_pictures(path, pipeline.camera)
+
+
 _LARGEST = float(np.finfo(np.float32).max)
 _READERS: Mapping[SensorKind, Reader] = {
     SensorKind.SOUND: _read_sound,
     SensorKind.NUMBERS: _read_numbers,
+    SensorKind.PICTURE: _read_camera,
 }

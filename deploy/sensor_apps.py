@@ -10,17 +10,18 @@ from aot.backs.anomaly import Anomaly
 from aot.backs.classes import Classes
 from aot.backs.table import declared_back
 from aot.errors import InputError
+from aot.fronts.picture import Picture
 from aot.fronts.spectrum import Spectrum
-from aot.fronts.table import declared_front
+from aot.fronts.table import Front, declared_front
 from aot.ops.reduce import ArgExtreme
 from artifact.artifact import Artifact
 from boards.board import Board
 from deploy.recordings import read_recording
-from platforms.project import App, ProjectSource, SensorKind, SensorPipeline
+from platforms.project import App, CameraForm, ProjectSource, SensorKind, SensorPipeline
 from platforms.sensor_app import PLATFORMS_OF_SENSOR_APPS, SENSOR_APPS, SensorApp
 
 _MICROSECONDS = 1_000_000
-_SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers"}
+_SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers", SensorKind.PICTURE: "pictures"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +29,7 @@ class SensorChoices:
     """The user's words about a program for a sensor."""
 
     labels: str | None = None  # of classes, with commas between, or a file with one in a line
-    rate_hz: int | None = None  # rows a second, where the front end does not say it
+    rate_hz: int | None = None  # rows or pictures a second, where the front end does not say it
     recording: Path | None = None  # the sensor's, to be played on the board
 
 
@@ -90,42 +91,63 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
             where,
             f"deploy compile --back {kind.back}:...",
         )
-    sensor, rate_hz = _sensor(kind, app, options.front, where)
-    if choices.rate_hz is not None and sensor is SensorKind.SOUND:
-        raise InputError(
-            f"the front end says how many samples a second there are: {rate_hz}", where, "leave --rate out"
-        )
-    rate_hz = rate_hz or choices.rate_hz or 0
+    front = None if options.front is None else declared_front(options.front)
+    _require_sensor(kind, app, options.front, where)
+    rate_hz = _rate(front, choices.rate_hz, where)
     _, rows, *row = source.inputs[0].type.shape
     elements = row[0] * row[1]
-    in_window = rows * elements if sensor is SensorKind.SOUND else rows
     return SensorPipeline(
-        sensor=sensor,
+        sensor=_sensor(front),
         rate_hz=rate_hz,
         window_rows=rows,
         row_elements=elements,
-        window_us=in_window * _MICROSECONDS // rate_hz if rate_hz else 0,
+        window_us=_in_window(front, rows, elements) * _MICROSECONDS // rate_hz if rate_hz else 0,
         labels=_labels(artifact, choices.labels) if isinstance(back, Classes) else (),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
         lanes=kind.lanes,
+        camera=CameraForm(front.width, front.height, front.form) if isinstance(front, Picture) else None,
     )
 
 
-def _sensor(kind: SensorApp, app: App, front: str | None, where: str) -> tuple[SensorKind, int]:
-    """The kind of rows that the model takes, and how many samples a second, where its front end says it."""
-    declared = None if front is None else declared_front(front)
-    is_sound = isinstance(declared, Spectrum)
-    found = SensorKind.SOUND if is_sound else SensorKind.NUMBERS
-    if found not in kind.sensors or (declared is not None and not is_sound):
-        takes = " or ".join(_SAID[each] for each in kind.sensors)
-        has = "no front end" if front is None else f"the front end {front.partition(':')[0]}"
+def _sensor(front: Front | None) -> SensorKind:
+    """The kind of rows that the model takes."""
+    if front is None:
+        return SensorKind.NUMBERS
+    return SensorKind.SOUND if isinstance(front, Spectrum) else SensorKind.PICTURE
+
+
+def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
+    """The samples of a window, or rows of numbers, or the one picture."""
+    return {
+        SensorKind.SOUND: rows * row_elements,
+        SensorKind.NUMBERS: rows,
+        SensorKind.PICTURE: 1,
+    }[_sensor(front)]
+
+
+def _rate(front: Front | None, given_hz: int | None, where: str) -> int:
+    if not isinstance(front, Spectrum):
+        return given_hz or 0
+    if given_hz is not None:
         raise InputError(
-            f"the app {app.value} takes {takes}, and this model has {has}",
+            f"the front end says how many samples a second there are: {front.sample_rate}",
             where,
-            "docs/apps.md says what each app takes",
+            "leave --rate out",
         )
-    return found, declared.sample_rate if isinstance(declared, Spectrum) else 0
+    return front.sample_rate
+
+
+def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str) -> None:
+    if _sensor(None if declared is None else declared_front(declared)) in kind.sensors:
+        return
+    takes = " or ".join(_SAID[each] for each in kind.sensors)
+    has = "no front end" if declared is None else f"the front end {declared.partition(':')[0]}"
+    raise InputError(
+        f"the app {app.value} takes {takes}, and this model has {has}",
+        where,
+        "docs/apps.md says what each app takes",
+    )
 
 
 def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from aot.errors import InputError
+from aot.fronts.picture import PixelForm
 from artifact.artifact import Artifact
 from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
@@ -20,6 +21,7 @@ class App(Enum):
     KWS = "kws"  # listens for words
     MOTION = "motion"  # knows movements
     ANOMALY = "anomaly"  # tells what is not normal
+    IMAGE = "image"  # knows what is in a camera's pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,17 @@ class SensorKind(Enum):
     """The rows that a sensor gives; the value names the reader of their files."""
 
     SOUND = "sound"  # samples of 16 bits
+    PICTURE = "picture"  # bytes of a camera's pixels
     NUMBERS = "numbers"  # any: the rows of the model's input as they are
+
+
+@dataclass(frozen=True, slots=True)
+class CameraForm:
+    """The pictures of a camera."""
+
+    width: int
+    height: int
+    form: PixelForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +62,7 @@ class SensorPipeline:
     """The way of a sensor's rows to a streamed model, and to what it decides of them."""
 
     sensor: SensorKind
-    rate_hz: int  # of samples, where they are sound; else of rows, 0 where nobody has said it
+    rate_hz: int  # of samples or pictures, else of rows; 0 where nobody has said it
     window_rows: int  # of one run
     row_elements: int
     window_us: int  # the time that they take, 0: not known
@@ -58,6 +70,7 @@ class SensorPipeline:
     has_threshold: bool  # whether anomalies are told from which error on
     arenas: tuple[Arena, ...]  # of one window: without the room that a line needs behind them
     lanes: int  # windows that are open at a time, each in arenas of its own
+    camera: CameraForm | None = None
     recording: Recording | None = None
 
 

@@ -30,6 +30,7 @@ class SensorApp:
 
 SENSOR_APPS: Mapping[App, SensorApp] = {
     App.KWS: SensorApp("Listens for words", "classes", (SensorKind.SOUND, SensorKind.NUMBERS), 2),
+    App.IMAGE: SensorApp("Knows what is in pictures", "classes", (SensorKind.PICTURE,), 1),
     App.MOTION: SensorApp("Knows movements", "classes", (SensorKind.NUMBERS,), 2),
     App.ANOMALY: SensorApp("Tells what is not normal", "anomaly", (SensorKind.SOUND, SensorKind.NUMBERS), 1),
 }
@@ -87,6 +88,7 @@ def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Boa
         "queue_rows": _QUEUE_ROWS,
         "c_type": dtype.c_name,
         "is_real": is_real,
+        "is_picture": pipeline.sensor is SensorKind.PICTURE,
         "least": least,
         "most": most,
         "said_range": "what float holds" if is_real else f"{least} to {most}",

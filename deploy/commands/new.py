@@ -54,13 +54,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--rate",
         metavar="HZ",
         type=options.count,
-        help="rows of numbers a second; sound's is its front end's",
+        help="rows of numbers or pictures a second; the rate of sound is its front end's",
     )
     sensor.add_argument(
         "--recording",
         metavar="FILE",
         type=Path,
-        help="what the board plays in the place of a sensor: WAV for sound, CSV for numbers",
+        help="played in the place of a sensor: sound (WAV), numbers (CSV) or pictures (PPM, BMP)",
     )
     slots = parser.add_argument_group("cartridges, which replace the model while the firmware runs")
     slots.add_argument(

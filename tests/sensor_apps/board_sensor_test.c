@@ -41,6 +41,20 @@ static void read_one(void)
     printf("%s %u, %lu lost before it\n", names[status], (unsigned)row[0], (unsigned long)lost);
 }
 
+#ifdef PICTURES
+int main(void)
+{
+    (void)sensor_begin(NULL);
+    for (unsigned picture = 0; picture < 2; picture++) {
+        sensor_picture_begins();
+        due = 2;
+        interrupt();
+        read_one();
+        read_one();
+    }
+    return 0;
+}
+#else
 int main(void)
 {
     now = 0xFF00u;
@@ -61,3 +75,4 @@ int main(void)
     read_one();
     return 0;
 }
+#endif

@@ -16,6 +16,7 @@ APP = """\
 typedef uint16_t app_element;
 #define ROW_ELEMENTS 2u
 #define QUEUE_ROWS 4u
+#define WINDOW_ROWS 4u
 #define WINDOW_US 5000000u
 """
 EMPTY = """\
@@ -54,13 +55,23 @@ stalled 0, 0 lost before it
 """
 
 
+# A picture of four rows that ends with its second has lost two: the first row of the next tells it.
+TOLD_OF_PICTURES = """\
+row 1, 0 lost before it
+row 2, 0 lost before it
+row 3, 2 lost before it
+row 4, 0 lost before it
+"""
+
+
 @pytest.mark.cc
+@pytest.mark.parametrize("is_picture", [False, True])
 def test_overruns_and_stalls_are_told(
-    tmp_path: Path, repo_root: Path, require_tool: Callable[..., None]
+    is_picture: bool, tmp_path: Path, repo_root: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("cc")
     templates = repo_root / "project_templates"
-    sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws")
+    sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws", is_picture=is_picture)
     assert EMPTY in sensor
     (tmp_path / "sensor_under_test.c").write_text(sensor.replace(EMPTY, FILLED_IN))
     (tmp_path / "app.h").write_text(APP)
@@ -68,6 +79,7 @@ def test_overruns_and_stalls_are_told(
     strict = ["-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-fsanitize=address,undefined"]
     folders = [f"-I{tmp_path}", f"-I{templates / 'common'}"]
     source = Path(__file__).parent / "board_sensor_test.c"
-    subprocess.run(["cc", *strict, *folders, "-o", tmp_path / "test", source], check=True)
+    pictures = ["-DPICTURES"] if is_picture else []
+    subprocess.run(["cc", *strict, *pictures, *folders, "-o", tmp_path / "test", source], check=True)
     ran = subprocess.run([tmp_path / "test"], capture_output=True, text=True, check=True)
-    assert ran.stdout == TOLD
+    assert ran.stdout == (TOLD_OF_PICTURES if is_picture else TOLD)
