@@ -32,6 +32,7 @@ from codegen.loops.ir import (
     ScalarFunction,
 )
 
+PAIRED = "paired"  # ends the name of the task, which the reason for the kernel says
 ENLARGED = 256  # times, that sums of products are too large
 GROUP, HALVES = 4, 2  # weights to a word, and half-words
 _SURPLUS = 127  # for each first weight of a half-word

@@ -11,6 +11,8 @@ from joins import boxes_of_scales
 from model_checks import DSP
 from model_checks import compiled as compiled_graph
 from op_case import int8
+from tflite_builder import ModelBuilder
+from tiny_models import random_weights
 
 import deploy
 from aot.ir.graph import Graph, Node, State
@@ -182,3 +184,18 @@ def test_exceptions_are_stated_where_they_are_claimed() -> None:
     with pytest.raises(ValueError, match="holds with stated exceptions, with 0 exceptions stated"):
         Finding(Standing.EXCEPTIONS, "nearly")
     assert Chapter("a", "A", "?", examine_sums).name == "a"
+
+
+def test_sums_that_are_made_otherwise_than_the_reference_are_exceptions(tmp_path: Path) -> None:
+    """Pairs of weights make sums 256 times as large: what is proven of the reference's holds for others."""
+    build = ModelBuilder("wide")
+    w, b, s = random_weights(4, (16, 128))
+    x = build.input("x", (1, 128), scale=0.05, zero_point=3)
+    y = build.fully_connected(x, w, b // 8, weight_scales=s[:1], scale=0.5, zero_point=0)
+    path = tmp_path / "wide.tflite"
+    path.write_bytes(build.finish(y))
+    for dialect, found in (("gnu", 1), ("strict", 0)):
+        made = deploy.compile(path, "mps2-an386", dialect=dialect)
+        subject = subject_of(made, About(), CompileOptions())
+        said = [each for each in examine_sums(subject).exceptions if "with pairs of weights" in each]
+        assert len(said) == found, dialect

@@ -13,6 +13,7 @@ from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.paired_vector import vector_nest
 from codegen.kernels.paired_weights import (
+    PAIRED,
     groups_of,
     half_words,
     pairs_fit,
@@ -74,7 +75,7 @@ def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
 def _vector_space(p: DotProblem) -> Space:
     default = {"unroll": _unroll(p, _UNROLLED), "channels": _MOST_CHANNELS}
     extents = {"unroll": groups_of(p), "channels": p.channels}
-    return Space(f"{task_of(p)} paired", VECTOR_KNOBS, default, _divides(p), extents)
+    return Space(f"{task_of(p)} {PAIRED}", VECTOR_KNOBS, default, _divides(p), extents)
 
 
 def _divides(p: DotProblem) -> Callable[[Point], bool]:
