@@ -116,7 +116,8 @@ def peak_in_order(request: PlanRequest, stages: tuple[int, ...]) -> int | None:
             return None
         there |= set(stage.writes)
         peak = max(peak, sum(sizes[name] for name in there))
-        later = {name for n in stages[position + 1 :] for name in request.stages[n].reads}
+        stages_to_come = (request.stages[n] for n in stages[position + 1 :])
+        later = {name for to_come in stages_to_come for name in (*to_come.reads, *to_come.writes)}
         used = {*stage.reads, *stage.writes}
         there -= used - later - kept
     return peak
