@@ -67,7 +67,7 @@ def turns_of(numbers: Sequence[int]) -> Turns | None:
 class RowAccess:
     """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step.
 
-    Where they follow no such rule they are given for each row of the result.
+    Where they follow no such rule they are given for each row of the result. The step is at least 1.
     """
 
     stride: int
@@ -86,9 +86,15 @@ class RowAccess:
         """The turns of the given rows, where they come in turns."""
         return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
-    def rows_inside(self, y: int, begin: int, stop: int) -> tuple[int, ...]:
-        """The rows for that row of the result that lie from `begin` to before `stop`."""
-        return tuple(row for row in self.rows(y) if begin <= row < stop)
+    def extent_inside(self, y: int, begin: int, stop: int) -> tuple[int, int] | None:
+        """The first and the last of the rows for that row of the result that lie from `begin` to before `stop`."""
+        if self.given:
+            inside = [row for row in self.given[y] if begin <= row < stop]
+            return (min(inside), max(inside)) if inside else None
+        first = y * self.stride + self.first
+        lowest = max(0, -((first - begin) // self.step))  # computed: a matrix may be read whole for each row
+        highest = min(self.count - 1, (stop - 1 - first) // self.step)
+        return (first + lowest * self.step, first + highest * self.step) if lowest <= highest else None
 
 
 @dataclass(frozen=True)

@@ -141,10 +141,10 @@ class _Source:
     def rows(self, row: int) -> Rows:
         """The rows that a step reads."""
         view, fmt = self.reading.view, self.tensor.format
-        numbers = self.reading.access.rows_inside(row, self.begin, self.end)
-        if not numbers:
+        extent = self.reading.access.extent_inside(row, self.begin, self.end)
+        if extent is None:
             return NO_ROWS
-        first, stop = min(numbers), max(numbers) + 1
+        first, stop = extent[0], extent[1] + 1
         if view is None:
             return Rows(first + fmt.top, stop + fmt.top)
         return _own_rows(first + view.top, stop + view.top, view, fmt)
