@@ -40,8 +40,15 @@ PROGRAMS = {
     "simavr": ("simavr", "libsimavr-dev", "libelf-dev"),
 }
 
-# The same for libraries: a signature of a cartridge is verified by one.
-HEADERS = {"sodium.h": ("libsodium-dev",)}
+# The same for libraries: cross compilers need one each, the signature of a cartridge is verified by one.
+FILES = {
+    "/usr/include/newlib/string.h": ("libnewlib-arm-none-eabi",),
+    "/usr/lib/picolibc/riscv64-unknown-elf/include/string.h": ("picolibc-riscv64-unknown-elf",),
+    "/usr/lib/avr/include/string.h": ("avr-libc",),
+    "/usr/include/sodium.h": ("libsodium-dev",),
+}
+DEBIAN = Path("/etc/debian_version")  # where these files are is Debian's choice
+LOCK_TIMEOUT_S = 300  # a fresh machine may be installing updates by itself
 
 EXTRAS = {
     "check": ("test",),
@@ -66,8 +73,9 @@ def demo_extras() -> tuple[str, ...]:
 
 def missing_packages() -> tuple[str, ...]:
     absent = [packages for program, packages in PROGRAMS.items() if shutil.which(program) is None]
-    absent += [packages for header, packages in HEADERS.items() if not Path("/usr/include", header).is_file()]
-    return tuple(package for packages in absent for package in packages)
+    if DEBIAN.is_file():
+        absent += [packages for path, packages in FILES.items() if not Path(path).is_file()]
+    return tuple(dict.fromkeys(package for packages in absent for package in packages))
 
 
 def sanitizer_packages() -> tuple[str, ...]:
@@ -105,7 +113,8 @@ def install_programs(packages: Sequence[str]) -> bool:
         return False
     # An old index is no reason to stop: the install below says what it could not find.
     subprocess.run([*apt, "update", "-qq"], stdout=sys.stderr, check=False)
-    install = [*apt, "install", "-y", "-qq", "--no-install-recommends", *packages]
+    waiting = ("-o", f"DPkg::Lock::Timeout={LOCK_TIMEOUT_S}")
+    install = [*apt, *waiting, "install", "-y", "-qq", "--no-install-recommends", *packages]
     return subprocess.run(install, stdout=sys.stderr, check=False).returncode == 0
 
 

@@ -55,6 +55,20 @@ def test_the_tests_need_no_package_that_is_there(
     assert prepare.missing_packages() == ()
 
 
+def test_a_compiler_without_its_library_gets_it(
+    prepare: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Programs alone do not say it: Debian's cross compilers come without a C library."""
+    give_programs(monkeypatch, EVERYTHING)
+    monkeypatch.setattr(prepare, "DEBIAN", tmp_path)
+    assert prepare.missing_packages() == ()  # elsewhere nothing is known of its places
+    (there := tmp_path / "string.h").touch()
+    monkeypatch.setattr(prepare, "DEBIAN", there)
+    files = {str(there): ("here",), str(tmp_path / "sodium.h"): ("libsodium-dev",)}
+    monkeypatch.setattr(prepare, "FILES", files)
+    assert prepare.missing_packages() == ("libsodium-dev",)
+
+
 @pytest.mark.parametrize(("has_runtime", "packages"), [(True, ()), (False, ("libclang-rt-14-dev",))])
 def test_clang_gets_the_runtime_of_its_sanitizers(
     prepare: ModuleType,
