@@ -5,9 +5,10 @@ RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
 # Where ccache is, compilers go through it: most firmware of the tests has the same runtime. Objects may then name
-# the folder of another test as theirs, which only a debugger reads.
+# the folder of another test as theirs, which only a debugger reads. zig keeps the libraries that it has compiled.
 test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
 test check golden mutants: export CCACHE_NOHASHDIR := 1
+test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/zig
 
 .PHONY: demo test check lint golden docs bench fuzz mutants newcomer
 

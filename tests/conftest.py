@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import os
 import re
@@ -27,6 +28,9 @@ ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 
+_COLLECTED_AFTER = 200_000  # new objects, as in the command: plans are many objects and no circles
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="rewrite the files that tests compare with")
 
@@ -35,6 +39,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """--update-golden runs only the tests that compare with a file."""
     if config.getoption("--update-golden"):
         items[:] = [item for item in items if "generated" in getattr(item, "fixturenames", ())]
+
+
+def pytest_collection_finish() -> None:
+    """Some ten thousand tests and all modules stay to the end: nobody need look through them for circles."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECTED_AFTER)
 
 
 def skip_or_fail(reason: str) -> None:

@@ -87,7 +87,7 @@ class RowAccess:
         return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
     def extent_inside(self, y: int, begin: int, stop: int) -> tuple[int, int] | None:
-        """The first and the last of the rows for that row of the result that lie from `begin` to before `stop`."""
+        """The first and last of the rows for that row of the result from `begin` to before `stop`."""
         if self.given:
             inside = [row for row in self.given[y] if begin <= row < stop]
             return (min(inside), max(inside)) if inside else None

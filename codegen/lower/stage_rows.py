@@ -64,9 +64,10 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
             in_place=_in_place(stage, names),
             starts=started is not None,
         )
-    steps, sources = [], [_sources(stage, tensors[name]) for name in names]
+    steps = []
+    read = [_rows_by_step(_sources(stage, tensors[name]), stage.steps) for name in names]
     for step in range(stage.steps):
-        reads = tuple(_merged(source, step) for source in sources)
+        reads = tuple(rows[step] for rows in read)
         first = 0 if step == 0 else out.format.top + step * each
         steps.append(Step(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
     if out.format.bottom:
@@ -138,10 +139,16 @@ class _Source:
     begin: int
     end: int
 
-    def rows(self, row: int) -> Rows:
-        """The rows that a step reads."""
+    def rows_by_step(self, steps: int) -> Sequence[Rows]:
+        """The rows that each step reads. A matrix is read whole in each: these are computed once."""
+        access = self.reading.access
+        if access.stride == 0 and not access.given:
+            return [self._rows(0)] * steps
+        return [self._rows(step) for step in range(steps)]
+
+    def _rows(self, step: int) -> Rows:
         view, fmt = self.reading.view, self.tensor.format
-        extent = self.reading.access.extent_inside(row, self.begin, self.end)
+        extent = self.reading.access.extent_inside(step, self.begin, self.end)
         if extent is None:
             return NO_ROWS
         first, stop = extent[0], extent[1] + 1
@@ -155,12 +162,15 @@ def _sources(stage: LoweredStage, tensor: LoweredTensor) -> list[_Source]:
     return [_Source(reading, tensor, *stored_rows(reading, tensor)) for reading in its]
 
 
-def _merged(sources: Sequence[_Source], row: int) -> Rows:
-    """The rows of a tensor that a step reads, through whichever of its inputs."""
-    ranges = [rows for rows in (source.rows(row) for source in sources) if rows]
-    if len(ranges) < 2:
-        return ranges[0] if ranges else NO_ROWS
-    return Rows(min(r.first for r in ranges), max(r.stop for r in ranges))
+def _rows_by_step(sources: Sequence[_Source], steps: int) -> Sequence[Rows]:
+    """The rows of a tensor that each step reads, through whichever of its inputs."""
+    every = [source.rows_by_step(steps) for source in sources]
+    return every[0] if len(every) == 1 else [_hull(ranges) for ranges in zip(*every, strict=True)]
+
+
+def _hull(ranges: Sequence[Rows]) -> Rows:
+    some = [rows for rows in ranges if rows]
+    return Rows(min(r.first for r in some), max(r.stop for r in some)) if some else NO_ROWS
 
 
 def _own_rows(first: int, stop: int, view: RowFormat, own: RowFormat) -> Rows:
