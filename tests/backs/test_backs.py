@@ -96,6 +96,7 @@ def test_an_anomaly_is_the_error_of_an_autoencoder(measure: str, root: float) ->
     assert is_under == [0]
 
 
+@pytest.mark.slow
 def test_the_network_keeps_its_accuracy(shared_dir: Path) -> None:
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     data = np.load(shared_dir / "datasets" / "kws_500.npz")

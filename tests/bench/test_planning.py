@@ -23,6 +23,7 @@ def _planning(root: Path, *names: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, cwd=root, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_only_the_named_model_is_planned(repo_root: Path, shared_dir: Path) -> None:
     done = _planning(repo_root, "tflm_hello_world_int8")
     rows = [line for line in done.stdout.splitlines() if line.startswith("| t")]
@@ -30,6 +31,7 @@ def test_only_the_named_model_is_planned(repo_root: Path, shared_dir: Path) -> N
     assert rows[0].startswith("| tflm_hello_world_int8 |")
 
 
+@pytest.mark.slow
 def test_an_unknown_model_is_refused(repo_root: Path, shared_dir: Path) -> None:
     done = _planning(repo_root, "tflm_hello_wurld_int8")
     assert done.returncode != 0

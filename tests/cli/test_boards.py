@@ -26,6 +26,7 @@ def names(run_deploy: Run, *words: object) -> set[str]:
     return {board["name"] for board in json.loads(run_deploy("boards", *words, "--json").out)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "among", "not_among"),
     [

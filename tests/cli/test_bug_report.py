@@ -32,6 +32,7 @@ def model(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_command_line_is_run_again_and_its_folders_are_not_told(
     model: Path, no_programs: None, run_deploy: Run
 ) -> None:

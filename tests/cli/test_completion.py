@@ -56,16 +56,19 @@ def test_commands(ask: Ask) -> None:
     assert ask("deploy insp") == ["inspect"]
 
 
+@pytest.mark.slow
 def test_options_of_the_command_at_hand(ask: Ask) -> None:
     assert ask("deploy inspect kws.tflite --opt") == ["--optimize"]
     assert ask("deploy monitor --opt") == []
 
 
+@pytest.mark.slow
 def test_the_words_that_an_option_takes(ask: Ask) -> None:
     assert ask("deploy compile kws.tflite --optimize ") == ["speed", "size", "ram"]
     assert ask("deploy boards ") != []
 
 
+@pytest.mark.slow
 def test_boards_by_name(ask: Ask) -> None:
     names = {board.name for board in all_boards()}
     assert set(ask("deploy inspect kws.tflite --board ")) == names
@@ -74,6 +77,7 @@ def test_boards_by_name(ask: Ask) -> None:
     }
 
 
+@pytest.mark.slow
 def test_files_of_the_kind_that_is_wanted(ask: Ask, tmp_path: Path) -> None:
     for name in ("one.tflite", "two.onnx", "three.npz", "four.txt"):
         (tmp_path / name).touch()
@@ -82,6 +86,7 @@ def test_files_of_the_kind_that_is_wanted(ask: Ask, tmp_path: Path) -> None:
     assert "three.npz" in ask("deploy run one.tflite --inputs ")
 
 
+@pytest.mark.slow
 def test_an_open_quote_is_no_error(ask: Ask) -> None:
     assert ask('deploy inspect "kws') == []
 

@@ -28,6 +28,7 @@ def deploy(environment: dict[str, str], *words: object) -> subprocess.CompletedP
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("environment", ENCODINGS, ids=lambda environment: next(iter(environment.values())))
 def test_a_map_of_memory_is_drawn_in_ascii_where_nothing_else_can_be_shown(
     environment: dict[str, str], repo_root: Path
@@ -43,6 +44,7 @@ def test_a_map_of_memory_is_drawn_in_ascii_where_nothing_else_can_be_shown(
     assert done.stdout.decode(encoding).splitlines() == spelled.splitlines()
 
 
+@pytest.mark.slow
 def test_a_name_that_cannot_be_shown_is_escaped(repo_root: Path, tmp_path: Path) -> None:
     model = tmp_path / "模型.tflite"
     shutil.copy(repo_root / "deploy/demo/digits.tflite", model)

@@ -132,6 +132,7 @@ def test_ctrl_c_ends_without_a_traceback(run_deploy: Run, monkeypatch: pytest.Mo
     assert (outcome.status, outcome.err) == (130, "interrupted\n")
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
     """As in `deploy boards --json | true`."""
     argv = [sys.executable, "-c", "import sys, deploy.__main__ as m; sys.exit(m.main(['boards', '--json']))"]

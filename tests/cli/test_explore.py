@@ -36,6 +36,7 @@ def result(**figures: Any) -> dict[str, Any]:
     return {**usual, **there, **figures}
 
 
+@pytest.mark.slow
 def test_each_combination_is_what_inspect_says_of_it() -> None:
     found = explored(vary={"optimize": ["speed", "ram"], "stream": [False, True]})
     results = found.as_json()["results"]
@@ -49,15 +50,18 @@ def test_each_combination_is_what_inspect_says_of_it() -> None:
         assert each["flash_bytes"] == inspected.report.needed_bytes("flash")
 
 
+@pytest.mark.slow
 def test_all_boards_are_looked_at_where_none_is_named() -> None:
     results = deploy.explore(DIGITS, jobs=1).as_json()["results"]
     assert [each["board"] for each in results] == [board["name"] for board in deploy.boards()]
 
 
+@pytest.mark.slow
 def test_processes_find_the_same() -> None:
     assert deploy.explore(DIGITS, board=BOARDS, jobs=2).as_json() == explored().as_json()
 
 
+@pytest.mark.slow
 def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     kept = tmp_path / "kept.jsonl"
     whole = explored(kept=kept)
@@ -111,6 +115,7 @@ def test_the_page_answers_in_a_sentence(run_deploy: Run) -> None:
     assert "the smallest board that holds digits: arduino-uno (2 KiB RAM, 31.5 KiB flash)\n" in out
 
 
+@pytest.mark.slow
 def test_files_have_every_result(tmp_path: Path, run_deploy: Run) -> None:
     facts = explored().as_json()
     for name in ("all.csv", "all.json", "all.html"):
@@ -159,6 +164,7 @@ def test_refused(words: tuple[str, ...], run_deploy: Run) -> None:
     assert REFUSED[words] in outcome.err
 
 
+@pytest.mark.slow
 def test_a_combination_that_cannot_be_compiled_says_why(tmp_path: Path) -> None:
     """The others are looked at."""
     results = explored(vary={"ram": [None, "100"]}).as_json()["results"]

@@ -47,12 +47,14 @@ def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
     return {fit.board.name: fit.report.budgets for fit in found}
 
 
+@pytest.mark.slow
 def test_boards_are_those_that_inspect_finds_room_on() -> None:
     """Of every core; also that whose kernels have measured points."""
     boards = all_boards()
     assert listed(boards, DIGITS) == inspected(boards, DIGITS)
 
 
+@pytest.mark.slow
 def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_told_alike() -> None:
     one, two = load_board("mps2-an386"), load_board("nucleo-f746zg")
     (ram,) = (region.name for region in one.target.by_speed("ram"))
@@ -65,6 +67,7 @@ def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_told_alike() -
     assert found == inspected(boards, DIGITS)
 
 
+@pytest.mark.slow
 def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
     graph = GRAPHS["layers_alike"]()
 

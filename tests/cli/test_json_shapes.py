@@ -101,6 +101,7 @@ def printed(
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", LINES)
 def test_what_is_printed_has_the_shape_that_is_written_down(
     command: str,

@@ -28,6 +28,7 @@ def test_compile_replaces_an_earlier_archive(model: Path, archive: Path, run_dep
     assert archive.read_bytes() != before
 
 
+@pytest.mark.slow
 def test_compile_keeps_to_a_ram_budget(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     words = ("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
     arena_bytes = json.loads(run_deploy(*words, "--optimize", "ram", "--json").out)["arena_bytes"]

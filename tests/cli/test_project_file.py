@@ -63,6 +63,7 @@ def test_the_command_line_goes_before(run_deploy: Run) -> None:
     assert fast["arena_bytes"] > inspected(run_deploy)["arena_bytes"]
 
 
+@pytest.mark.slow
 def test_options_belong_to_the_projects_model(folder: Path, run_deploy: Run) -> None:
     """Another model, or an archive, is not compiled with them; the board is the same."""
     other = inspected(run_deploy, folder / "other.tflite")
@@ -90,6 +91,7 @@ def test_commands_about_no_model_do_not_read_it(run_deploy: Run) -> None:
     assert "nano-33-ble" in run_deploy("boards", "list").out
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deploy: Run) -> None:
     said = run_deploy("report", "--json")

@@ -128,6 +128,7 @@ def test_too_few_samples_are_warned_of(float_model: Path, tmp_path: Path, run_de
     assert warnings == ["warning: one sample says", "warning: 9 samples say", ""]
 
 
+@pytest.mark.slow
 def test_the_runtime_does_not_speak_of_what_it_removes_itself(shared_dir: Path, tmp_path: Path) -> None:
     path = shared_dir / "models" / "onnx_ulfd_slim320_f32" / "model.onnx"
     np.savez(tmp_path / "c.npz", input=np.zeros((1, 3, 240, 320), np.float32))

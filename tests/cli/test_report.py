@@ -32,6 +32,7 @@ def labelled_file(labelled: dict[str, Any], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_each_form_is_written_and_is_the_same_each_time(tmp_path: Path, run_deploy: Run) -> None:
     for suffix in (".html", ".md", ".json"):
         path = tmp_path / f"report{suffix}"
@@ -44,6 +45,7 @@ def test_each_form_is_written_and_is_the_same_each_time(tmp_path: Path, run_depl
         assert path.read_bytes() == first
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
     page = page_text(deploy.report(DIGITS, board=ROOMY))
     named = page.replace("http://www.w3.org/2000/svg", "")  # a name, which nothing is loaded from
@@ -56,12 +58,14 @@ def page_text(report: Any) -> str:
     return str(report._text(".html"))
 
 
+@pytest.mark.slow
 def test_without_a_file_markdown_is_printed_or_the_facts(run_deploy: Run) -> None:
     report = deploy.report(DIGITS, board=ROOMY)
     assert run_deploy("report", DIGITS, "--board", ROOMY).out == str(report)
     assert json.loads(run_deploy("report", DIGITS, "--board", ROOMY, "--json").out) == report.as_json()
 
 
+@pytest.mark.slow
 def test_needs_and_layers_are_those_of_inspect() -> None:
     (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
     inspected = deploy.inspect(DIGITS, board=ROOMY).as_json(memory=True)
@@ -75,6 +79,7 @@ def test_needs_and_layers_are_those_of_inspect() -> None:
     assert board["cycles"] is None
 
 
+@pytest.mark.slow
 def test_each_other_option_is_what_inspect_says_of_it() -> None:
     (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
     base = ram_of(board)
@@ -93,6 +98,7 @@ def ram_of(facts: dict[str, Any]) -> int:
     return sum(each["needed_bytes"] for each in facts["memory"] if each["role"] == "ram")
 
 
+@pytest.mark.slow
 def test_smaller_boards_are_named_that_have_room() -> None:
     (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
     assert board["other_boards"][0]["name"] == TIGHT
@@ -101,6 +107,7 @@ def test_smaller_boards_are_named_that_have_room() -> None:
         assert other["ram_bytes"] <= board["ram_there"]
 
 
+@pytest.mark.slow
 def test_a_model_without_room_is_told_with_what_would_do(kws: Path) -> None:
     (board,) = deploy.report(kws, board=TIGHT).as_json()["boards"]
     assert not board["fits"]
@@ -117,6 +124,7 @@ def kws(shared_dir: Path) -> Path:
     return shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
 
 
+@pytest.mark.slow
 def test_answers_on_labelled_data(labelled: dict[str, Any]) -> None:
     facts = deploy.report(DIGITS, board=ROOMY, data=labelled).as_json()
     outputs = deploy.load(DIGITS).run({"image": labelled["image"]})
@@ -131,6 +139,7 @@ def test_answers_on_labelled_data(labelled: dict[str, Any]) -> None:
     assert first["range_used"] == pytest.approx((watched.max() - watched.min()) / 255)
 
 
+@pytest.mark.slow
 def test_layers_are_held_against_the_float_model(shared_dir: Path) -> None:
     """A float model and what was made of it: convolutions keep most of the signal."""
     integer, real = (shared_dir / "models" / f"tiny_ic_resnet8_{kind}" for kind in ("int8", "f32"))
@@ -145,6 +154,7 @@ def test_layers_are_held_against_the_float_model(shared_dir: Path) -> None:
     assert "dB to float" in str(report)
 
 
+@pytest.mark.slow
 def test_an_archive_is_reported_as_it_is(tmp_path: Path, run_deploy: Run) -> None:
     archive = tmp_path / "digits.tar"
     deploy.compile(DIGITS, board=ROOMY).save(archive)

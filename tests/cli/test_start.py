@@ -39,6 +39,7 @@ def test_help_loads_nothing_heavy(words: list[str]) -> None:
     assert not HEAVY & loaded_by(words)
 
 
+@pytest.mark.slow
 def test_inspect_loads_nothing_that_only_lines_and_builds_need(model: Path) -> None:
     loaded = loaded_by(["inspect", str(model), "--board", "mps2-an386"])
     assert not (HEAVY - ASKED_ABOUT_A_BOARD | LINES_AND_BUILDS) & loaded

@@ -76,6 +76,7 @@ def test_a_schedule_that_changes_the_result_is_found(monkeypatch: pytest.MonkeyP
         deploy.compile(DIGITS, "host", schedules=in_fives, check=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", QUICK)
 def test_the_passes_of_real_models_change_nothing(name: str, shared_dir: Path) -> None:
     deploy.compile(shared_dir / "models" / name / "model.tflite", "mps2-an386", check=True)

@@ -96,6 +96,7 @@ def test_winograds_products_take_shorter_turns() -> None:
     assert "winograd_products_32_by_16(" in compiled(transformed(), KB, OPTIONS["speed"], "m").sources["m.c"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("graph", [hot(), transformed()])
 def test_results_are_the_same(graph: Graph) -> None:
     inputs = {"x": np.random.default_rng(1).integers(-128, 128, graph.types["x"].shape).astype(np.int8)}

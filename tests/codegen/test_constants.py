@@ -27,6 +27,7 @@ def _needed_by(graph: Graph, node: Node) -> int:
     return weights.bytes + channels * PER_CHANNEL
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, shared_dir: Path) -> None:
     job = read_job(shared_dir / "models" / name / "model.tflite", DSP, OPTIONS["speed"])

@@ -52,6 +52,7 @@ def test_no_line_is_too_long_to_read(name: str) -> None:
         assert not [line for line in lines if line != line.rstrip() or "\t" in line]
 
 
+@pytest.mark.slow
 def test_no_accessor_is_there_that_nobody_calls(shared_dir: Path) -> None:
     """clang warns of them. The states of this model are copied as a whole."""
     model = shared_dir / "models" / "aeq_toy_transformer_kv_f32" / "model.tflite"

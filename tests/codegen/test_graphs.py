@@ -41,6 +41,7 @@ def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
     assert {name: a.tolist() for name, a in made.items()} == {name: a.tolist() for name, a in wanted.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GRAPHS)
 def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
     graph = GRAPHS[name]()
@@ -48,6 +49,7 @@ def test_rows_need_no_more_memory_than_whole_tensors(name: str) -> None:
     assert by_rows.arena_bytes <= whole.arena_bytes
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", GRAPHS)
 def test_for_ram_is_never_more_than_for_speed(name: str, target: Target) -> None:

@@ -31,6 +31,7 @@ def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
     return lower_graph(placed(run_meaning(graph).graph), target, OPTIONS["ram"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * ("boxes" in n)) for n in JOINS])
 def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:
@@ -82,6 +83,7 @@ def test_only_what_others_read_or_nobody_makes_is_copied() -> None:
     assert copied == [(), ("lower",), ("kept",)]
 
 
+@pytest.mark.slow
 def test_the_image_before_a_head_need_not_be_whole() -> None:
     """With the input elsewhere: beside it, to be rid of it early is worth more."""
     model = compiled(boxes_of_scales(), PLAIN, replace(OPTIONS["ram"], io_apart=True), "k")

@@ -29,6 +29,7 @@ def by_rows(graph: Graph, board: Board, rows: bool) -> CompiledModel:
     return compile_job(Job(ImportedModel(graph, "k", "0" * 64, "k"), board.target, options))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALONG_TIME)
 def test_lines_for_ram_take_less_memory_than_whole_ones(name: str) -> None:
     graph, board = ALONG_TIME[name](), load_board(BOARD)

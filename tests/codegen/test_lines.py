@@ -27,6 +27,7 @@ LINES = ("time_series", "line_of_samples")
 LOSSES = (0.3, 1.0, 100.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_pushed", [False, True])
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("name", LINES)
@@ -63,6 +64,7 @@ def test_no_line_is_broken_where_that_is_disabled(disabled: tuple[str, ...]) -> 
         assert "windows" in {node.op.name for node in model.graph.nodes}
 
 
+@pytest.mark.slow
 def test_a_budget_breaks_lines_as_far_as_it_must() -> None:
     graph = GRAPHS["time_series"]()
 

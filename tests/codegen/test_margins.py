@@ -49,6 +49,7 @@ def is_bare(made: CompiledModel) -> bool:
     return not any(layer.format.left for layer in made.layers)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=lambda target: target.core)
 def test_no_row_of_zero_points_is_in_memory_where_memory_is_the_goal(target: Target) -> None:
     assert not any(layer.format.top or layer.format.bottom for layer in model("ram", target).layers)
@@ -62,6 +63,7 @@ def test_narrow_rows_lose_their_margins_where_memory_is_the_goal() -> None:
     assert ram.plan.arena_bytes < speed.plan.arena_bytes - rows
 
 
+@pytest.mark.slow
 def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without() -> None:
     least = model("ram").plan.arena_bytes
     assert model("speed", ram_bytes=least).plan.arena_bytes <= least
@@ -70,6 +72,7 @@ def test_a_budget_that_rows_with_margins_do_not_meet_is_met_without() -> None:
         model("speed", ram_bytes=least // 2)
 
 
+@pytest.mark.slow
 def test_the_weights_of_an_edge_are_those_of_the_whole_window() -> None:
     ram, speed = (
         sum(a.nbytes for n, a in model(o).parameters.items() if n.endswith("_w")) for o in ("ram", "speed")

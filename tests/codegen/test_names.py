@@ -50,11 +50,13 @@ def test_a_header_of_others_is_no_model_s(name: str) -> None:
     assert model_identifier(f"my_{name}", headers()) == f"my_{name}"
 
 
+@pytest.mark.slow
 @given(st.text(max_size=60))
 def test_any_name_becomes_an_identifier(name: str) -> None:
     assert IDENTIFIER.fullmatch(c_identifier(name))
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(alphabet="aB_1/ ", max_size=3), unique=True, max_size=12))
 def test_different_names_become_different_identifiers(names: list[str]) -> None:
     found = unique_identifiers(names, "tensor")

@@ -114,6 +114,7 @@ def _needs(graph: Graph, target: Target, goal: Optimize) -> frozenset[Feature]:
     return kernel_library(stages, Sharing.ALIKE).helpers.needs
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", Optimize)
 def test_code_reads_words_at_any_address_only_where_the_core_can(goal: Optimize, shared_dir: Path) -> None:
     """Of one core, with and without: planes of a depthwise layer, thin rows."""

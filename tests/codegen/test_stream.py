@@ -113,6 +113,7 @@ def test_an_image_that_comes_as_a_vector_is_streamed_row_by_row(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "most"),
     [("tiny_vww_mbv1_int8", 18_000), ("tiny_kws_dscnn_int8", 7_200), ("tflm_micro_speech_int8", 2_000)],

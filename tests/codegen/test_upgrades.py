@@ -44,6 +44,7 @@ def least_without_upgrades(graph: Graph) -> int:
     return min(c.least().plan.arena_bytes for c in (variant, replace(variant, unpadded=every)))
 
 
+@pytest.mark.slow
 def test_where_memory_is_the_goal_rows_away_from_the_peak_are_wide_and_the_arena_is_no_larger() -> None:
     made = compiled(light_behind_heavy(), DSP, RAM, "m")
     assert wide_layers(made)
@@ -59,6 +60,7 @@ def test_whole_tensors_are_narrow_where_memory_is_the_goal() -> None:
     assert not wide_layers(compiled(light_behind_heavy(), DSP, replace(RAM, rows=False), "m"))
 
 
+@pytest.mark.slow
 def test_a_larger_budget_makes_more_layers_wide_until_all_are() -> None:
     least, most = (compiled(light_behind_heavy(), DSP, o, "m").plan.arena_bytes for o in (RAM, SPEED))
     budgets = [least, least + 300, (least + most) // 2, most]

@@ -20,6 +20,7 @@ needs_cppcheck = pytest.mark.skipif(
 )
 
 
+@pytest.mark.slow
 @needs_cppcheck
 def test_generated_c_deviates_from_what_is_listed_alone() -> None:
     for options in (CompileOptions(), None):
@@ -30,6 +31,7 @@ def test_generated_c_deviates_from_what_is_listed_alone() -> None:
         assert len(found.exceptions) <= len(DEVIATIONS)
 
 
+@pytest.mark.slow
 @needs_cppcheck
 def test_a_rule_broken_without_a_reason_fails() -> None:
     made = changed(artifact("dense"), r"\n    return 0;\n", "\n    goto end;\nend:\n    return 0;\n")

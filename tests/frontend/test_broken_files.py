@@ -276,6 +276,7 @@ def test_a_small_file_that_points_at_one_table_too_often_is_refused() -> None:
     assert "more than 50,000 tables" in message(head + vtable + root + elements + table())
 
 
+@pytest.mark.slow
 def test_files_with_random_damage_end_in_a_model_or_a_message() -> None:
     """Nothing but ModelError may come out, and what is read goes through all passes."""
     rng = random.Random(1)

@@ -49,6 +49,7 @@ def test_this_computer_computes_every_layer_like_the_reference(network: Path, sh
     assert verdict.equal, str(verdict)
 
 
+@pytest.mark.slow
 def test_samples_that_are_streamed_take_no_memory_of_the_network(network: Path) -> None:
     alone = deploy.compile(network, board="nucleo-l4r5zi")
     whole = deploy.compile(network, board="nucleo-l4r5zi", front=FRONT, stream=True)

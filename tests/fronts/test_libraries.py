@@ -17,6 +17,7 @@ def test_the_reference_gives_what_the_library_gave(case: FrontCase) -> None:
     assert distance(case) < BOUND
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c.library == "librosa"], ids=lambda c: c.declared[:14])
 def test_the_stored_results_are_those_of_the_installed_library(
     case: FrontCase, require_package: Callable[..., None]

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+from source_trees import tree_of
+
 ROOMS = ("codegen", "platforms/tuning")
 # One makes identifiers of what a model calls its tensors, one reads sizes from a command line, one reads
 # what another compiler says, one finds functions in the C library that a user has.
@@ -18,7 +20,7 @@ READS_USERS_TEXT = {
 
 def imported(module: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+    for node in ast.walk(tree_of(module.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -29,7 +30,7 @@ def module_name(root: Path, path: Path) -> str:
 
 
 def _imported(text: str, names: Mapping[str, Path]) -> Iterator[str]:
-    for statement in _at_file_level(ast.parse(text).body):
+    for statement in _at_file_level(tree_of(text).body):
         if isinstance(statement, ast.Import):
             wanted = [alias.name for alias in statement.names]
         else:

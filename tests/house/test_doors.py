@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 from boards.cores import MACHINES, core_names
 
@@ -160,6 +161,7 @@ print(*compile_job(job).sources.values())
 """
 
 
+@pytest.mark.slow
 def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
     (tree / "codegen/isa/magic").mkdir()
     line = '        "helium": "before dsp: a core with vectors has the DSP extension, too",'
@@ -173,6 +175,7 @@ def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
     assert "#ifndef __MAGIC__" in done.stdout
 
 
+@pytest.mark.slow
 def test_an_accelerator_is_one_folder_and_one_line(tree: Path) -> None:
     folder, table = tree / "codegen/accelerators", tree / "codegen/accelerators/__init__.py"
     shutil.copytree(folder / "vanilla", folder / "other")
@@ -212,6 +215,7 @@ SCHEDULE = Schedule("new", _PLAIN.requests, _lower, NEEDS)
 '''
 
 
+@pytest.mark.slow
 def test_a_schedule_is_one_file_and_one_line(tree: Path) -> None:
     table = {
         "codegen/isa/dsp/schedules/__init__.py": (
@@ -295,6 +299,7 @@ channel = 3
 """
 
 
+@pytest.mark.slow
 def test_a_runner_and_a_platform_are_a_file_and_a_line_each(tree: Path) -> None:
     board = BOARD.replace("CORE", "cortex-m33").partition("[platforms.baremetal]")[0]
     make(
@@ -332,5 +337,5 @@ def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_
 
 
 def constants(module: Path) -> set[object]:
-    nodes = ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+    nodes = ast.walk(tree_of(module.read_text(encoding="utf-8")))
     return {node.value for node in nodes if isinstance(node, ast.Constant)}

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 # What the first line of a file begins with, by the file name's ending.
 FIRST_LINES = {
@@ -65,7 +66,7 @@ def test_a_package_init_is_empty_or_a_table(package_modules: tuple[Path, ...]) -
     for path in package_modules:
         if path.name != "__init__.py" or path.parent.name in ("deploy", "solder"):
             continue
-        _, *statements = ast.parse(source(path)).body or [None]  # type: ignore[list-item]
+        _, *statements = tree_of(source(path)).body or [None]  # type: ignore[list-item]
         if not all(isinstance(statement, TABLE_STATEMENTS) for statement in statements):
             busy.append(path)
     assert not busy

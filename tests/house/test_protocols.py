@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 import pytest
+from source_trees import tree_of
 
 Classes = Mapping[tuple[str, str], ast.ClassDef]  # by file and name
 
@@ -44,7 +45,7 @@ class Code:
 
 
 def code_in(files: Iterable[Path]) -> Code:
-    return Code({str(path): ast.parse(path.read_text(encoding="utf-8")) for path in files})
+    return Code({str(path): tree_of(path.read_text(encoding="utf-8")) for path in files})
 
 
 def bases_of(node: ast.ClassDef) -> list[str]:
@@ -121,4 +122,4 @@ OTHER = "class Base:\n    def read(self): ...\nclass Port(Base):\n    def close(
     ],
 )
 def test_a_protocol_that_one_offers_is_found(files: dict[str, str], found: dict[str, list[str]]) -> None:
-    assert offered_once(Code({name: ast.parse(text) for name, text in files.items()}), Code({})) == found
+    assert offered_once(Code({name: tree_of(text) for name, text in files.items()}), Code({})) == found

@@ -62,6 +62,7 @@ def assert_tasks_are_those_compiled(job: Job) -> None:
     assert {task.name: task.layers for task in tasks_of(planned)} == compiled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", GENERATED)
 def test_the_tasks_of_a_network_are_the_kernels_of_its_compiled_model(name: str) -> None:
     assert_tasks_are_those_compiled(job_of(GENERATED[name](), "speed"))
@@ -78,6 +79,7 @@ def test_the_tasks_of_a_model_file_are_the_kernels_of_its_compiled_model(name: s
     assert_tasks_are_those_compiled(job_of(parse_model(TINY[name](), f"{name}.tflite"), "speed"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_the_tasks_of_a_shared_model_are_the_kernels_of_its_compiled_model(
     name: str, shared_dir: Path

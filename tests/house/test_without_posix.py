@@ -48,6 +48,7 @@ def without_posix(script: str, *words: str, folder: Path) -> subprocess.Complete
     )
 
 
+@pytest.mark.slow
 def test_every_module_can_be_imported(
     package_modules: tuple[Path, ...], repo_root: Path, tmp_path: Path
 ) -> None:
@@ -58,6 +59,7 @@ def test_every_module_can_be_imported(
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [

@@ -51,6 +51,7 @@ def test_every_value_of_a_tiny_model_is_litert_s(name: str, require_package: Cal
     assert _wrong(TINY[name](), least_compared=1.0) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SHARED)
 def test_every_value_of_a_shared_model_is_litert_s(
     name: str, shared_dir: Path, require_package: Callable[..., None]

@@ -66,6 +66,7 @@ def expected_key(data: Mapping[str, Array], mode: str, number: int) -> str:
     return next(f"{prefix}{number}" for prefix in PREFIXES[mode] if f"{prefix}{number}" in data)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", PREFIXES)
 @pytest.mark.parametrize(
     ("name", "file_name"),
@@ -83,6 +84,7 @@ def test_an_int8_model_equals_its_reference(shared_dir: Path, name: str, file_na
                 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FLOAT32)
 def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> None:
     folder = shared_dir / "models" / name
@@ -93,6 +95,7 @@ def test_a_float32_model_is_near_its_reference(shared_dir: Path, name: str) -> N
             assert np.abs(got - expected).max() <= 1e-5 * np.abs(expected).max()  # type: ignore[operator]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", PREFIXES)
 def test_single_layers_equal_their_reference(shared_dir: Path, mode: str) -> None:
     folder = shared_dir / "suites" / "mlperf_layers_int8"
@@ -109,6 +112,7 @@ def test_single_layers_equal_their_reference(shared_dir: Path, mode: str) -> Non
     assert not wrong
 
 
+@pytest.mark.slow
 def test_accuracy_on_keyword_spotting_is_the_references(shared_dir: Path) -> None:
     """449 of 500: what TFLite Micro's own kernels answer, sample by sample the same."""
     graph = run_meaning(load_model(shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite")).graph

@@ -40,11 +40,13 @@ def arrays_of(graph: Graph) -> Mapping[str, Array]:
     return {**graph.constants, **{state.name: state.initial for state in graph.states}}
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_a_graph_is_read_back_the_same(graph: Graph) -> None:
     assert same(from_json(to_json(graph)), graph)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_constants_may_lie_beside_it(graph: Graph) -> None:
     assert same(from_json(to_json(graph, "hash"), arrays_of(graph)), graph)
@@ -60,6 +62,7 @@ def test_a_region_is_read_back_with_its_graph() -> None:
     assert same(read.graph, inside)
 
 
+@pytest.mark.slow
 def test_the_shared_models_make_the_round_trip(shared_dir: Path) -> None:
     """Those whose files say all sizes, by hash and by the elements themselves."""
     tried = 0

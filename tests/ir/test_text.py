@@ -15,11 +15,13 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_a_graph_is_read_back_the_same(graph: Graph) -> None:
     assert same(parse_graph(print_graph(graph, inline_elements=1000)), graph)
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_large_constants_lie_beside_the_text(graph: Graph) -> None:
     text = print_graph(graph, inline_elements=2)

@@ -36,6 +36,7 @@ def drawn(rng: np.random.Generator, rights: tuple[int, int], step: int) -> tuple
     return mult, right, SumRange(start - reach, start + reach, step)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [1, 4, 256])
 @pytest.mark.parametrize("math", sorted(MATHS))
 @pytest.mark.parametrize("layer", sorted(LAYERS))

@@ -283,6 +283,7 @@ def trials(math: ScalarMath) -> list[Trial]:
     return found if math is not PORTABLE else [*found, *softmax_trials(), *quantising_trials()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("math", [PORTABLE, with_dsp(PORTABLE)], ids=["portable", "dsp"])
 def test_functions_call_what_they_say(math: ScalarMath) -> None:
     """A helper that is named and not called would stand in the C for nothing."""

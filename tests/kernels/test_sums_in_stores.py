@@ -33,6 +33,7 @@ def random_inputs(graph: Graph) -> Mapping[str, Array]:
     return {name: random_values(rng, graph.types[name]) for name in graph.inputs}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "options", "sums"),
     [(DSP, "speed", 4), (DSP, "size", 0), (MVE, "speed", 0), (PLAIN, "speed", 0)],
@@ -46,6 +47,7 @@ def test_sums_are_in_stores_where_that_is_faster(target: Target, options: str, s
     assert [node.op.name for node in plan.graph.nodes].count("conv2d+add") == sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["residual", "sums_of_convolutions"])
 @pytest.mark.parametrize("disabled", [(), NONE])
 def test_bits_are_the_same_with_the_pass_and_without(name: str, disabled: tuple[str, ...]) -> None:

@@ -37,6 +37,7 @@ def test_the_bundled_model_reads_held_out_digits(require_package: Callable[..., 
     assert accuracy((make_digits.DEMO / "digits.tflite").read_bytes()) > LEAST_ACCURACY
 
 
+@pytest.mark.slow
 def test_held_out_digits_are_not_among_those_trained_on(require_package: Callable[..., None]) -> None:
     require_package("sklearn")
     seen, held_out = make_digits.load_digits()

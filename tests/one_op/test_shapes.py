@@ -85,6 +85,7 @@ def test_every_op_has_shapes_made_by_hypothesis() -> None:
     assert set(OPS) - {*OPERATORS, *SHAPES} == set()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("op_name", sorted({*OPERATORS, *SHAPES}))
 def test_an_op_keeps_its_bits_in_any_shape(op_name: str) -> None:
     check = settings(max_examples=EXAMPLES, derandomize=True, suppress_health_check=list(HealthCheck))

@@ -103,6 +103,7 @@ def test_an_optional_node_may_be_there() -> None:
     assert names(match(pattern, with_it, "a")) == ["a"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("length", [1, 7, 3000])
 def test_chains_have_any_length(length: int) -> None:
     nodes = [(ADD, (f"a{i - 1}" if i else "x", "one"), f"a{i}") for i in range(length)]

@@ -292,6 +292,7 @@ def test_no_ring_of_a_real_model_can_be_a_row_shorter(model: Callable[[], PlanRe
             check_plan(request, moved(plan, name, rows_held=plan.buffers[name].rows_held - 1))
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(requests(most_steps=5), st.data())
 def test_two_buffers_in_one_place_are_caught_whenever_both_are_live_at_once(

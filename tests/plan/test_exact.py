@@ -42,6 +42,7 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
     assert bound <= solved.cost[-1] == searched.cost[-1]
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(requests(most_steps=6))
 def test_an_exact_plan_is_right_and_never_larger(request: PlanRequest) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given, settings
 from plan_requests import Net, dscnn
 from random_nets import requests
@@ -14,6 +15,7 @@ from aot.plan.model import Kind, PlanRequest, Rows
 from aot.plan.planner import make_plan
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(requests(most_steps=5))
 def test_a_plan_of_groups_is_right_for_their_steps(request: PlanRequest) -> None:

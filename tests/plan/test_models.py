@@ -24,6 +24,7 @@ EXPECTED_BYTES = {
 SECONDS = 4.0  # on a busy machine; one second on an idle one
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXPECTED_BYTES)
 def test_the_arena_by_rows_is_as_small_as_it_was(name: str) -> None:
     by_rows, _, bound = EXPECTED_BYTES[name]

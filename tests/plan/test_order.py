@@ -150,6 +150,7 @@ def wide_graph(branches: int) -> Net:
     return net
 
 
+@pytest.mark.slow
 def test_a_graph_too_wide_for_the_exact_search_says_so_and_keeps_an_honest_bound() -> None:
     request = wide_graph(14).request()
     found = order_whole_stages(request)
@@ -226,6 +227,7 @@ def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
     check_plan(request, make_plan(request))
 
 
+@pytest.mark.slow
 def test_a_very_wide_graph_is_planned_with_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Four hundred stages, half of which may be next at any time: a beam alone would look a million times."""
     runs: list[int] = []

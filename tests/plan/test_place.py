@@ -46,6 +46,7 @@ def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() ->
             assert packing.place_all(found.sequence) == found
 
 
+@pytest.mark.slow
 def test_few_blocks_are_placed_as_many_are(monkeypatch: pytest.MonkeyPatch) -> None:
     """That each sequence of them is placed once changes no result."""
     for seed in range(60):
@@ -104,6 +105,7 @@ def bound_of(blocks: list[Block]) -> int:
     return int(live.max())
 
 
+@pytest.mark.slow
 def test_random_intervals_are_placed_within_one_percent_of_the_bound() -> None:
     excess = []
     for seed in range(300):

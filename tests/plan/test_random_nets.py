@@ -27,6 +27,7 @@ def bytes_of_stages_in_turn(request: PlanRequest) -> int:
     return sum(place_in_sequences(packing).ends)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(requests())
 def test_the_checker_accepts_plans_by_rows(request: PlanRequest) -> None:
@@ -47,6 +48,7 @@ def test_the_checker_accepts_plans_of_whole_tensors(request: PlanRequest) -> Non
     assert len(stages) == len(set(stages)), "each stage runs all its steps at once"
 
 
+@pytest.mark.slow
 @settings(max_examples=10)
 @given(requests(most_steps=5))
 def test_a_request_gives_the_same_plan_each_time(request: PlanRequest) -> None:
@@ -62,6 +64,7 @@ def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request: P
     assert find_plan_below(request, least.arena_bytes) is None
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(requests(has_scratch=False))
 def test_the_order_of_a_plan_serves_again_within_its_limit(request: PlanRequest) -> None:

@@ -74,6 +74,7 @@ def pool(size: int) -> Proc:
 NESTS = {"matmul": matmul, "conv": conv, "pool3": partial(pool, 3), "pool5": partial(pool, 5)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NESTS)
 def test_every_schedule_means_the_same_as_its_nest(name: str) -> None:
     proc = NESTS[name]()  # type: ignore[operator]

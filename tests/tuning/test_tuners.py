@@ -43,6 +43,7 @@ def test_every_legal_point_is_proposed_once(name: str, require_package: Callable
     assert tuner.is_done
 
 
+@pytest.mark.slow
 def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     means = {
@@ -53,6 +54,7 @@ def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -
     assert means["anneal"] < means["random"]
 
 
+@pytest.mark.slow
 def test_a_failed_point_is_no_best_and_no_reason_to_stop(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     for name in TUNERS:
