@@ -44,10 +44,9 @@ Keys = Mapping[str, Key]
 
 
 def read_table(table: Any, keys: Keys, place: FilePlace) -> dict[str, Any]:
-    """The values of a table with exactly these keys. One error names all missing keys."""
+    """The values of a table with exactly these keys. One error names all unknown keys, or all missing ones."""
     parts = tuple(_tables(table, keys, place))
-    for part in parts:
-        _require_known(*part)
+    _require_known(parts)
     _require_all(parts)
     return _values(table, keys, place)
 
@@ -65,14 +64,19 @@ def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
             yield from key.read.tables(table[name], name, place)
 
 
-def _require_known(table: Mapping[str, Any], keys: Keys, place: FilePlace) -> None:
-    for name in table:
-        if name not in keys:
-            raise BoardFileError(
-                f'key "{name}" is not known{did_you_mean(name, keys)}',
-                str(place),
-                f"known keys: {', '.join(keys) or 'none'}",
-            )
+def _require_known(parts: Iterable[Part]) -> None:
+    """Raises one error for all keys that are not known."""
+    unknown = [(name, keys, place) for table, keys, place in parts for name in table if name not in keys]
+    if not unknown:
+        return
+    known = {str(place): f"known keys: {', '.join(keys) or 'none'}" for _, keys, place in unknown}
+    said = [(f'"{name}"', did_you_mean(name, keys), str(place)) for name, keys, place in unknown]
+    if len(said) == 1:
+        ((name, near, where),) = said
+        raise BoardFileError(f"key {name} is not known{near}", where, known[where])
+    lines = "\n".join(f"{where}: {name}{near}" for name, near, where in said)
+    hints = known.values() if len(known) == 1 else (f"{where}: {keys}" for where, keys in known.items())
+    raise BoardFileError(f"{len(said)} keys are not known", lines, "\n".join(hints))
 
 
 def _require_all(parts: Iterable[Part]) -> None:

@@ -182,6 +182,22 @@ MISTAKES = (
         "console, usb, flash_algorithm, status, reason, sources, platforms, runners",
     ),
     (
+        "many unknown keys of a table",
+        ("clock_hz = 1000\nstatus", "clok_hz = 1000\ncpu = 1\nstatus"),
+        'error: 2 keys are not known\n  FILE: "clok_hz" - did you mean "clock_hz"?\n'
+        '  FILE: "cpu" - did you mean "mcu"?\n'
+        "  hint: known keys: title, mcu, core, features, clock_hz, regions, flash_access, uart, counter, "
+        "console, usb, flash_algorithm, status, reason, sources, platforms, runners",
+    ),
+    (
+        "unknown keys of several tables",
+        ('machine = "x"\n\n[runners.unicorn]', 'machina = "x"\n\n[runners.unicorn]\ncpu = 1'),
+        'error: 2 keys are not known\n  FILE, in [runners.qemu]: "machina" - did you mean "machine"?\n'
+        '  FILE, in [runners.unicorn]: "cpu"\n'
+        "  hint: FILE, in [runners.qemu]: known keys: machine\n"
+        "        FILE, in [runners.unicorn]: known keys: none",
+    ),
+    (
         "a missing key",
         ('mcu = "X1"\n', ""),
         'error: key "mcu" is missing\n  FILE\n  hint: docs/adding-a-board.md lists every key',
