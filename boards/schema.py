@@ -44,7 +44,7 @@ Keys = Mapping[str, Key]
 
 
 def read_table(table: Any, keys: Keys, place: FilePlace) -> dict[str, Any]:
-    """The values of a table with exactly these keys. One error names all unknown keys, or all missing ones."""
+    """The values of a table with exactly these keys. One error names all unknown or all missing keys."""
     parts = tuple(_tables(table, keys, place))
     _require_known(parts)
     _require_all(parts)
