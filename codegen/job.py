@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.backs.attach import with_back
+from aot.errors import InputError
 from aot.frontend.load import parse_model, read_model
 from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
@@ -70,7 +71,19 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
         graph = with_back(graph, options.back)
     if options.front is not None:
         graph = with_front(graph, options.front)
-    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), model_name(path), data)
+    name = model_name(path) if options.name is None else _users_name(options.name)
+    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data)
+
+
+def _users_name(word: str) -> str:
+    """The user's name for generated C, taken as it is. Raises InputError where C or a file forbids it."""
+    possible = model_identifier(word, headers())
+    if possible != word:
+        raise InputError(
+            f'"{word}" cannot be the name of generated C',
+            hint=f"--name {possible} can: lower case, and the name of no header or word of C",
+        )
+    return word
 
 
 def model_name(path: Path) -> str:

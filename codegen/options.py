@@ -25,6 +25,7 @@ from codegen.option_kinds import (
     OnOff,
     Pairs,
     Size,
+    Text,
     numbers_word,
     read_limit,
     read_name,
@@ -247,6 +248,13 @@ class CompileOptions:
         "--back",
         "what stands behind the model and makes a decision of its output; it becomes layers: "
         "classes:average=4,threshold=0.7,hold=8, or anomaly:measure=rmse,threshold=2.5",
+        reads_model=True,
+    )
+    name: str | None = option(
+        None,
+        Text("NAME"),
+        "--name",
+        "what the generated C is called, its files and all its global names; without it, as the model's file",
         reads_model=True,
     )
     tuning_records: Path | None = option(

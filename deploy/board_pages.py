@@ -26,6 +26,7 @@ OF_ONE_BOARD = (
     "constants",
     "tuning_records",
     "force",
+    "name",  # of generated C
 )  # the others say how a model is compiled
 
 

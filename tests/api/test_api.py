@@ -221,7 +221,10 @@ def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> No
     )
     with pytest.raises(TypeError) as caught:
         deploy.load(model, optimize="ram")
-    assert str(caught.value) == '"optimize" is no option here; these are: rounding, shape, value, front, back'
+    assert (
+        str(caught.value)
+        == '"optimize" is no option here; these are: rounding, shape, value, front, back, name'
+    )
 
 
 def test_a_model_is_compiled_with_the_rounding_that_it_was_loaded_with(model: Path) -> None:

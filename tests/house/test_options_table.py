@@ -58,6 +58,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
         },
     ),
     "back": ("classes:average=4", {"name": "classes", "average": 4}),
+    "name": ("my_model", "my_model"),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
     "dialect": ("strict", "strict"),
@@ -73,10 +74,13 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "verify": (["m", "--board", "host"], set()),
     "bench": (["m", "--board", "host"], set()),
     "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
-    "boards": (["--fits", "m"], {"ram", "pool", "constants", "tuning_records", "force"}),  # of one board
+    "boards": (
+        ["--fits", "m"],
+        {"ram", "pool", "constants", "tuning_records", "force", "name"},
+    ),  # of one board
 }
 FUNCTIONS = {
-    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back"},
+    "load": set(OPTIONS) - {"rounding", "shape", "value", "front", "back", "name"},
     "compile": set(),
     "inspect": set(),
     "run": set(),
