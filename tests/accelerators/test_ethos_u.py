@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_checks import DEVICE, SANITIZERS, WARNINGS
-from npu_jobs import MODEL
 from op_case import random_values
 from tiny_models import TINY
 
@@ -292,19 +289,3 @@ def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy: Run,
     assert done.status == 0
     assert "0 of 1 nodes run on accelerators" in done.out
     assert "(ethos-u: the device computes values of 8 and 16 bits, no f32)" in done.out
-
-
-# ---- Arm's driver ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.cc
-def test_arms_driver_gets_what_the_model_gets(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
-    sources = [*sorted(MODEL.glob("*.c")), MODEL.parent / "ethos_u_invoke.c", DEVICE / "npu_driver.c"]
-    folders = [f"-I{folder}" for folder in (MODEL, MODEL.parent, DEVICE)]
-    program = tmp_path / "driver"
-    argv = ["gcc", *WARNINGS, "-DETHOS_U_CORE_DRIVER", "-O1", *SANITIZERS, *folders, *map(str, sources)]
-    built = subprocess.run([*argv, "-o", str(program)], capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr

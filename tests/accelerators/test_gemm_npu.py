@@ -159,7 +159,7 @@ def test_a_queue_that_waits_for_ever_is_named() -> None:
 def test_an_instruction_that_leaves_the_memory_is_named() -> None:
     (program,) = (assembled("GEMM count=1 outer=2 inner=1 from_base=1023 from_outer=1"),)
     with pytest.raises(CheckError) as caught:
-        NpuDevice(OutsideMemory(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
+        NpuDevice(outside(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
     assert caught.value.what == "gemm-npu: instruction 0 of queue EXECUTE leaves the device's memory"
 
 
@@ -212,6 +212,11 @@ def in_c(model: ctypes.CDLL, program: Sequence[NpuCommand], arrays: Sequence[Arr
     return stop.status, stop.queue, stop.instruction
 
 
+def outside(read: Callable[[int, int], bytes], write: Callable[[int, bytes], None]) -> OutsideMemory:
+    """Memory that is everywhere."""
+    return OutsideMemory(read, write, lambda address: 2**32 - address)
+
+
 def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
     """Carries out a program in the device of emulators; the answer is y."""
     places = np.cumsum([0, *(each.size for each in arrays)]).tolist()
@@ -220,7 +225,7 @@ def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
     def write(at: int, data: bytes) -> None:
         memory[at : at + len(data)] = data
 
-    NpuDevice(OutsideMemory(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
+    NpuDevice(outside(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
     return np.frombuffer(bytes(memory[places[3] :]), np.int8)
 
 
