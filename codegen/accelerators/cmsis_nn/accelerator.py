@@ -13,6 +13,7 @@ from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
 from codegen.accelerators.cmsis_nn.lstm import LSTM
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
+from codegen.accelerators.cmsis_nn.svdf import FUNCTIONS, svdf_regions
 from codegen.option_kinds import Text, WrongValueError
 
 _CALLS: Mapping[str, LibraryCall] = {
@@ -32,7 +33,7 @@ _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with
 @cache
 def _of(folder: str) -> Accelerator:
     schedules = {op: (schedule(call, folder),) for op, call in _CALLS.items()}
-    return Accelerator(_SUMMARY, schedules, options=(_PATH,), configured=_configured)
+    return Accelerator(_SUMMARY, schedules, svdf_regions(folder), options=(_PATH,), configured=_configured)
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
@@ -44,6 +45,8 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     found = cmsis_nn(folder)
     for op, call in _CALLS.items():
         found.require(call.function, op)  # before anything is compiled
+    for each in FUNCTIONS.values():
+        found.require(each.function, "an SVDF")
     return _of(folder)
 
 
