@@ -23,6 +23,7 @@ from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write import write_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph, run_series
 from aot.target import Target
@@ -45,6 +46,9 @@ CALLED = {
     "arm_elementwise_add_s8": "",
     "arm_elementwise_mul_s8": "",
     "arm_nn_lstm_step_s8": "",
+    "arm_convolve_wrapper_s16": "",
+    "arm_depthwise_conv_wrapper_s16": "",
+    "arm_fully_connected_s16": "",
     "arm_svdf_s8": "",
     "arm_svdf_state_s16_s8": "",
 }
@@ -165,8 +169,9 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
     asked = ("--board", "mps2-an386", "--accelerator", f"cmsis-nn:path={folder}", "--layers")
     text = run_deploy("inspect", repo_root / DIGITS, *asked, "--rounding", "litert-ref").out
     why = "cmsis-nn: only for results that are rounded twice, as TFLite Micro's"
+    wide = "cmsis-nn: only for inputs and results of 16 bits"
     assert "5 of 6 nodes run on accelerators\n" in text
-    assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why})' in text
+    assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why}; {wide})' in text
 
 
 @pytest.mark.parametrize(
@@ -279,9 +284,9 @@ def library() -> Path:
 @pytest.mark.parametrize(
     ("cases", "least"),
     [
-        (CASES, 8),
-        (DEPTHWISE_CASES, 5),
-        (DENSE_CASES, 3),
+        (CASES, 10),
+        (DEPTHWISE_CASES, 6),
+        (DENSE_CASES, 4),
         (AVERAGE_CASES, 2),
         (MAX_CASES, 2),
         (BINARY_CASES, 10),
@@ -303,6 +308,24 @@ def test_layers_of_all_shapes_keep_their_bits(
             outputs = Poisoned(made, tmp_path / case.name).run(inputs)
             assert np.array_equal(outputs["y"], run_graph(case.graph, inputs)["y"]), case.name
     assert len(names) >= least, names
+
+
+@pytest.mark.cc
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+@pytest.mark.parametrize("name", ["conv2d_i16_wide_sums", "depthwise_i16", "dense_i16"])
+def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
+    name: str, board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    known = {each.name: each for each in (*CASES, *DEPTHWISE_CASES, *DENSE_CASES)}
+    file = tmp_path / "wide.tflite"
+    file.write_bytes(write_model(known[name].graph, "wide.tflite"))
+    asked = ("--board", board, "--accelerator", f"cmsis-nn:path={library}", "--layers")
+    assert "1 of 1 nodes run on accelerators" in run_deploy("inspect", file, *asked).out
+    done = run_deploy("verify", file, *asked)
+    assert "equal to the reference in every bit" in done.out, done.err
 
 
 @pytest.mark.cc
