@@ -52,5 +52,5 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
     return _of(folder)
 
 
-_SUMMARY = "layers of bytes by Arm's CMSIS-NN, which you have in a folder"
+_SUMMARY = "layers of integers by Arm's CMSIS-NN, which you have in a folder"
 ACCELERATOR = _of("")

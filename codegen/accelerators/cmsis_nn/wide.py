@@ -54,7 +54,7 @@ def _bias(site: Site) -> Array:
 
 
 def _largest_sums(site: Site) -> Array:
-    """Without the bias, which is added in 64 bits."""
+    """The largest that each may become, without the bias, which is added in 64 bits."""
     return np.asarray(np.abs(_of_channels(site)).sum(axis=1) * _LARGEST)
 
 
