@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+from benchmarks.backends import HEAD as HEAD_OF_BACKENDS
+from benchmarks.backends import HEAD_OF_FILES, backend_rows, file_rows
+from benchmarks.backends import MODELS as MODELS_OF_BACKENDS
 from benchmarks.branching import FAMILIES
 from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
 from benchmarks.cartridges import rows as cartridge_rows
@@ -109,6 +112,12 @@ def _gemm_npu(*names: str) -> None:
         _print_rows(HEAD_OF_GEMM_NPU, names or MODELS_OF_GEMM_NPU, gemm_npu_rows)
 
 
+def _backends(*names: str) -> None:
+    _print_rows(HEAD_OF_BACKENDS, names or MODELS_OF_BACKENDS, backend_rows)
+    sys.stdout.write(HEAD_OF_FILES)
+    sys.stdout.writelines(file_rows())
+
+
 def _searches() -> None:
     sys.stdout.write(HEAD_OF_SEARCHES)
     for row in search_rows():
@@ -175,6 +184,7 @@ def _measure_spaces() -> None:
 
 
 COMMANDS = {
+    "backends": _backends,
     "cartridges": _cartridges,
     "measure": _measure,
     "report": _report,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -90,6 +90,8 @@ class Board:
     flash_algorithm: str  # its file in the chip's CMSIS pack
     platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
     runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
+    # accelerator -> values of its options, where it is asked for on this board and they are not given
+    accelerators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     is_target: bool = False  # no board, but a core and memories that a user has named: `name` says which
 
     @property

@@ -18,6 +18,7 @@ from boards.schema import (
     one_of,
     power_of_two,
     sixteen_bits,
+    tables_of_texts,
     text,
     texts,
 )
@@ -116,4 +117,5 @@ _BOARD = {
     "status": Key(one_of(tuple(status.value for status in BoardStatus)), BoardStatus.DATA_ONLY.value),
     "reason": Key(text, ""),
     "sources": Key(texts, ()),
+    "accelerators": Key(tables_of_texts, {}),
 }

@@ -190,6 +190,17 @@ def _features_of_extensions() -> list[str]:
     return sorted(set(needed) - set(FEATURES))
 
 
+def tables_of_texts(value: Any, name: str, place: FilePlace) -> dict[str, dict[str, str]]:
+    """Reads tables [name.kind] whose keys are checked by whoever they are for."""
+    inside = place.inside(name)
+    if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
+        raise _bad(name, "one or more tables", value, place)
+    return {
+        kind: {key: text(each, key, inside.inside(kind)) for key, each in table.items()}
+        for kind, table in value.items()
+    }
+
+
 class Nested(ABC):
     """Reads a value that is made of tables."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,6 +99,7 @@ def board_facts(board: Board) -> dict[str, Any]:
         "usb": [{"vid": usb.vid, "pid": usb.pid, "role": usb.role} for usb in board.usb],
         "platforms": {name: dict(names) for name, names in board.platforms.items()},
         "flash_algorithm": board.flash_algorithm or None,
+        "accelerators": {name: dict(options) for name, options in board.accelerators.items()},
         "runners": {name: dict(settings) for name, settings in board.runners.items()},
         "status": board.status.value,
         "reason": board.reason,
@@ -127,6 +128,7 @@ def board_page(board: Board) -> str:
         *([("console", f"{console.port}, {console.baud:,} baud, {_LINES[console.line]}")] if console else []),
         *([("algorithm", board.flash_algorithm)] if board.flash_algorithm else []),
         *(("USB", f"{usb.vid:04x}:{usb.pid:04x} ({usb.role})") for usb in board.usb),
+        *(("accelerator", f"{name}: {_options(values)}") for name, values in board.accelerators.items()),
         ("platforms", ", ".join(_named(board.platforms)) or "none"),
         ("runners", ", ".join(board.runners) or "none"),
         ("status", board.status.value + (f": {board.reason}" if board.reason else "")),
@@ -145,6 +147,10 @@ _LINES = {
 def _named(platforms: Any) -> list[str]:
     """Lists the platforms, each with its own name for the board."""
     return [" ".join((platform, *names.values())) for platform, names in platforms.items()]
+
+
+def _options(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{option}={value}" for option, value in values.items())
 
 
 def _features(board: Board) -> list[str]:

@@ -16,6 +16,7 @@ from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.answer import Paged
+from deploy.board_accelerators import options_on
 from deploy.cartridge import cartridge_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
@@ -69,7 +70,7 @@ class Compiled(Paged):
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
-    job, selection = job_for(model, board.target, options, board.name)
+    job, selection = job_for(model, board.target, options_on(board, options), board.name)
     return compile_on(board, job, selection)
 
 

@@ -22,6 +22,7 @@ from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.board_accelerators import options_on
 from deploy.files import require_place
 from deploy.fit import require_core, require_fit
 from deploy.inspect_facts import arena_facts, report_facts
@@ -139,6 +140,6 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
 
 def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:
     target = board.target if board else _target_without_board()
-    job, _ = job_for(model, target, options)
+    job, _ = job_for(model, target, options_on(board, options) if board else options)
     compiled = compile_or_explain(job)
     return Inspection(make_report(facts_of(compiled)), board, job, compiled)

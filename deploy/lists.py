@@ -53,7 +53,10 @@ def accelerators() -> Answer:
     ]
     rows = [(name, _computes(each), each.summary) for name, each in found.items()]
     options = [
-        (f"{name}:{option.name}={option.kind.metavar}", f"{option.help}; {option.default} without it")
+        (
+            f"{name}:{option.name}={option.kind.metavar}",
+            f"{option.help}; {option.default or 'nothing'} without it",
+        )
         for name, each in found.items()
         for option in each.options
     ]

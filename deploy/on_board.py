@@ -18,6 +18,7 @@ from deploy.asked_of_board import compiled_of, prepared_of, take_data, take_line
 from deploy.bench_changes import LIMIT_PERCENT, changes_page, changes_since, read_baseline, require_cases
 from deploy.bench_page import bench_page
 from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
+from deploy.board_accelerators import options_on
 from deploy.compiling import Compiled
 from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
@@ -183,7 +184,7 @@ def tune(
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     known, found = options_with(model, options, TUNING), load_board(board)
-    job = Job(imported_with(model, known), found.target, known, board=found.name)
+    job = Job(imported_with(model, known), found.target, options_on(found, known), board=found.name)
     how = TuneChoices(
         trials=trials,
         tuner=tuner,

@@ -106,11 +106,11 @@ def schedules_with(words: Sequence[str], op: Op) -> tuple[Schedule, ...]:
 
 
 def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
-    """The accelerators that compute no layers of an op; those that form regions say why for each node."""
+    """The accelerators that compute no layers of an op; of regions alone, their claims say why."""
     if isinstance(op, DeviceRegion):
         return ()
     return tuple(
         PassedOver(name, f"it computes no {op.name}", name)
         for name, each in asked_for(words).items()
-        if op.name not in each.schedules and each.regions is None
+        if op.name not in each.schedules and (each.regions is None or each.schedules)
     )

@@ -18,9 +18,10 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
-from codegen.accelerators.emulated import SYMBOL, EmulatedDevice, OutsideMemory
+from codegen.accelerators.emulated import SYMBOL, EmulatedBoard, EmulatedDevice, OutsideMemory
 from platforms.cycles.recorder import Recorder
 from platforms.cycles.trace import Where
+from platforms.native_code import loaded
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
 
@@ -50,7 +51,7 @@ PSR_PADDED = 1 << 9
 SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
 SYS_EXIT_EXTENDED = 0x20
 STATUS_LOCKUP = 71
-ADDRESS_BYTES = 4
+WORD_BYTES = 4
 FRAME = (
     arm.UC_ARM_REG_R0,
     arm.UC_ARM_REG_R1,
@@ -81,6 +82,7 @@ class Machine:
         self._uc = unicorn.Uc(unicorn.UC_ARCH_ARM, unicorn.UC_MODE_THUMB | unicorn.UC_MODE_MCLASS)
         self._uc.ctl_set_cpu_model(getattr(arm, f"UC_CPU_{cpu}"))
         self._ram = ram
+        self._memories = (*ram, *flash)
         self._vectors = flash[0][0]
         for origin, size in ram:
             self._uc.mem_map(origin, size, unicorn.UC_PROT_ALL)
@@ -134,10 +136,13 @@ class Machine:
 
         self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
 
-    def add_device(self, address: int, device: EmulatedDevice) -> None:
+    def add_device(self, words: Sequence[int], device: EmulatedDevice) -> None:
         """Adds an accelerator's registers, which reach all of the board's memory."""
-        outside = OutsideMemory(lambda at, size: bytes(self._uc.mem_read(at, size)), self._uc.mem_write)
-        registers = device.made(outside)
+        address, *more = words
+        memory = OutsideMemory(
+            lambda at, size: bytes(self._uc.mem_read(at, size)), self._uc.mem_write, self._bytes_from
+        )
+        registers = device.made(EmulatedBoard(memory, tuple(more), loaded))
 
         def read(_uc: Any, offset: int, _size: int, _data: Any) -> int:
             return registers.read(offset)
@@ -146,6 +151,10 @@ class Machine:
             registers.write(offset, value)
 
         self._uc.mmio_map(address, device.bytes, read, None, write, None)
+
+    def _bytes_from(self, address: int) -> int:
+        ends = (origin + size for origin, size in self._memories if origin <= address < origin + size)
+        return next((end - address for end in ends), 0)
 
     def record(self, where: Where) -> Recorder:
         """Records each run of the model from now on."""
@@ -284,22 +293,23 @@ def thumb_instructions(code: bytes) -> int:
     return count
 
 
-def devices_of(elf: Path) -> Iterator[tuple[str, int]]:
-    """The accelerators whose registers a program drives, by name, and where it expects them."""
+def devices_of(elf: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """The accelerators whose registers a program drives, by name: where it expects them, and what it says."""
     with elf.open("rb") as file:
         program = ELFFile(file)
         table = program.get_section_by_name(".symtab")
         for symbol in table.iter_symbols() if table is not None else ():
-            if symbol.name.startswith(SYMBOL) and symbol["st_size"] == ADDRESS_BYTES:
+            words = symbol["st_size"] // WORD_BYTES
+            if symbol.name.startswith(SYMBOL) and words:
                 name = symbol.name[len(SYMBOL) :].replace("_", "-")
-                yield name, _word_at(program, symbol["st_value"])
+                yield name, _words_at(program, symbol["st_value"], words)
 
 
-def _word_at(program: ELFFile, address: int) -> int:
+def _words_at(program: ELFFile, address: int, count: int) -> tuple[int, ...]:
     segments = (each for each in program.iter_segments() if each["p_type"] == "PT_LOAD")
     found = next(s for s in segments if s["p_vaddr"] <= address < s["p_vaddr"] + s["p_filesz"])
     begin = address - found["p_vaddr"]
-    return int.from_bytes(found.data()[begin : begin + ADDRESS_BYTES], "little")
+    return struct.unpack_from(f"<{count}I", found.data(), begin)
 
 
 def _range(text: str) -> tuple[int, int]:
@@ -332,12 +342,12 @@ def _where(arguments: argparse.Namespace) -> Where:
 
 def _add_devices(machine: Machine, elf: Path) -> None:
     """Accelerators are imported only where a program drives one."""
-    for name, address in devices_of(elf):
+    for name, words in devices_of(elf):
         from codegen.accelerators.table import accelerators
 
         device = accelerators()[name].emulated
         if device is not None:
-            machine.add_device(address, device)
+            machine.add_device(words, device)
 
 
 def main(argv: Sequence[str]) -> int:

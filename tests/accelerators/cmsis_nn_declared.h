@@ -169,4 +169,96 @@ arm_cmsis_nn_status arm_elementwise_mul_s16(
 arm_cmsis_nn_status arm_nn_activation_s16(
     const int16_t *x, int16_t *y, const int32_t elements, const int32_t left_shift, const arm_nn_activation_type curve);
 
+typedef struct {
+    int32_t mult, shift;
+} cmsis_nn_per_tensor_quant_params;
+
+typedef struct {
+    int32_t rank, x_offset, y_offset;
+    cmsis_nn_activation kept_clamp, clamp;
+} cmsis_nn_svdf_params;
+
+typedef struct {
+    const void *data;
+    const int32_t is_short;
+} cmsis_nn_bias_data;
+
+arm_cmsis_nn_status arm_convolve_wrapper_s16(
+    const cmsis_nn_context *memory,
+    const cmsis_nn_conv_params *params,
+    const cmsis_nn_per_channel_quant_params *scales,
+    const cmsis_nn_dims *x_sizes,
+    const int16_t *x,
+    const cmsis_nn_dims *w_sizes,
+    const int8_t *w,
+    const cmsis_nn_dims *bias_sizes,
+    const cmsis_nn_bias_data *bias,
+    const cmsis_nn_dims *y_sizes,
+    int16_t *y);
+
+arm_cmsis_nn_status arm_depthwise_conv_wrapper_s16(
+    const cmsis_nn_context *memory,
+    const cmsis_nn_dw_conv_params *params,
+    const cmsis_nn_per_channel_quant_params *scales,
+    const cmsis_nn_dims *x_sizes,
+    const int16_t *x,
+    const cmsis_nn_dims *w_sizes,
+    const int8_t *w,
+    const cmsis_nn_dims *bias_sizes,
+    const int64_t *bias,
+    const cmsis_nn_dims *y_sizes,
+    int16_t *y);
+
+arm_cmsis_nn_status arm_fully_connected_s16(
+    const cmsis_nn_context *memory,
+    const cmsis_nn_fc_params *params,
+    const cmsis_nn_per_tensor_quant_params *scale,
+    const cmsis_nn_dims *x_sizes,
+    const int16_t *x,
+    const cmsis_nn_dims *w_sizes,
+    const int8_t *w,
+    const cmsis_nn_dims *bias_sizes,
+    const int64_t *bias,
+    const cmsis_nn_dims *y_sizes,
+    int16_t *y);
+
+arm_cmsis_nn_status arm_svdf_s8(
+    const cmsis_nn_context *sums,
+    const cmsis_nn_context *features,
+    const cmsis_nn_context *results,
+    const cmsis_nn_svdf_params *params,
+    const cmsis_nn_per_tensor_quant_params *x_scale,
+    const cmsis_nn_per_tensor_quant_params *y_scale,
+    const cmsis_nn_dims *x_sizes,
+    const int8_t *x,
+    const cmsis_nn_dims *memory_sizes,
+    int8_t *memory,
+    const cmsis_nn_dims *w_sizes,
+    const int8_t *w,
+    const cmsis_nn_dims *filter_sizes,
+    const int8_t *filters,
+    const cmsis_nn_dims *bias_sizes,
+    const int32_t *bias,
+    const cmsis_nn_dims *y_sizes,
+    int8_t *y);
+
+arm_cmsis_nn_status arm_svdf_state_s16_s8(
+    const cmsis_nn_context *features,
+    const cmsis_nn_context *results,
+    const cmsis_nn_svdf_params *params,
+    const cmsis_nn_per_tensor_quant_params *x_scale,
+    const cmsis_nn_per_tensor_quant_params *y_scale,
+    const cmsis_nn_dims *x_sizes,
+    const int8_t *x,
+    const cmsis_nn_dims *memory_sizes,
+    int16_t *memory,
+    const cmsis_nn_dims *w_sizes,
+    const int8_t *w,
+    const cmsis_nn_dims *filter_sizes,
+    const int16_t *filters,
+    const cmsis_nn_dims *bias_sizes,
+    const int32_t *bias,
+    const cmsis_nn_dims *y_sizes,
+    int8_t *y);
+
 #endif

@@ -23,8 +23,9 @@ from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
 from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write import write_model
 from aot.frontend.tflite.write_file import FileTensor
-from aot.interpret import run_graph
+from aot.interpret import run_graph, run_series
 from aot.target import Target
 from codegen.accelerators.cmsis_nn.library import cmsis_nn
 from codegen.compile import compile_job
@@ -45,6 +46,11 @@ CALLED = {
     "arm_elementwise_add_s8": "",
     "arm_elementwise_mul_s8": "",
     "arm_nn_lstm_step_s8": "",
+    "arm_convolve_wrapper_s16": "",
+    "arm_depthwise_conv_wrapper_s16": "",
+    "arm_fully_connected_s16": "",
+    "arm_svdf_s8": "",
+    "arm_svdf_state_s16_s8": "",
 }
 DECLARED, SUPPORT = (
     Path(__file__).with_name(name).read_text(encoding="utf-8")
@@ -72,6 +78,27 @@ def each_layer() -> bytes:
     w, b, s = random_weights(10, (5, 24))
     x = build.fully_connected(x, w, b // 8, weight_scales=s[:1], scale=0.05, zero_point=0)
     return build.finish(build.softmax(x))
+
+
+def svdf(width: str, rank: int = 1, **changed: float) -> bytes:
+    """Three units that remember four steps of five bytes."""
+    rng, filters, units, steps = np.random.default_rng(7), 3 * rank, 3, 4
+    build = ModelBuilder("net")
+    x = build.input("x", (1, 5), scale=0.05, zero_point=-5)
+    features = build.constant("f", rng.integers(-127, 128, (filters, 5)).astype(np.int8), [0.02])
+    times = build.constant("t", rng.integers(-127, 128, (filters, steps)).astype(width), [0.01])
+    bias = build.constant("b", rng.integers(-500, 500, units).astype(np.int32), [0.01 * 0.03])
+    zero = int(changed.get("zero", 0))
+    build.tensors["memory"] = FileTensor("memory", (1, filters * steps), width, (0.03,), (zero,))
+    y = FileTensor("y", (1, units), "int8", (0.02,), (7,))
+    build.operator("SVDF", 1, (x, features, times, bias, "memory"), [y], "SVDFOptions", Rank=rank)
+    return build.finish("y")
+
+
+def of_svdf(folder: Path, model: bytes) -> CompiledModel:
+    imported = ImportedModel(read_tflite(model, "net.tflite"), "net.tflite", "00" * 32, "net")
+    options = CompileOptions(accelerators=(f"cmsis-nn:path={folder}",))
+    return compile_job(Job(imported, Target("host", pointer_bytes=8), options))
 
 
 def function(name: str, body: str = "") -> str:
@@ -142,8 +169,9 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
     asked = ("--board", "mps2-an386", "--accelerator", f"cmsis-nn:path={folder}", "--layers")
     text = run_deploy("inspect", repo_root / DIGITS, *asked, "--rounding", "litert-ref").out
     why = "cmsis-nn: only for results that are rounded twice, as TFLite Micro's"
+    wide = "cmsis-nn: only for inputs and results of 16 bits"
     assert "5 of 6 nodes run on accelerators\n" in text
-    assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why})' in text
+    assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why}; {wide})' in text
 
 
 @pytest.mark.parametrize(
@@ -166,6 +194,22 @@ def test_what_the_library_does_not_compute_says_why_it_stays(case: str, why: str
     (layer,) = (layer for layer in compiled(known[case], folder, Target("host")).layers if layer.stays)
     assert layer.stays == (f"cmsis-nn: only for {why}",)
     assert layer.kernel != "cmsis-nn"
+
+
+@pytest.mark.parametrize(("width", "rank"), [("int8", 1), ("int16", 2)])
+def test_the_nodes_of_an_svdf_are_one_call(width: str, rank: int, folder: Path) -> None:
+    made = of_svdf(folder, svdf(width, rank))
+    (region,) = [layer for layer in made.layers if layer.device]
+    ops = {part.op for part in region.parts}
+    assert {"dense", "rearrange", "concat", "depthwise_conv2d"} <= ops
+    assert f"arm_svdf_{'s8' if width == 'int8' else 'state_s16_s8'} of CMSIS-NN" in region.why
+
+
+def test_an_svdf_that_the_library_has_not_says_why_it_stays(folder: Path) -> None:
+    made = of_svdf(folder, svdf("int8", zero=3))
+    said = {why for layer in made.layers for why in layer.stays}
+    assert "cmsis-nn: only for a memory whose zero point is 0" in said
+    assert not any(layer.op == "region" for layer in made.layers)
 
 
 def test_the_calls_are_those_of_the_golden_file(folder: Path, golden: Callable[[str, str], None]) -> None:
@@ -240,9 +284,9 @@ def library() -> Path:
 @pytest.mark.parametrize(
     ("cases", "least"),
     [
-        (CASES, 8),
-        (DEPTHWISE_CASES, 5),
-        (DENSE_CASES, 3),
+        (CASES, 10),
+        (DEPTHWISE_CASES, 6),
+        (DENSE_CASES, 4),
         (AVERAGE_CASES, 2),
         (MAX_CASES, 2),
         (BINARY_CASES, 10),
@@ -264,6 +308,41 @@ def test_layers_of_all_shapes_keep_their_bits(
             outputs = Poisoned(made, tmp_path / case.name).run(inputs)
             assert np.array_equal(outputs["y"], run_graph(case.graph, inputs)["y"]), case.name
     assert len(names) >= least, names
+
+
+@pytest.mark.cc
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+@pytest.mark.parametrize("name", ["conv2d_i16_wide_sums", "depthwise_i16", "dense_i16"])
+def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
+    name: str, board: str, library: Path, run_deploy: Run, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+    known = {each.name: each for each in (*CASES, *DEPTHWISE_CASES, *DENSE_CASES)}
+    file = tmp_path / "wide.tflite"
+    file.write_bytes(write_model(known[name].graph, "wide.tflite"))
+    asked = ("--board", board, "--accelerator", f"cmsis-nn:path={library}", "--layers")
+    assert "1 of 1 nodes run on accelerators" in run_deploy("inspect", file, *asked).out
+    done = run_deploy("verify", file, *asked)
+    assert "equal to the reference in every bit" in done.out, done.err
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("width", ["int8", "int16"])
+@pytest.mark.parametrize("rank", [1, 3])
+def test_an_svdf_keeps_its_bits_and_its_memory(
+    width: str, rank: int, library: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    """With 16 bits, sums of its filters leave 32 bits and wrap."""
+    require_tool("gcc")
+    made = of_svdf(library, svdf(width, rank))
+    graph = read_tflite(svdf(width, rank), "net.tflite")
+    rng, model = np.random.default_rng(3), Poisoned(made, tmp_path)
+    series = [{"x": random_values(rng, graph.types["x"])} for _ in range(9)]
+    for inputs, wanted in zip(series, run_series(graph, series), strict=True):
+        assert np.array_equal(model.run(inputs)["y"], wanted["y"])
 
 
 @pytest.mark.cc

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,8 +10,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from c_checks import DEVICE, SANITIZERS, WARNINGS
-from npu_jobs import MODEL
 from op_case import random_values
 from tiny_models import TINY
 
@@ -20,6 +17,7 @@ from aot.errors import DeployError, ToolError
 from aot.frontend.tflite.read import read_tflite
 from aot.interpret import run_graph
 from aot.ir.text import parse_graph
+from aot.ir.types import Array
 from aot.target import Target
 from codegen.accelerators.ethos_u import vela
 from codegen.accelerators.ethos_u.claims import claims, misfit
@@ -69,6 +67,39 @@ def test_whole_networks_run_there_bit_for_bit(
         inputs = {each: random_values(rng, graph.types[each]) for each in graph.inputs}
         found, wanted = model.run(inputs), run_graph(graph, inputs)
         assert all(np.array_equal(found[each], wanted[each]) for each in graph.outputs)
+
+
+DEPTHWISE = """graph "net"
+input "x": i8[1,9,7,{0}] {{0.05, 3}}
+constant "w": i8[3,3,{0}] {{0.01, 0}} = external
+constant "b": i32[{0}] {{0.0005, 0}} = external
+"d" = depthwise_conv2d(padding=[[1, 1], [1, 1]]) "x", "w", "b" -> "y": i8[1,9,7,{0}] {{0.05, -7}}
+output "y"
+"""
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+@pytest.mark.parametrize("config", ["u55-32", "u55-128", "u55-256"])
+def test_depthwise_layers_whose_last_block_of_channels_is_smaller(
+    config: str, needs_vela: None, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    """Weights and sums of a block of channels lie together, and the last block has fewer."""
+    require_tool("gcc")
+    rng = np.random.default_rng(8)
+    for channels in (3, 20, 70, 131):
+        values: dict[str, Array] = {
+            "w": rng.integers(-127, 128, (3, 3, channels)).astype(np.int8),
+            "b": rng.integers(-2000, 2000, channels).astype(np.int32),
+        }
+        graph = parse_graph(DEPTHWISE.format(channels), values)
+        model = ImportedModel(graph, "net.tflite", "00" * 32, "net")
+        options = CompileOptions(accelerators=(f"ethos-u:config={config}",))
+        made = compile_job(Job(model, Target("host", pointer_bytes=8), options))
+        assert any(layer.device for layer in made.layers)
+        inputs = {"x": random_values(rng, graph.types["x"])}
+        found = Poisoned(made, tmp_path / str(channels)).run(inputs)
+        assert np.array_equal(found["y"], run_graph(graph, inputs)["y"]), channels
 
 
 UNSIGNED = """graph "net"
@@ -292,19 +323,3 @@ def test_a_model_with_nothing_for_the_device_stays_and_says_why(run_deploy: Run,
     assert done.status == 0
     assert "0 of 1 nodes run on accelerators" in done.out
     assert "(ethos-u: the device computes values of 8 and 16 bits, no f32)" in done.out
-
-
-# ---- Arm's driver ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.cc
-def test_arms_driver_gets_what_the_model_gets(require_tool: Callable[..., None], tmp_path: Path) -> None:
-    require_tool("gcc")
-    sources = [*sorted(MODEL.glob("*.c")), MODEL.parent / "ethos_u_invoke.c", DEVICE / "npu_driver.c"]
-    folders = [f"-I{folder}" for folder in (MODEL, MODEL.parent, DEVICE)]
-    program = tmp_path / "driver"
-    argv = ["gcc", *WARNINGS, "-DETHOS_U_CORE_DRIVER", "-O1", *SANITIZERS, *folders, *map(str, sources)]
-    built = subprocess.run([*argv, "-o", str(program)], capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
-    ran = subprocess.run([str(program)], capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr

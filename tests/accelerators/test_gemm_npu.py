@@ -159,7 +159,7 @@ def test_a_queue_that_waits_for_ever_is_named() -> None:
 def test_an_instruction_that_leaves_the_memory_is_named() -> None:
     (program,) = (assembled("GEMM count=1 outer=2 inner=1 from_base=1023 from_outer=1"),)
     with pytest.raises(CheckError) as caught:
-        NpuDevice(OutsideMemory(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
+        NpuDevice(outside(lambda _at, size: bytes(size), lambda _at, _data: None)).run(program, [0] * 4)
     assert caught.value.what == "gemm-npu: instruction 0 of queue EXECUTE leaves the device's memory"
 
 
@@ -186,7 +186,7 @@ def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
     library = str(folder / "model.so")
     subprocess.run(["gcc", *FLAGS, *traps, "-shared", "-fPIC", *sources, "-o", library], check=True)
     loaded = ctypes.CDLL(library)
-    loaded.gemm_npu_carry_out.restype = Stop
+    loaded.gemm_npu_end.restype = Stop
     return loaded
 
 
@@ -208,8 +208,13 @@ def in_c(model: ctypes.CDLL, program: Sequence[NpuCommand], arrays: Sequence[Arr
     words = binary(program)
     bases = (ctypes.c_void_p * 4)(*(each.ctypes.data for each in arrays))
     job = CJob(words.ctypes.data, len(program), bases, arrays[3].ctypes.data)
-    stop = model.gemm_npu_carry_out(ctypes.byref(job))
+    stop = model.gemm_npu_end(ctypes.byref(job))
     return stop.status, stop.queue, stop.instruction
+
+
+def outside(read: Callable[[int, int], bytes], write: Callable[[int, bytes], None]) -> OutsideMemory:
+    """Memory that is everywhere."""
+    return OutsideMemory(read, write, lambda address: 2**32 - address)
 
 
 def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
@@ -220,7 +225,7 @@ def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
     def write(at: int, data: bytes) -> None:
         memory[at : at + len(data)] = data
 
-    NpuDevice(OutsideMemory(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
+    NpuDevice(outside(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
     return np.frombuffer(bytes(memory[places[3] :]), np.int8)
 
 
@@ -275,9 +280,10 @@ int main(void)
     if (place == MAP_FAILED) {
         return 1;
     }
-    printf("%d", gemm_npu_carry_out(&job).status == GEMM_NPU_LATE);
+    gemm_npu_begin(&job);
+    printf("%d", gemm_npu_end(&job).status == GEMM_NPU_LATE);
     ((volatile uint32_t *)place)[0] = 1;
-    printf("%d\\n", gemm_npu_carry_out(&job).status == GEMM_NPU_OK);
+    printf("%d\\n", gemm_npu_end(&job).status == GEMM_NPU_OK);
     return 0;
 }
 """
@@ -347,6 +353,29 @@ def test_every_layer_is_verified_on_host_qemu_and_behind_registers(
     words = ["verify", repo_root / DIGITS, "--board", board, "--layers", "--accelerator", word]
     done = run_deploy(*words, *(["--runner", runner] if runner else []))
     assert "equal to the reference in every bit" in done.out, done.err
+
+
+BESIDE = """graph "net"
+input "x": i8[1,4,4,8] {0.05, 3}
+"npu" = average_pool2d(size=[2, 2], stride=[1, 1]) "x" -> "y": i8[1,3,3,8] {0.05, 3}
+"one" = tanh() "x" -> "a": i8[1,4,4,8] {0.0078125, 0}
+"two" = logistic() "a" -> "z": i8[1,4,4,8] {0.00390625, -128}
+output "y"
+output "z"
+"""
+
+
+@pytest.mark.cc
+def test_the_core_computes_while_the_device_does(require_tool: RequireTool, tmp_path: Path) -> None:
+    require_tool("gcc")
+    graph = parse_graph(BESIDE)
+    made = made_of(graph)
+    names = [made.layers[number].name for number in made.plan.order]
+    start, wait = names.index("npu"), len(names) - names[::-1].index("npu") - 1
+    assert "two" in names[start + 1 : wait]
+    inputs = {"x": random_values(np.random.default_rng(4), graph.types["x"])}
+    found, wanted = Poisoned(made, tmp_path).run(inputs), run_graph(graph, inputs)
+    assert all(np.array_equal(found[name], wanted[name]) for name in graph.outputs)
 
 
 def test_the_driver_and_the_emulated_device_have_the_same_registers() -> None:

@@ -179,7 +179,7 @@ MISTAKES = (
         ("clock_hz = 1000\nstatus", "clok_hz = 1000\nstatus"),
         'error: key "clok_hz" is not known - did you mean "clock_hz"?\n  FILE\n'
         "  hint: known keys: title, mcu, core, features, clock_hz, regions, flash_access, uart, counter, "
-        "console, usb, flash_algorithm, status, reason, sources, platforms, runners",
+        "console, usb, flash_algorithm, status, reason, sources, accelerators, platforms, runners",
     ),
     (
         "many unknown keys of a table",

@@ -34,7 +34,18 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
 }
 NEEDED = {"evidence": ("gcc", "gcov")}  # a chapter without its tool says less
 # Objects whose keys are names, and not the shape.
-MAPS = {"platforms", "runners", "removed_macs", "operators", "parts", "buffers", "rounding", "bytes", "files"}
+MAPS = {
+    "platforms",
+    "runners",
+    "accelerators",
+    "removed_macs",
+    "operators",
+    "parts",
+    "buffers",
+    "rounding",
+    "bytes",
+    "files",
+}
 
 
 def shape_of(value: Any, name: str = "") -> dict[str, Any]:

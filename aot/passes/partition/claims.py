@@ -11,6 +11,7 @@ from aot.passes.outcome import Miss, Reasons
 from aot.patterns.pattern import Match, Pattern, match
 
 NOBODY = ""  # the owner of what stays
+NO_PATTERN = "no pattern matches"  # why a node stays that no rule is about
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class ClaimRule:
 def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph, merges: bool = True) -> Claims:
     """The nodes of the matches; of those that overlap, that of the earlier rule, or of the later value."""
     regions: list[tuple[str, ...]] = []
-    why = {node.name: "no pattern matches" for node in graph.nodes}
+    why = {node.name: NO_PATTERN for node in graph.nodes}
     for rule in rules:
         for found in _matches_from_the_end(rule.pattern, graph):
             names = tuple(node.name for node in found.nodes)

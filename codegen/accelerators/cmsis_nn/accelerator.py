@@ -7,32 +7,34 @@ from functools import cache
 from typing import Any
 
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
+from codegen.accelerators.cmsis_nn import wide
 from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
 from codegen.accelerators.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
 from codegen.accelerators.cmsis_nn.lstm import LSTM
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
+from codegen.accelerators.cmsis_nn.svdf import FUNCTIONS, svdf_regions
 from codegen.option_kinds import Text, WrongValueError
 
-_CALLS: Mapping[str, LibraryCall] = {
-    "conv2d": CONV2D,
-    "depthwise_conv2d": DEPTHWISE,
-    "dense": DENSE,
-    "average_pool2d": AVERAGE_POOL,
-    "max_pool2d": MAX_POOL,
-    "softmax": SOFTMAX,
-    "add": ADD,
-    "mul": MUL,
-    "recurrent": LSTM,
+_CALLS: Mapping[str, tuple[LibraryCall, ...]] = {
+    "conv2d": (CONV2D, wide.CONV2D),
+    "depthwise_conv2d": (DEPTHWISE, wide.DEPTHWISE),
+    "dense": (DENSE, wide.DENSE),
+    "average_pool2d": (AVERAGE_POOL,),
+    "max_pool2d": (MAX_POOL,),
+    "softmax": (SOFTMAX,),
+    "add": (ADD,),
+    "mul": (MUL,),
+    "recurrent": (LSTM,),
 }
 _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
 
 
 @cache
 def _of(folder: str) -> Accelerator:
-    schedules = {op: (schedule(call, folder),) for op, call in _CALLS.items()}
-    return Accelerator(_SUMMARY, schedules, options=(_PATH,), configured=_configured)
+    schedules = {op: tuple(schedule(call, folder) for call in calls) for op, calls in _CALLS.items()}
+    return Accelerator(_SUMMARY, schedules, svdf_regions(folder), options=(_PATH,), configured=_configured)
 
 
 def _configured(settings: Mapping[str, Any]) -> Accelerator:
@@ -42,10 +44,13 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
             '"cmsis-nn" calls a library that you have, and there is no path=FOLDER that says where', HINT
         )
     found = cmsis_nn(folder)
-    for op, call in _CALLS.items():
-        found.require(call.function, op)  # before anything is compiled
+    for op, calls in _CALLS.items():
+        for call in calls:
+            found.require(call.function, op)  # before anything is compiled
+    for each in FUNCTIONS.values():
+        found.require(each.function, "an SVDF")
     return _of(folder)
 
 
-_SUMMARY = "layers of bytes by Arm's CMSIS-NN, which you have in a folder"
+_SUMMARY = "layers of integers by Arm's CMSIS-NN, which you have in a folder"
 ACCELERATOR = _of("")

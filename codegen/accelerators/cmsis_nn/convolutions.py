@@ -26,7 +26,7 @@ _VECTOR_BYTES = 16  # of Helium
 _BLOCK_CHANNELS = 124  # of a depthwise convolution that the library computes at once with Helium
 
 
-def _has_byte_weights(site: Site) -> bool:
+def has_byte_weights(site: Site) -> bool:
     return site.input(1).dtype is DType.I8
 
 
@@ -39,7 +39,7 @@ def _is_rounded_twice(site: Site) -> bool:
 def _conditions(tail: _Tail) -> tuple[Condition[Site], ...]:
     return (
         BYTES,
-        Condition("weights of bytes", _has_byte_weights),
+        Condition("weights of bytes", has_byte_weights),
         Condition("results that are rounded twice, as TFLite Micro's", _is_rounded_twice),
         Condition("sums of 32 bits", lambda site: not tail(site).sums_wrap),
     )
@@ -67,7 +67,7 @@ def _stored(site: Site, tail: Requantised) -> tuple[tuple[str, int], ...]:
     )
 
 
-def _geometry(
+def geometry(
     site: Site, op: Conv2d | DepthwiseConv2d, window: tuple[int, int]
 ) -> tuple[tuple[str, int], ...]:
     _, x_rows, x_columns, depth = site.input(0).shape
@@ -85,7 +85,7 @@ def _geometry(
 def _conv2d(site: Site) -> Arguments:
     op, tail, w = conv_op(site), conv_tail(site), site.constants[1]
     return Arguments(
-        (*_geometry(site, op, (w.shape[1], w.shape[2])), *_stored(site, tail)),
+        (*geometry(site, op, (w.shape[1], w.shape[2])), *_stored(site, tail)),
         _tables(site, w, tail, _bias(site, len(w))),
         _conv_scratch(site, w.shape[1] * w.shape[2], op),
     )
@@ -104,7 +104,7 @@ def _depthwise(site: Site) -> Arguments:
     op, tail, w = site.node.op, tail_of(site), site.constants[1]
     assert isinstance(op, DepthwiseConv2d)
     return Arguments(
-        (*_geometry(site, op, (w.shape[0], w.shape[1])), *_stored(site, tail)),
+        (*geometry(site, op, (w.shape[0], w.shape[1])), *_stored(site, tail)),
         _tables(site, w, tail, _bias(site, w.shape[2])),
         _depthwise_scratch(site, op, w),
     )

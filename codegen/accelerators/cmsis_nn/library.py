@@ -23,12 +23,15 @@ _USED = re.compile(r"\b[a-z]\w+")
 _INCLUDED = re.compile(r'^#include "(?:Internal/)?(\w+\.h)"', re.MULTILINE)
 _REVISION = re.compile(r"\$Revision:\s*(\S+)")
 _NOTICE = (
-    "/* From CMSIS-NN. Changed by Solder in three ways: headers are included without the name of a folder,\n"
-    "   the compiler does not warn, and for speed it optimises as the library's own build has it do. */\n"
+    "/* From CMSIS-NN. Changed by Solder in three ways: headers are included without a folder's name, the\n"
+    "   compiler does not warn, and it optimises as the library's own build has it do, but sums wrap. */\n"
 )
 _FASTEST = (
     "#if defined(__OPTIMIZE__) && !defined(__OPTIMIZE_SIZE__) && !defined(__clang__)\n"
     '#pragma GCC optimize("O3")\n'
+    "#endif\n"
+    "#if defined(__GNUC__) && !defined(__clang__)\n"
+    '#pragma GCC optimize("wrapv")\n'
     "#endif\n"
 )
 _SILENCE = "".join(

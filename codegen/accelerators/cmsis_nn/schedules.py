@@ -14,7 +14,7 @@ from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 
 NAME = "cmsis-nn"
-_DTYPES = {"int8": DType.I8, "int32": DType.I32}  # of tables
+_DTYPES = {"int8": DType.I8, "int32": DType.I32, "int64": DType.I64}  # of tables
 
 
 @dataclass(frozen=True)

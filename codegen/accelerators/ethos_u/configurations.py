@@ -15,6 +15,13 @@ class NpuConfig:
     macs: int  # in a cycle
     vela: str
     system: str  # of which Vela takes clock and memories for its estimates
+    shared_ram_kb: int
+    product: int = 0  # 0: Ethos-U55, 1: Ethos-U65
+
+    @property
+    def register(self) -> int:
+        """The register CONFIG of such a device, the version of the command stream left out."""
+        return self.product << 28 | self.shared_ram_kb << 8 | (self.macs.bit_length() - 1)
 
 
 _U55, _U65 = "Ethos_U55_High_End_Embedded", "Ethos_U65_Embedded"
@@ -24,11 +31,11 @@ CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
     {
         config.word: config
         for config in (
-            NpuConfig("u55-32", 32, "ethos-u55-32", _U55),
-            NpuConfig("u55-64", 64, "ethos-u55-64", _U55),
-            NpuConfig("u55-128", 128, "ethos-u55-128", _U55),
-            NpuConfig("u55-256", 256, "ethos-u55-256", _U55),
-            NpuConfig("u65-256", 256, "ethos-u65-256", _U65),
+            NpuConfig("u55-32", 32, "ethos-u55-32", _U55, 16),
+            NpuConfig("u55-64", 64, "ethos-u55-64", _U55, 16),
+            NpuConfig("u55-128", 128, "ethos-u55-128", _U55, 24),
+            NpuConfig("u55-256", 256, "ethos-u55-256", _U55, 48),
+            NpuConfig("u65-256", 256, "ethos-u65-256", _U65, 48, product=1),
         )
     }
 )

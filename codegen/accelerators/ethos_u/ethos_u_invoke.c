@@ -1,5 +1,7 @@
-/* The way from a region to the device. */
+/* The way from a region to the device, and to a trap where the device gives no results. */
 #include "ethos_u_invoke.h"
+
+struct ethos_u_stop ethos_u_stopped;
 
 void ethos_u_copy(void *target, const void *source, int32_t size)
 {
@@ -10,56 +12,70 @@ void ethos_u_copy(void *target, const void *source, int32_t size)
     }
 }
 
-static void stop(void)
-{
+/* Each cause traps in a function of its own, since the report of a fault names the function. */
 #if defined(__GNUC__)
-    __builtin_trap();
+#define STOP(name, cause)                           \
+    static __attribute__((noinline)) void name(void) \
+    {                                               \
+        ethos_u_stopped.end = (cause);              \
+        __builtin_trap();                           \
+    }
 #else
-    for (;;) {
+#define STOP(name, cause)              \
+    static void name(void)             \
+    {                                  \
+        ethos_u_stopped.end = (cause); \
+        for (;;) {                     \
+        }                              \
     }
 #endif
-}
 
-#if defined(ETHOS_U_CORE_DRIVER)
-
-/* ethos-u-core-driver, which has been started by ethosu_init() and is called by the NPU's interrupt. */
-#include "ethosu_driver.h"
-
-#include <stddef.h>
+STOP(ethos_u_has_no_commands, ETHOS_U_NO_COMMANDS)
+STOP(ethos_u_is_another_npu, ETHOS_U_OTHER_NPU)
+STOP(ethos_u_does_not_reset, ETHOS_U_NO_RESET)
+STOP(ethos_u_never_finishes, ETHOS_U_LATE)
+STOP(ethos_u_has_a_bus_error, ETHOS_U_BUS_ERROR)
+STOP(ethos_u_refuses_a_command, ETHOS_U_COMMAND_ERROR)
+STOP(ethos_u_has_a_watchdog_fault, ETHOS_U_WATCHDOG_FAULT)
+STOP(ethos_u_has_an_ecc_fault, ETHOS_U_ECC_FAULT)
+STOP(ethos_u_stopped_early, ETHOS_U_STOPPED_EARLY)
+STOP(ethos_u_refused, ETHOS_U_REFUSED)
 
 void ethos_u_invoke(const struct ethos_u_memory *memory)
 {
-    uint64_t bases[] = { (uint64_t)(uintptr_t)memory->constants, (uint64_t)(uintptr_t)memory->scratch };
-    const size_t sizes[] = { (size_t)memory->constants_bytes, (size_t)memory->scratch_bytes };
-    struct ethosu_driver *const driver = ethosu_reserve_driver();
-    if (ethosu_invoke_v3(driver, memory->commands, memory->commands_bytes, bases, sizes, 2, 0) != 0) {
-        stop();
+    ethos_u_stopped = ethos_u_execute(memory);
+    switch (ethos_u_stopped.end) {
+    case ETHOS_U_ENDED:
+        break;
+    case ETHOS_U_NO_COMMANDS:
+        ethos_u_has_no_commands();
+        break;
+    case ETHOS_U_OTHER_NPU:
+        ethos_u_is_another_npu();
+        break;
+    case ETHOS_U_NO_RESET:
+        ethos_u_does_not_reset();
+        break;
+    case ETHOS_U_LATE:
+        ethos_u_never_finishes();
+        break;
+    case ETHOS_U_BUS_ERROR:
+        ethos_u_has_a_bus_error();
+        break;
+    case ETHOS_U_COMMAND_ERROR:
+        ethos_u_refuses_a_command();
+        break;
+    case ETHOS_U_WATCHDOG_FAULT:
+        ethos_u_has_a_watchdog_fault();
+        break;
+    case ETHOS_U_ECC_FAULT:
+        ethos_u_has_an_ecc_fault();
+        break;
+    case ETHOS_U_STOPPED_EARLY:
+        ethos_u_stopped_early();
+        break;
+    default:
+        ethos_u_refused();
+        break;
     }
-    ethosu_release_driver(driver);
 }
-
-#else
-
-#include "ethos_u_model.h"
-
-enum { ROOM = 16384 }; /* of decoded weights: more room makes the model faster, not better */
-
-void ethos_u_invoke(const struct ethos_u_memory *memory)
-{
-    static int16_t room[ROOM];
-    struct ethos_u_job job = { 0 };
-    job.payload = (const uint8_t *)memory->commands;
-    job.payload_bytes = (uint32_t)memory->commands_bytes;
-    job.regions[0].bytes = (const uint8_t *)memory->constants;
-    job.regions[0].size = (uint32_t)memory->constants_bytes;
-    job.regions[1].bytes = (const uint8_t *)memory->scratch;
-    job.regions[1].writable = (uint8_t *)memory->scratch;
-    job.regions[1].size = (uint32_t)memory->scratch_bytes;
-    job.weights = room;
-    job.weights_count = ROOM;
-    if (ethos_u_run(&job, 0) != ETHOS_U_OK) {
-        stop();
-    }
-}
-
-#endif

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from codegen.accelerators.ethos_u.configurations import NpuConfig
 from codegen.kernels.c_function import CFile, CLibrary
 
-_MODEL = ("model", "memory", "scaling", "stream", "weights", "operations", "elementwise")
-_HEADERS = ("model/ethos_u_model.h", "model/ethos_u_device.h", "model/ethos_u_stream.h", "ethos_u_invoke.h")
-_SOURCES = ("ethos_u_invoke.c", *(f"model/ethos_u_{part}.c" for part in _MODEL))
-_CODE_BYTES = 11_000  # of the model on Cortex-M; a driver is smaller
-STACK_BYTES = 7_400  # of the device's registers and tables, and of sums
+_PARTS = ("model", "memory", "scaling", "stream", "weights", "operations", "elementwise")
+_MODEL = (
+    *("model/ethos_u_model.h", "model/ethos_u_device.h", "model/ethos_u_stream.h"),
+    *(f"model/ethos_u_{part}.c" for part in _PARTS),
+)
 ROOM = 16_384  # of decoded weights: what one channel of a filter may have
+
+
+@dataclass(frozen=True)
+class Executor:
+    """The C that carries commands out, and what it takes on a Cortex-M, about."""
+
+    files: tuple[CFile, ...]
+    code_bytes: int
+    stack_bytes: int
+
+
+def by_model() -> Executor:
+    """The model of the device, on any core. Its stack holds registers, tables and sums."""
+    return Executor((*model_files(), own_file("ethos_u_by_model.c")), 11_000, 7_400)
+
+
+def by_registers(config: NpuConfig, address: str) -> Executor:
+    """The device at this address, in hexadecimal digits."""
+    place = (
+        "/* Where the NPU's registers are, and which NPU it is, as its register CONFIG says. */\n"
+        f"#define ETHOS_U_ADDRESS {address}u\n#define ETHOS_U_CONFIG {config.register:#010x}u\n"
+    )
+    return Executor((CFile("ethos_u_place.h", place), own_file("ethos_u_by_registers.c")), 1_000, 160)
+
+
+def model_files() -> tuple[CFile, ...]:
+    return tuple(map(own_file, _MODEL))
 
 
 def function_name(inputs: int, outputs: int) -> str:
@@ -24,17 +53,18 @@ def tensor_names(inputs: int, outputs: int) -> tuple[tuple[str, ...], tuple[str,
 
 
 @cache
-def library(inputs: int, outputs: int) -> CLibrary:
+def library(inputs: int, outputs: int, executor: Executor) -> CLibrary:
     name = function_name(inputs, outputs)
-    shared = tuple(_file(path) for path in (*_HEADERS, *_SOURCES))
+    shared = (own_file("ethos_u_invoke.h"), own_file("ethos_u_invoke.c"), *executor.files)
     return CLibrary(
         CFile(f"{name}.h", _header(inputs, outputs)),
         (CFile(f"{name}.c", _source(inputs, outputs)), *shared),
-        code_bytes=_CODE_BYTES,
+        code_bytes=executor.code_bytes,
     )
 
 
-def _file(path: str) -> CFile:
+@cache
+def own_file(path: str) -> CFile:
     found = files("codegen.accelerators.ethos_u").joinpath(path)
     return CFile(path.rpartition("/")[2], found.read_text(encoding="utf-8"))
 

@@ -35,7 +35,7 @@ from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_blocks import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site, Started
 from codegen.kernels.memory_demand import MemoryDemand
 from codegen.kernels.pooling import pool_of
 from codegen.kernels.requantised import Requantised
@@ -62,7 +62,15 @@ def _library(device: str) -> CLibrary:
 
 
 def _lower(compiled: NpuLayer, site: Site, device: str) -> Kernel:
-    name = "gemm_npu_run" if len(_images(site)) == 1 else "gemm_npu_run_2"
+    start, finish = (
+        CFunction(
+            f"gemm_npu_{what}{'' if len(_images(site)) == 1 else '_2'}",
+            _library(device),
+            (("instructions", len(compiled.program)),),
+            stack_bytes=300,
+        )
+        for what in ("start", "finish")
+    )
     constants = {"program": binary(compiled.program), "constants": compiled.constants}
     params = (
         *(Buffer(x, DType.I8, site.input(n).elements, Role.ROWS) for n, x in enumerate(_images(site))),
@@ -74,12 +82,13 @@ def _lower(compiled: NpuLayer, site: Site, device: str) -> Kernel:
     return Kernel(
         schedule=NAME,
         why=f"{cycles:,} cycles of the device, {moved:,} bytes moved",
-        proc=Proc(name, params, ()),
+        proc=Proc(finish.name, params, ()),
         summary="",
         access=(RowAccess(stride=1, first=0, count=1),) * len(_images(site)),
         constants=constants,
         whole=True,
-        calls=CFunction(name, _library(device), (("instructions", len(compiled.program)),), stack_bytes=300),
+        calls=finish,
+        started=Started(Proc(start.name, params, ()), start),
     )
 
 

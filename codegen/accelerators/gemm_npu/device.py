@@ -14,7 +14,7 @@ import numpy.typing as npt
 from aot.errors import CheckError
 from aot.ir.types import Array
 from aot.ops.requant import Ints, rounding_divide_by_pot, saturating_rounding_doubling_high_mul
-from codegen.accelerators.emulated import OutsideMemory, Registers
+from codegen.accelerators.emulated import EmulatedBoard, OutsideMemory, Registers
 from codegen.accelerators.gemm_npu.assembly import line_of
 from codegen.accelerators.gemm_npu.encoding import (
     ALU_OPERATIONS,
@@ -183,7 +183,7 @@ class _Mapped:
         return True
 
 
-def mapped(outside: OutsideMemory) -> Registers:
+def mapped(board: EmulatedBoard) -> Registers:
     """A device, for an emulator to map."""
-    device = _Mapped(outside)
+    device = _Mapped(board.memory)
     return Registers(device.read, device.write)

@@ -7,7 +7,7 @@
 
 struct gemm_npu_stop gemm_npu_stopped; /* why, for a debugger */
 
-static void carry_out(
+static struct gemm_npu_job job_of(
     const int8_t *x, const int8_t *x2, int8_t *y, const int32_t *program, const int8_t *constants, int32_t count)
 {
     struct gemm_npu_job job = { 0 };
@@ -18,7 +18,12 @@ static void carry_out(
     job.bases[GEMM_NPU_X2] = x2;
     job.bases[GEMM_NPU_Y] = y;
     job.result = y;
-    gemm_npu_stopped = gemm_npu_carry_out(&job);
+    return job;
+}
+
+static void end(const struct gemm_npu_job *job)
+{
+    gemm_npu_stopped = gemm_npu_end(job);
     if (gemm_npu_stopped.status != GEMM_NPU_OK) {
 #if defined(__GNUC__)
         __builtin_trap();
@@ -29,23 +34,48 @@ static void carry_out(
     }
 }
 
-void gemm_npu_run(
+void gemm_npu_start(
     const int8_t *x,
     int8_t *y,
     const int32_t *program,
     const int8_t *constants,
-    const struct gemm_npu_run_shape *shape)
+    const struct gemm_npu_start_shape *shape)
 {
-    carry_out(x, NULL, y, program, constants, shape->instructions);
+    const struct gemm_npu_job job = job_of(x, NULL, y, program, constants, shape->instructions);
+    gemm_npu_begin(&job);
 }
 
-void gemm_npu_run_2(
+void gemm_npu_finish(
+    const int8_t *x,
+    int8_t *y,
+    const int32_t *program,
+    const int8_t *constants,
+    const struct gemm_npu_finish_shape *shape)
+{
+    const struct gemm_npu_job job = job_of(x, NULL, y, program, constants, shape->instructions);
+    end(&job);
+}
+
+void gemm_npu_start_2(
     const int8_t *x,
     const int8_t *x2,
     int8_t *y,
     const int32_t *program,
     const int8_t *constants,
-    const struct gemm_npu_run_2_shape *shape)
+    const struct gemm_npu_start_2_shape *shape)
 {
-    carry_out(x, x2, y, program, constants, shape->instructions);
+    const struct gemm_npu_job job = job_of(x, x2, y, program, constants, shape->instructions);
+    gemm_npu_begin(&job);
+}
+
+void gemm_npu_finish_2(
+    const int8_t *x,
+    const int8_t *x2,
+    int8_t *y,
+    const int32_t *program,
+    const int8_t *constants,
+    const struct gemm_npu_finish_2_shape *shape)
+{
+    const struct gemm_npu_job job = job_of(x, x2, y, program, constants, shape->instructions);
+    end(&job);
 }

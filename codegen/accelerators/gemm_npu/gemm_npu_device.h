@@ -1,4 +1,5 @@
-/* What a program works on, and who carries it out: the model in C or the device behind its registers. */
+/* What a program works on, and who carries it out: the model in C or the device behind its registers. The core may do
+   other things between begin and end; the job is the same for both. */
 #ifndef GEMM_NPU_DEVICE_H
 #define GEMM_NPU_DEVICE_H
 
@@ -22,6 +23,9 @@ struct gemm_npu_stop {
     int32_t instruction; /* -1: not known */
 };
 
-struct gemm_npu_stop gemm_npu_carry_out(const struct gemm_npu_job *job);
+void gemm_npu_begin(const struct gemm_npu_job *job);
+
+/* Returns when the job is done, or cannot be. */
+struct gemm_npu_stop gemm_npu_end(const struct gemm_npu_job *job);
 
 #endif

@@ -258,7 +258,13 @@ static int32_t next_of(const struct gemm_npu_job *job, int32_t queue, int32_t fr
     return from;
 }
 
-struct gemm_npu_stop gemm_npu_carry_out(const struct gemm_npu_job *job)
+/* Everything is done at the end: whoever changes inputs meanwhile has wrong results, and is found. */
+void gemm_npu_begin(const struct gemm_npu_job *job)
+{
+    (void)job;
+}
+
+struct gemm_npu_stop gemm_npu_end(const struct gemm_npu_job *job)
 {
     struct tokens tokens = { { { 0 } } };
     int32_t heads[QUEUES];

@@ -15,11 +15,19 @@ from aot.ops.activation import Activation, integer_clamp
 from aot.ops.combine import Combination, Combine
 from aot.ops.constraints import violations
 from aot.ops.op import Op
-from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.requant import quant_of
 from aot.ops.unary import Clamp
 from aot.passes.names import fresh_name
+from aot.passes.readers import needed_elsewhere
+from aot.patterns.chains import chain
+from aot.patterns.choices import any_of
+from aot.patterns.facts import has_attr, has_type
+from aot.patterns.leaves import constant, wildcard
+from aot.patterns.nodes import is_op
+from aot.patterns.pattern import Pattern, match
 
+_INTEGERS = any_of(*(has_type(wildcard(), dtype) for dtype in (DType.I8, DType.I16)))
+_OF_INTEGERS = is_op("dequantize")(_INTEGERS)
 _ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.RELU_N1_TO_1)
 
 
@@ -40,10 +48,9 @@ class IntegerRewrite:
         """The quantised value of 8 or 16 bits that a real one was, if it was one."""
         if real is None:
             return None
-        maker = self.graph.producers.get(real)
-        if maker is not None and isinstance(maker.op, Dequantize):
-            dtype = self.graph.types[maker.reads[0]].dtype
-            return maker.reads[0] if dtype in (DType.I8, DType.I16) else None
+        of_integers = match(_OF_INTEGERS, self.graph, real)
+        if of_integers is not None:
+            return of_integers[_INTEGERS]
         found = self.stored[real].alike() if real in self.stored else None
         return None if found is None else self.constant(f"{real}/stored", *found)
 
@@ -94,32 +101,43 @@ def _nearest(real: float, out: TensorType) -> int:
     return round(float(np.float32(real) / np.float32(quant.scale))) + quant.zero_point
 
 
+def _limit(x: Pattern) -> Pattern:
+    """A node that clamps x, or takes the larger or the smaller of x and a constant."""
+    combined = is_op("combine")(x, constant()), is_op("combine")(constant(), x)
+    sides = (Combination.MAXIMUM, Combination.MINIMUM)
+    return any_of(is_op("clamp")(x), *(has_attr(each, by=side) for each in combined for side in sides))
+
+
+_RESULT = wildcard("result")
+_QUANTISED = is_op("quantize")(chain(_limit, _RESULT, least=0))
+
+
 def layer_before(graph: Graph, quantise: Node) -> Layer | None:
     """None where somebody else wants the real numbers, or where they are those of an input."""
-    assert isinstance(quantise.op, Quantize)
-    low, high = -math.inf, math.inf
-    value = quantise.reads[0]
-    while (node := _only_maker(graph, value)) is not None:
-        found = _limits(graph, node)
-        if found is None:
-            return Layer(node, quantise, low, high)
-        value, (first, last) = found
-        # Limits that come before are met first: what they let through is within those that come after.
-        low, high = min(max(low, first), high), max(min(high, last), low)
-    return None
-
-
-def _only_maker(graph: Graph, value: str) -> Node | None:
-    alone = len(graph.readers[value]) == 1 and value not in graph.kept
-    return graph.producers.get(value) if alone else None
-
-
-def _limits(graph: Graph, node: Node) -> tuple[str, tuple[float, float]] | None:
-    """The value that the node clamps, and its limits, if that is all it does."""
-    if isinstance(node.op, Clamp):
-        return node.reads[0], node.op.activation.real_limits
-    if not isinstance(node.op, Combine) or node.op.by not in (Combination.MAXIMUM, Combination.MINIMUM):
+    found = match(_QUANTISED, graph, quantise.outputs[0])
+    if found is None:
         return None
+    *nodes, _ = found.nodes
+    values = [found[_RESULT], *(node.outputs[0] for node in nodes)]
+    node = graph.producers.get(values[0])
+    limits = [_limits(graph, each) for each in reversed(nodes)]
+    if node is None or any(needed_elsewhere(graph, value) for value in values):
+        return None
+    low, high = -math.inf, math.inf
+    for each in limits:
+        if each is None:
+            return None
+        # Limits that come before are met first: what they let through is within those that come after.
+        first, last = each
+        low, high = min(max(low, first), high), max(min(high, last), low)
+    return Layer(node, quantise, low, high)
+
+
+def _limits(graph: Graph, node: Node) -> tuple[float, float] | None:
+    """The limits of a node that clamps, if that is all it does: others have a limit for each element."""
+    if isinstance(node.op, Clamp):
+        return node.op.activation.real_limits
+    assert isinstance(node.op, Combine)
     limits = [v for v in node.reads if v in graph.constants and graph.constants[v].size == 1]
     others = [v for v in node.reads if v not in limits]
     if len(limits) != 1 or len(others) != 1:
@@ -127,4 +145,4 @@ def _limits(graph: Graph, node: Node) -> tuple[str, tuple[float, float]] | None:
     if graph.types[others[0]].shape != graph.types[node.outputs[0]].shape:
         return None
     limit = float(graph.constants[limits[0]].reshape(-1)[0])
-    return others[0], (limit, math.inf) if node.op.by is Combination.MAXIMUM else (-math.inf, limit)
+    return (limit, math.inf) if node.op.by is Combination.MAXIMUM else (-math.inf, limit)

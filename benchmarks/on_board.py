@@ -1,0 +1,48 @@
+"""Models on the emulated Cortex-M4 of tables of accelerators: their cycles, and whether bits are equal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from aot.ir.types import Array
+from benchmarks.shared import model_file
+from codegen.job import import_model
+from codegen.options import CompileOptions
+from deploy.compiling import Compiled, compile_for
+from deploy.cycle_model import model_cycles
+from deploy.device import open_device
+from deploy.firmware import prepare_compiled, ready_for
+from deploy.line import LineOptions
+from deploy.measure import run_series
+from deploy.samples import Samples
+from platforms.base import BuildChoices
+from platforms.board_files import load_board
+
+BOARD, RUNNER = "mps2-an386", "unicorn"
+_MOST_SAMPLES = 3
+
+
+def compiled_with(name: str, *accelerators: str) -> Compiled:
+    options = CompileOptions(accelerators=accelerators)
+    return compile_for(import_model(model_file(name), options), load_board(BOARD), options)
+
+
+def cycles_of(compiled: Compiled) -> int:
+    return model_cycles(compiled, load_board(BOARD), None, LineOptions(), layers=False).run.count
+
+
+def compared(
+    compiled: Compiled, golden: Mapping[str, Array], most_samples: int = _MOST_SAMPLES
+) -> tuple[int, int]:
+    """(how many results on the emulated board are TensorFlow Lite Micro's, how many there are)."""
+    count = min(most_samples, len(golden["in_0"]))
+    (x,), (y,) = compiled.model.inputs, compiled.model.outputs
+    samples = Samples(tuple((golden["in_0"][n].reshape(x.shape),) for n in range(count)), is_series=True)
+    line = LineOptions(runner=RUNNER)
+    with open_device(ready_for(prepare_compiled(compiled), BuildChoices(), RUNNER), line) as device:
+        outputs = run_series(device, samples, 1, lambda _: None).outputs
+    found = np.stack([each[0].reshape(y.shape) for each in outputs])
+    wanted = golden["out_0"][:count].reshape(found.shape)
+    return int((found == wanted).sum()), wanted.size

@@ -1,0 +1,23 @@
+"""Completes what a user asks of accelerators by what a board's file says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from boards.board import Board
+from codegen.options import CompileOptions
+
+
+def options_on(board: Board, options: CompileOptions) -> CompileOptions:
+    """The options, with the board's for each accelerator that is asked for, where the user gives none."""
+    words = tuple(_completed(word, board.accelerators) for word in options.accelerators)
+    return options if words == options.accelerators else replace(options, accelerators=words)
+
+
+def _completed(word: str, known: Mapping[str, Mapping[str, str]]) -> str:
+    name, _, settings = word.partition(":")
+    given = [setting for setting in settings.split(",") if setting]
+    named = {setting.partition("=")[0] for setting in given}
+    added = [f"{key}={value}" for key, value in known.get(name, {}).items() if key not in named]
+    return f"{name}:{','.join([*given, *added])}" if added else word

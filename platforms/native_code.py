@@ -1,0 +1,32 @@
+"""Compiles C files for this computer and loads them into this process: models of devices, for emulators."""
+
+from __future__ import annotations
+
+import ctypes
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from aot.errors import BuildError
+from boards.cores import load_core
+from codegen.kernels.c_function import CFile
+from platforms.shared_library import build_argv
+from platforms.toolchains import find_toolchain
+
+_LIBRARY = "native.so"
+
+
+def loaded(files: Sequence[CFile]) -> ctypes.CDLL:
+    """The library of these files. Raises ToolError where they cannot be compiled here."""
+    sources = [file.name for file in files if file.name.endswith(".c")]
+    argv = build_argv(find_toolchain(load_core("host").target()), sources, _LIBRARY)
+    with TemporaryDirectory(prefix="native", ignore_cleanup_errors=True) as folder:
+        for file in files:
+            Path(folder, file.name).write_text(file.text, encoding="utf-8", newline="\n")
+        built = subprocess.run(
+            argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False
+        )
+        if built.returncode != 0:
+            raise BuildError("a device's model does not compile on this computer", built.stderr.strip())
+        return ctypes.CDLL(str(Path(folder, _LIBRARY)))
