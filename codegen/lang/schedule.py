@@ -26,6 +26,7 @@ from codegen.loops.lanes import Lanes, vectorize
 from codegen.loops.nest_order import in_order
 from codegen.loops.pack import Packing, pack
 from codegen.loops.reverse_compute_at import reverse_compute_at
+from codegen.loops.share import share
 from codegen.loops.sketches import Steps
 from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
@@ -126,6 +127,8 @@ class LoopSchedule:
                         self.privatize(here(loop), *sums)
                 case ("vectorize", (str() as loop, Lanes(isa))):
                     self.vectorize(here(loop), isa)
+                case ("share", (str() as loop, str() as window, str())):
+                    names[f"{loop}_{window}"] = self.share(here(loop), here(window))
                 case ("unroll", (str() as loop,)):
                     self.unroll(here(loop))
                 case ("unroll_by", (str() as loop, int() as times)):
@@ -218,6 +221,15 @@ class LoopSchedule:
         first = f"{loop}_begin"
         self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
         return first
+
+    def share(self, loop: str, window: str) -> str:
+        """Reduces once what windows of neighbouring turns of a loop have in common; gives its loop's name.
+
+        `window` is the loop of the reduction along which the windows lie: of maxima over 3x3, columns.
+        """
+        name = f"{loop}_{window}"
+        self._step("share", (loop, window), lambda p: share(p, loop, window, f"near_{window}"))
+        return name
 
     # ---- tensors ----
 
