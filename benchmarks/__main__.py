@@ -45,6 +45,8 @@ from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
 from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
+from benchmarks.tuner_models import HEAD as HEAD_OF_TUNER_MODELS
+from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
@@ -107,6 +109,11 @@ def _gemm_npu(*names: str) -> None:
         sys.stdout.write(draw())
     else:
         _print_rows(HEAD_OF_GEMM_NPU, names or MODELS_OF_GEMM_NPU, gemm_npu_rows)
+
+
+def _tuner_models() -> None:
+    sys.stdout.write(HEAD_OF_TUNER_MODELS)
+    sys.stdout.writelines(model_rows())
 
 
 def _searches() -> None:
@@ -188,6 +195,7 @@ COMMANDS = {
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "searches": _searches,
+    "tuner-models": _tuner_models,
     "faults": _faults,
     "host": _host,
     "levels": _levels,
