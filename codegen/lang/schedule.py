@@ -124,7 +124,7 @@ class LoopSchedule:
                         self.reorder(here(inner), here(outer))
                 case ("privatize", (tuple() as sums, str() as loop)):
                     if primitives.privatize(self.proc, sums, here(loop)) != self.proc:
-                        self.privatize(here(loop), *sums)
+                        self.privatize(here(loop), *(name for name in sums if name in self.locals))
                 case ("vectorize", (str() as loop, Lanes(isa))):
                     self.vectorize(here(loop), isa)
                 case ("share", (str() as loop, str() as window, str())):
