@@ -48,6 +48,8 @@ from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
 from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
+from benchmarks.tuner_models import HEAD as HEAD_OF_TUNER_MODELS
+from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
@@ -116,6 +118,11 @@ def _backends(*names: str) -> None:
     _print_rows(HEAD_OF_BACKENDS, names or MODELS_OF_BACKENDS, backend_rows)
     sys.stdout.write(HEAD_OF_FILES)
     sys.stdout.writelines(file_rows())
+
+
+def _tuner_models() -> None:
+    sys.stdout.write(HEAD_OF_TUNER_MODELS)
+    sys.stdout.writelines(model_rows())
 
 
 def _searches() -> None:
@@ -198,6 +205,7 @@ COMMANDS = {
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "searches": _searches,
+    "tuner-models": _tuner_models,
     "faults": _faults,
     "host": _host,
     "levels": _levels,

@@ -20,8 +20,10 @@ from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
 from codegen.lang.loops_op import UserKernel, compilable, op_of
+from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
-from codegen.loops.ir import Declare, For, Proc, Role, walk
+from codegen.loops.axes import least, most, statements
+from codegen.loops.ir import Declare, For, Proc, Role, places_of, walk
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
 from deploy.choosing import require_board_or_target
@@ -139,7 +141,7 @@ def build(
 
     `constants` holds the arrays of its constants, by name.
     """
-    schedule = kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
+    schedule = schedule_of(kernel)
     meaning, given = schedule.meaning, dict(constants or {})
     many = next((p for p in meaning.params if p.rows > 1), None)
     if many is not None:
@@ -148,6 +150,8 @@ def build(
             meaning.name,
         )
     place = require_board_or_target(board, None)
+    _require_inside(meaning)
+    _require_inside(schedule.proc)
     _require_c_names(schedule.proc)
     _require_callable(schedule.proc, place)
     _require_constants(meaning, given)
@@ -173,12 +177,37 @@ def build(
     return BuiltKernel(compiled, toolchain, shapes if len(shapes) > 1 else (), called)
 
 
+def schedule_of(kernel: LoopSchedule | Proc) -> LoopSchedule:
+    """The schedule, or one without steps of a proc. Raises InputError where it is neither."""
+    if isinstance(kernel, LoopSchedule):
+        return kernel
+    if not isinstance(kernel, Proc):
+        raise misuse(
+            f"{type(kernel).__name__} is neither a schedule nor a proc",
+            "lang.schedule(...) or lang.parse(text)",
+        )
+    return LoopSchedule(kernel)
+
+
+def _require_inside(proc: Proc) -> None:
+    """Raises InputError where loops read or write beyond a buffer."""
+    for stmt, around in statements(proc.body, {}):
+        for place in places_of(stmt):
+            low, high = least(place.index, around), most(place.index, around)
+            if low < 0 or high >= place.buffer.elements:
+                raise misuse(
+                    f"{proc.name} goes from element {low} to {high} of {place.buffer.name}, "
+                    f"which has {place.buffer.elements}",
+                    "the extents of the loops decide which elements are touched",
+                )
+
+
 def _stored(name: str, array: Array, kind: TensorType) -> Array:
     """The array in its type and shape. Raises InputError where the type does not hold its values."""
     found = array.astype(kind.dtype.numpy)
     if not np.array_equal(found, array) and kind.dtype.is_integer:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
-        raise InputError(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
+        raise misuse(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
     return found.reshape(kind.shape)
 
 
@@ -225,10 +254,9 @@ def _require_constants(proc: Proc, given: Mapping[str, Array]) -> None:
     wanted = {p.name: p.elements for p in proc.params if p.role is Role.CONSTANT}
     for name in wanted.keys() ^ given.keys():
         what = "is a constant, and no array is given for it" if name in wanted else "is no constant"
-        raise InputError(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
+        raise misuse(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
     for name, elements in wanted.items():
         if np.asarray(given[name]).size != elements:
-            raise InputError(
-                f"the constant {name} has {elements} elements, the array has {np.asarray(given[name]).size}",
-                proc.name,
+            raise misuse(
+                f"the constant {name} has {elements} elements, the array has {np.asarray(given[name]).size}"
             )

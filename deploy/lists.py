@@ -25,17 +25,22 @@ from platforms.tuning.record_stats import task_stats
 
 
 @takes_options(("shape", "value"))
-def ops(name: str | Path | None = None, **options: Any) -> Answer:
+def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -> Answer:
     """Lists the supported operators and their element types, from the tables that the compiler works with.
 
-    With a `name`, an operator of a format or an op, only what belongs to it, and its limits. Of a model file
-    its operators; "refused" says what of them is not supported.
+    With a `name`, an operator of a format or an op, only what belongs to it, and its limits; with `meaning`,
+    its loops. Of a model file its operators; "refused" says what of them is not supported.
     """
+    if meaning and (name is None or is_model_file(str(name))):
+        raise InputError(
+            "the meaning is shown of one operator, and none is named",
+            hint="deploy ops conv2d --meaning; of a layer, deploy inspect MODEL --layer N --meaning",
+        )
     if name is not None and is_model_file(str(name)):
         found = model_operators(Path(name), read_options(options, names=("shape", "value")))
         return Answer(found.as_json(), "\n\n".join(filter(None, (str(found), str(found.refused or "")))))
     name = None if name is None else str(name)
-    return Answer(op_facts(), op_text()) if name is None else operator_answer(name)
+    return Answer(op_facts(), op_text()) if name is None else operator_answer(name, meaning)
 
 
 def accelerators() -> Answer:

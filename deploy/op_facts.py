@@ -68,6 +68,12 @@ def op_sources() -> Mapping[str, Mapping[str, Any]]:
     return sources
 
 
+def op_meanings() -> Mapping[str, Mapping[str, str]]:
+    """An example of each op that computes something, and its loops before anything is scheduled."""
+    meanings: Mapping[str, Mapping[str, str]] = json.loads(_text("op_meanings.json"))
+    return meanings
+
+
 def sources_of(op_name: str) -> Mapping[str, Any]:
     """The sources of an op in each format; a new op has none."""
     return {form: found.get(op_name, {"operators": [], "cases": 0}) for form, found in op_sources().items()}

@@ -10,15 +10,18 @@ from aot.errors import InputError, did_you_mean
 from aot.ops.rounding import MODES
 from deploy.answer import Answer
 from deploy.console import table
-from deploy.op_facts import op_facts, op_sources, rounding_rows
+from deploy.op_facts import op_facts, op_meanings, op_sources, rounding_rows
 
 _WIDTH = 80
 _LIMITS = "deploy ops {} says its limits, and so on."
 _FORMATS = {"tflite": ("TFLite", "cases of public kernel tests"), "onnx": ("ONNX", "of ONNX's node tests")}
 
 
-def operator_answer(name: str) -> Answer:
-    """The facts about all that bears this name, in whatever case it is written. Raises InputError."""
+def operator_answer(name: str, meaning: bool = False) -> Answer:
+    """The facts about all that bears this name, in whatever case it is written. Raises InputError.
+
+    With `meaning`, the loops of an example instead of the limits.
+    """
     facts = op_facts()
     found = {
         form: [o for o in operators if o["operator"].lower() == name.lower()]
@@ -34,8 +37,20 @@ def operator_answer(name: str) -> Answer:
         )
     own = name.lower() if name.lower() in known else None
     shown = [_op_page(known[own])] if own else [_table_of(names), _LIMITS.format(names[0])] if names else []
-    answer = {"ops": [known[op] for op in ([own] if own else names)], "formats": found}
+    ops = [own] if own else names
+    answer: dict[str, Any] = {"ops": [known[op] for op in ops], "formats": found}
+    if meaning:
+        answer["meanings"] = {op: op_meanings()[op] for op in ops if op in op_meanings()}
+        shown = [_meaning(op) for op in ops]
     return Answer(answer, "\n\n".join((*_format_lines(found, names), *shown)))
+
+
+def _meaning(op: str) -> str:
+    """The loops that the compiler starts from, of one example."""
+    found = op_meanings().get(op)
+    if found is None:
+        return f"{op}: the rows stay where they are; nothing is computed"
+    return f"{op}, such as\n\n{found['example']}\n\nmeans\n\n{found['loops'].rstrip()}"
 
 
 def _comes_of(op: str, found: Mapping[str, list[dict[str, Any]]]) -> bool:

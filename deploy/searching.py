@@ -9,23 +9,26 @@ from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from aot.errors import InputError
+from aot.errors import InputError, did_you_mean
 from aot.ir.types import Array
 from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
 from codegen.lang.loops_op import over_rows
+from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, applied, template_space
 from codegen.loops.ir import Proc, Role
 from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import is_sound, nest_of
 from codegen.loops.text import print_proc
+from deploy.building import schedule_of
 from deploy.tuning import TuneChoices, Tuning, begin_nest, search_from
 from platforms.board_files import load_board
 from platforms.tuning.auto import AutoTask, auto_task, template_task
 from platforms.tuning.search import OnTrial, keep_silent
+from platforms.tuning.tuners import TUNERS
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,13 @@ def search(
     `records` keeps every trial, so that a search goes on where it was left. Candidates whose results differ
     from the loop interpreter's are no candidates.
     """
-    schedule = kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
+    schedule = schedule_of(kernel)
+    if trials < 1:
+        raise misuse(f"{trials} trials find nothing: there must be 1 or more")
+    if tuner is not None and tuner not in TUNERS:
+        raise misuse(
+            f'there is no tuner "{tuner}"{did_you_mean(tuner, TUNERS)}', f"there are {', '.join(TUNERS)}"
+        )
     _require_unscheduled(schedule)
     place, choices = load_board(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
     marked, lanes = _marked(schedule.proc), _lanes(schedule.proc, place)

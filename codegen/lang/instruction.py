@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 
 from aot.target import FEATURES, Feature
-from codegen.loops.ir import Buffer, Instruction, Role
+from codegen.lang.misuse import misuse
+from codegen.loops.ir import Buffer, Instruction, Proc, Role
 from codegen.loops.parse import parse_proc
 
 
@@ -35,6 +36,7 @@ def instruction(
         )
     """
     proc = parse_proc(textwrap.dedent(meaning).strip())
+    _require_known(call, proc)
     pointers = {p.name: _pointer(p) for p in proc.params if p.role is not Role.LOCAL}
     known = {feature: feature for feature in FEATURES}
     features = frozenset(known.get(Feature(name), Feature(name)) for name in needs)
@@ -47,6 +49,27 @@ def instruction(
         includes=tuple(includes),
         needs=features,
     )
+
+
+def _require_known(call: str, proc: Proc) -> None:
+    """Raises InputError where the text of the call names what the meaning has not."""
+    sizes = {p.name: p.elements for p in proc.params}
+    try:
+        named = [name for _, name, *_ in Formatter().parse(call) if name is not None]
+    except ValueError as error:
+        raise misuse(
+            f"the call of {proc.name} is no text with names in braces: {error}", "{x}, {acc[0]}"
+        ) from None
+    for name in named:
+        param, _, rest = name.partition("[")
+        element = rest.rstrip("]")
+        if param not in sizes:
+            raise misuse(
+                f"the call of {proc.name} has {{{name}}}, and its meaning no {param}",
+                f"there are {', '.join(sizes)}",
+            )
+        if element.isdigit() and int(element) >= max(sizes[param], proc.param(param).rows):
+            raise misuse(f"the call of {proc.name} has {{{name}}}, and {param} has {sizes[param]} elements")
 
 
 def _pointer(param: Buffer) -> str:

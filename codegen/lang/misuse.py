@@ -16,5 +16,6 @@ def misuse(what: str, hint: str = "") -> InputError:
     for frame in reversed(traceback.extract_stack()[:-1]):
         is_ours = any(folder in Path(frame.filename).parents for folder in _OURS)
         if not is_ours and not frame.filename.startswith("<frozen"):
-            return InputError(what, f"{frame.filename}:{frame.lineno}: {frame.line}", hint)
+            line = f": {frame.line}" if frame.line else ""  # at a prompt there is none
+            return InputError(what, f"{frame.filename}:{frame.lineno}{line}", hint)
     return InputError(what, hint=hint)

@@ -26,6 +26,7 @@ from codegen.loops.lanes import Lanes, vectorize
 from codegen.loops.nest_order import in_order
 from codegen.loops.pack import Packing, pack
 from codegen.loops.reverse_compute_at import reverse_compute_at
+from codegen.loops.share import share
 from codegen.loops.sketches import Steps
 from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
@@ -123,9 +124,11 @@ class LoopSchedule:
                         self.reorder(here(inner), here(outer))
                 case ("privatize", (tuple() as sums, str() as loop)):
                     if primitives.privatize(self.proc, sums, here(loop)) != self.proc:
-                        self.privatize(here(loop), *sums)
+                        self.privatize(here(loop), *(name for name in sums if name in self.locals))
                 case ("vectorize", (str() as loop, Lanes(isa))):
                     self.vectorize(here(loop), isa)
+                case ("share", (str() as loop, str() as window, str())):
+                    names[f"{loop}_{window}"] = self.share(here(loop), here(window))
                 case ("unroll", (str() as loop,)):
                     self.unroll(here(loop))
                 case ("unroll_by", (str() as loop, int() as times)):
@@ -179,7 +182,8 @@ class LoopSchedule:
         """Puts nested loops into this order, outermost first; there may be nothing between them."""
         for loop in loops:
             self._require_loop(loop)
-
+        if len(loops) < 2:
+            raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
     def partition(self, loop: str, at: int) -> tuple[str, str]:
@@ -219,6 +223,15 @@ class LoopSchedule:
         self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
         return first
 
+    def share(self, loop: str, window: str) -> str:
+        """Reduces once what windows of neighbouring turns of a loop have in common; gives its loop's name.
+
+        `window` is the loop of the reduction along which the windows lie: of maxima over 3x3, columns.
+        """
+        name = f"{loop}_{window}"
+        self._step("share", (loop, window), lambda p: share(p, loop, window, f"near_{window}"))
+        return name
+
     # ---- tensors ----
 
     def compute_at(self, tensor: str, loop: str) -> None:
@@ -243,6 +256,10 @@ class LoopSchedule:
 
         So a sum becomes a tile of sums: the loops of the reduction can then go outside this one.
         """
+        lacking = next((name for name in buffers if name not in self.locals), None)
+        if not buffers or lacking is not None:
+            what = "no local is named" if lacking is None else f"{self.proc.name} has no local {lacking}"
+            raise misuse(f"privatize {loop}: {what}", f"locals: {', '.join(self.locals) or 'none'}")
         self._step("privatize", (loop, *buffers), lambda p: primitives.privatize(p, buffers, loop))
 
     def cache_read(self, buffer: str, loop: str) -> str:
@@ -288,6 +305,8 @@ class LoopSchedule:
 
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
         """Puts the first of the instructions that means the same in the place of each loop of that name."""
+        if not instructions:
+            raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
 
     def vectorize(self, loop: str, isa: str) -> None:
@@ -313,6 +332,11 @@ class LoopSchedule:
         step = ScheduleStep(name, tuple(arguments), tuple(words.items()))
         try:
             changed = change(self.proc)
+        except (TypeError, AttributeError) as error:
+            raise misuse(
+                f"{step}: an argument is of another kind than this step takes",
+                "names are words, numbers are whole, instructions are made by lang.instruction(...)",
+            ) from error
         except primitives.ScheduleError as error:
             raise misuse(f"{step}: {error}", f"loops: {', '.join(self.loops)}") from None
         packings = {**self.packings, **{name: self._packed_twice(name, p) for name, p in packed().items()}}
@@ -365,5 +389,8 @@ def schedule(
     name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
 ) -> LoopSchedule:
     """A schedule without steps for what computes one or several outputs of these inputs and constants."""
+    for each in (*inputs, *outputs_of(output)):
+        if not isinstance(each, TensorExpression):
+            raise misuse(f"{each!r} is no tensor", "placeholder(...) and compute(...) make tensors")
     shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
     return LoopSchedule(proc(name, inputs, output), check, shapes)

@@ -24,6 +24,10 @@ class TemplateKnobs:
 
     def choose(self, name: str, values: Sequence[int]) -> int:
         """One of several numbers; the first of them unless the point says another."""
+        if not isinstance(values, Sequence) or not all(isinstance(value, int) for value in values):
+            raise misuse(
+                f"the knob {name} has the values {values!r}: they are whole numbers", "such as (1, 2, 4)"
+            )
         if not values:
             raise misuse(f"the knob {name} has no values")
         if self.asked.setdefault(name, tuple(values)) != tuple(values):
@@ -37,6 +41,10 @@ class TemplateKnobs:
 
     def factor(self, name: str, extent: int, most: int = 64) -> int:
         """A divisor of an extent, 1 by default."""
+        if not isinstance(extent, int):
+            raise misuse(
+                f"the knob {name} divides {extent!r}, which is no whole number", 'schedule.loops["i"] is one'
+            )
         return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
 
     def order(self, name: str, *loops: str) -> tuple[str, ...]:

@@ -88,11 +88,18 @@ class TensorExpression:
     def __sub__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "minus", lambda a, b: a - b)
 
+    def __truediv__(self, _other: TensorExpression | Operand) -> TensorExpression:
+        raise misuse("tensors are not divided", "multiply by a real number, or a function(...) of your own")
+
+    __floordiv__ = __truediv__
+
     def __mul__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "times", lambda a, b: a * b)
 
     def _inside(self, axis: int, index: Operand) -> Position:
-        if isinstance(index, ElementValue | float):
+        if isinstance(index, float):
+            raise misuse(f"{index} is no place along axis {axis} of {self.name}", "an axis or a whole number")
+        if isinstance(index, ElementValue):
             raise misuse(
                 f"axis {axis} of {self.name} has a computed index", "only the last axis can have one"
             )
@@ -146,14 +153,23 @@ def placeholder(
     name: str, shape: Sequence[int], dtype: str | QuantizedType, constant: bool = False
 ) -> TensorExpression:
     """A tensor that is given when the kernel runs, or, if `constant`, when it is built."""
-    sizes = tuple(shape)
-    if not name.isidentifier():
+    sizes = sizes_of(name, shape)
+    if not isinstance(name, str) or not name.isidentifier():
         raise misuse(f'"{name}" is no name of a tensor', "a name is an identifier of Python")
-    if not sizes or min(sizes) < 1:
-        raise misuse(f"{name} has the shape {list(sizes)}: each size must be 1 or more")
     quant = dtype if isinstance(dtype, QuantizedType) else None
     kind = dtype_of(dtype.dtype if isinstance(dtype, QuantizedType) else dtype)
     return TensorExpression(name, sizes, kind, Role.CONSTANT if constant else Role.INPUT, quant=quant)
+
+
+def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of a tensor, which are whole numbers."""
+    if not isinstance(shape, list | tuple) or not all(isinstance(size, int | np.integer) for size in shape):
+        raise misuse(
+            f"{name} has the shape {shape!r}: a tuple of whole numbers is one", "such as (4, 8) or (4,)"
+        )
+    if not shape or min(shape) < 1:
+        raise misuse(f"{name} has the shape {list(shape)}: each size must be 1 or more")
+    return tuple(map(int, shape))
 
 
 def reduce_axis(name: str, extent: int) -> Axis:
@@ -178,6 +194,9 @@ def compute(
     A value of quantised elements is an integer with a scale; a quantised `dtype` says into what it is
     rounded, and `rounding` how: "double" as TensorFlow Lite Micro, "single" as LiteRT's dense layers.
     """
+    shape = sizes_of(name, shape)
+    if not callable(body):
+        raise misuse(f"the body of {name} is {body!r}: it is to be a function of places", "lambda i, j: ...")
     names = list(inspect.signature(body).parameters)
     if len(names) != len(shape):
         raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")

@@ -71,6 +71,11 @@ class ElementValue:
     def __neg__(self) -> ElementValue:
         return _binary("-", 0, self)
 
+    def __truediv__(self, _other: Operand) -> ElementValue:
+        raise misuse("values are not divided", "multiply by a real number, or a function(...) of your own")
+
+    __floordiv__ = __truediv__
+
     def __lt__(self, other: Operand) -> ElementValue:
         return _binary("<", self, other)
 
@@ -156,11 +161,15 @@ def equal(left: Operand, right: Operand) -> ElementValue:
 
 
 def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
+    if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
+        raise misuse(f"nothing is between {low} and {high}", "clamp(value, low, high)")
     return maximum(minimum(value, high), low)
 
 
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
+    if not isinstance(condition, ElementValue):
+        raise misuse(f"{condition!r} is no condition", "such as a < b or equal(a, b), of elements")
     a, b = to_value(yes), to_value(no)
     return ElementValue(
         Choose(condition.expr, a.expr, b.expr),
@@ -178,6 +187,10 @@ def cast(dtype: str, value: Operand) -> ElementValue:
 
 def dtype_of(name: str) -> DType:
     known = [dtype.value for dtype in DType]
+    if not isinstance(name, str):
+        raise misuse(
+            f'a type is a word such as "i8", {type(name).__name__} is none', f"known: {', '.join(known)}"
+        )
     if name not in known:
         raise misuse(f'"{name}" is no type', f"known: {', '.join(known)}")
     return DType(name)

@@ -25,7 +25,7 @@ from codegen.loops.ir import (
     walk,
 )
 from codegen.loops.schedule import ScheduleError, change_loops, require_own_outputs
-from codegen.loops.tensorize import tensorize
+from codegen.loops.tensorize import NoMatchError, tensorize
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,11 @@ def vectorize(proc: Proc, var: str, lanes: Lanes) -> Proc:
         moved = (_innermost(map_places(stmt, widened), loop) for stmt in rest)
         return (*(Declare(buffer) for buffer in lanes_of.values()), *moved)
 
-    made = tensorize(change_loops(proc, var, change), var, lanes.instructions)
+    wide = change_loops(proc, var, change)
+    try:
+        made = tensorize(wide, var, lanes.instructions)
+    except NoMatchError:
+        made = wide
     left = next((s for s in walk(made.body) if isinstance(s, For) and s.var == var and s.extent > 1), None)
     if left is not None:
         raise ScheduleError(f"{lanes.isa} has no instruction for what turns of {var} do to {_target(left)}")

@@ -52,6 +52,10 @@ def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
 
     Raises InputError with the line where the text says no proc.
     """
+    if not isinstance(text, str):
+        raise InputError(
+            f"{type(text).__name__} is no text of a proc", hint="def name(x: input(i8[4]), ...): ..."
+        )
     try:
         module = ast.parse(text)
     except SyntaxError as error:

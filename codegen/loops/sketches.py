@@ -11,9 +11,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from codegen.loops.ir import Accumulate, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
+from codegen.loops.ir import Accumulate, Body, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
 from codegen.loops.lanes import Lanes, lanes_name, vectorize
 from codegen.loops.schedule import ScheduleError, privatize, reorder, split, unroll, unroll_by
+from codegen.loops.share import overlaps, share
 
 Step = tuple[str, tuple[object, ...]]
 Steps = tuple[Step, ...]
@@ -24,8 +25,10 @@ _PRIMITIVES: Mapping[str, Callable[..., Proc]] = {
     "unroll": unroll,
     "unroll_by": unroll_by,
     "vectorize": vectorize,
+    "share": share,
 }
 FACTORS = (1, 2, 3, 4, 6, 8)  # of a tile along one loop
+_MORE_FACTORS = (5, 7)  # where they leave no rest
 TURNS = (1, 2, 3, 4, 8, 16, 32)  # of the reduction that are written out
 MOST_SUMS = 16  # of a tile: more do not stay in registers
 _MOST_TILED = 2  # loops; of more, a tile would hold too many sums
@@ -41,16 +44,19 @@ class Nest:
     reduced: tuple[For, ...]  # loops of the reduction, outermost first
     sums: tuple[str, ...]  # the locals of an element
     lanes: Lanes | None = None  # in which neighbours along the innermost loop may lie
+    overlapping: tuple[tuple[str, str], ...] = ()  # loops around, with those of windows that overlap
 
     @property
     def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
-        """The choices, the nest as it is first: tiles, the order of the inner two loops, turns."""
-        tiles = {loop.var: tuple(f for f in FACTORS if f <= loop.extent) for loop in self.around}
+        """The choices, the nest as it is first: tiles, the order of the inner two loops, windows, turns."""
+        tiles = {loop.var: _factors(loop.extent) for loop in self.around}
         order = {"order": (1, 2)} if len(self.around) > 1 else {}
         turns = math.prod(loop.extent for loop in self.reduced)
         written_out = tuple(n for n in TURNS if n == 1 or n // 2 < turns)
         side_by_side = {"lanes": (1, self.lanes.count)} if self.lanes is not None else {}
-        return {**tiles, **order, **side_by_side, **({"turns": written_out} if self.reduced else {})}
+        shared = {"shared": tuple(range(1, len(self.overlapping) + 2))} if self.overlapping else {}
+        written = {"turns": written_out} if self.reduced else {}
+        return {**tiles, **order, **side_by_side, **shared, **written}
 
     @property
     def extents(self) -> Mapping[str, int]:
@@ -73,26 +79,38 @@ class Nest:
             found.append(("reorder", (around[-2], around[-1])))
             around[-2:] = around[-1], around[-2]
         tiles = [var for var in around if factors[var] > 1]
-        found += self._tiled(tiles, [factors[var] for var in tiles], numbers.get("lanes", 1) > 1)
-        return (*found, *self._written_out(numbers.get("turns", 1)))
+        found += self._tiled(around, factors, numbers.get("lanes", 1) > 1)
+        shared = self._shared(numbers)
+        if shared is not None:
+            var, window = shared
+            found.append(("share", (f"{var}_i", window, f"near_{window}")))
+            found += [("unroll", (name,)) for name in (window, f"{var}_i_{window}")]
+        found += [("unroll", (f"{var}_i",)) for var in tiles]
+        return (*found, *self._written_out(numbers.get("turns", 1), shared and shared[1]))
 
-    def _tiled(self, tiles: Sequence[str], factors: Sequence[int], is_wide: bool) -> list[Step]:
+    def _shared(self, numbers: Numbers) -> tuple[str, str] | None:
+        """The tile and the window of which neighbours share what they have in common."""
+        chosen = numbers.get("shared", 1)
+        return self.overlapping[chosen - 2] if chosen > 1 else None
+
+    def _tiled(self, around: Sequence[str], factors: Mapping[str, int], is_wide: bool) -> list[Step]:
         found: list[Step] = []
-        for number, (var, factor) in enumerate(zip(tiles, factors, strict=True)):
-            found.append(("split", (var, factor, f"{var}_b", f"{var}_i")))
-            if number + 1 < len(tiles):  # the tile goes inside the next loop, which is then split around it
-                found.append(("reorder", (f"{var}_i", tiles[number + 1])))
+        tiles = [var for var in around if factors[var] > 1]
+        for var in tiles:
+            found.append(("split", (var, factors[var], f"{var}_b", f"{var}_i")))
+            # The tile goes inside the loops after it; one of those that is tiled is then split around it.
+            found += [("reorder", (f"{var}_i", inner)) for inner in _after(var, around, tiles)]
         if self.sums:
             sums = (*self.sums, *map(lanes_name, self.sums)) if is_wide else self.sums
             found += [("privatize", (sums, f"{var}_i")) for var in tiles]
             found += [("reorder", (f"{var}_i", loop.var)) for var in tiles for loop in self.reduced]
-        return [*found, *(("unroll", (f"{var}_i",)) for var in tiles)]
+        return found
 
-    def _written_out(self, turns: int) -> list[Step]:
+    def _written_out(self, turns: int, but: str | None) -> list[Step]:
         """The innermost loops as wholes while they are no longer, then a part of the next."""
         found: list[Step] = []
         for loop in reversed(self.reduced):
-            if turns > 1 and not loop.unrolled:
+            if turns > 1 and not loop.unrolled and loop.var != but:
                 whole = loop.extent <= turns
                 found.append(("unroll", (loop.var,)) if whole else ("unroll_by", (loop.var, turns)))
             turns //= loop.extent
@@ -103,6 +121,9 @@ class Nest:
         tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
         last = self.around[-1]
         if numbers.get("lanes", 1) * numbers[last.var] > last.extent:
+            return False
+        shared = self._shared(numbers)
+        if shared is not None and (numbers[shared[0]] == 1 or numbers.get("lanes", 1) > 1):
             return False
         near = len(tiled) <= 1 or (len(tiled) == _MOST_TILED and tiled[1] == tiled[0] + 1)
         return near and math.prod(numbers[loop.var] for loop in self.around) <= MOST_SUMS
@@ -119,7 +140,28 @@ def nest_of(proc: Proc, lanes: Lanes | None = None) -> Nest | None:
     if not around or any(loop.unrolled for loop in around) or not all(map(_is_free, inside)):
         return None
     reduced = tuple(s for s in inside if isinstance(s, For))
-    return Nest(tuple(around), reduced, tuple(s.buffer.name for s in body if isinstance(s, Declare)), lanes)
+    sums = tuple(s.buffer.name for s in body if isinstance(s, Declare))
+    return Nest(tuple(around), reduced, sums, lanes, _overlapping(around, body))
+
+
+def _overlapping(around: Sequence[For], body: Body) -> tuple[tuple[str, str], ...]:
+    """The loops around and those of the reduction whose windows have something in common."""
+    reductions = [stmt for stmt in body if isinstance(stmt, For)]
+    if len(reductions) != 1:
+        return ()
+    return tuple((loop.var, window) for loop in around for window in overlaps(reductions[0], loop.var))
+
+
+def _factors(extent: int) -> tuple[int, ...]:
+    more = tuple(f for f in _MORE_FACTORS if extent % f == 0)
+    return tuple(sorted(f for f in (*FACTORS, *more) if f <= extent))
+
+
+def _after(var: str, around: Sequence[str], tiles: Sequence[str]) -> Sequence[str]:
+    """The loops inside of a tile's, to the next that is tiled; behind the last tile, to the innermost."""
+    rest = around[around.index(var) + 1 :]
+    last = next((n for n, other in enumerate(rest) if other in tiles), len(rest))
+    return rest[: last + 1]
 
 
 def _is_reduction(loop: For) -> bool:

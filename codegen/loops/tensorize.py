@@ -36,6 +36,10 @@ class MismatchError(Exception):
     pass
 
 
+class NoMatchError(ScheduleError):
+    """None of the instructions means the same as any loop of the name."""
+
+
 @dataclass
 class _Binding:
     """The findings of an attempt: target loops for pattern loops, a window for each parameter."""
@@ -71,7 +75,7 @@ def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc
 
     body = visit(proc.body)
     if not count:
-        raise ScheduleError(f"{proc.name} has no loop {var} that an instruction matches")
+        raise NoMatchError(f"{proc.name} has no loop {var} that an instruction matches")
     return replace(proc, body=body)
 
 

@@ -12,6 +12,7 @@ from deploy.console import print_answer, print_result
 EXAMPLE = """
 deploy ops
 deploy ops Gemm
+deploy ops conv2d --meaning
 deploy ops model.onnx --shape x=1,3,32,32
 """
 
@@ -24,6 +25,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only this operator of a format, or op: Gemm, FULLY_CONNECTED, dense; with its limits; "
         "of a .tflite or .onnx file its operators, and what of them is not supported",
     )
+    parser.add_argument(
+        "--meaning", action="store_true", help="of that operator, the loops that it means, of an example"
+    )
     options.add_option(parser, OPTIONS["shape"])
     options.add_option(parser, OPTIONS["value"])
     parser.add_argument("--json", action="store_true", help="print JSON, limits included")
@@ -33,8 +37,8 @@ def run(arguments: argparse.Namespace) -> None:
     from deploy.lists import ops  # all ops take their time
     from deploy.model_operators import is_model_file, model_operators
 
-    if arguments.name is None or not is_model_file(arguments.name):
-        print_answer(arguments.json, ops(arguments.name))
+    if arguments.meaning or arguments.name is None or not is_model_file(arguments.name):
+        print_answer(arguments.json, ops(arguments.name, arguments.meaning))
         return
     found = model_operators(Path(arguments.name), options.compile_options(arguments))
     print_result(arguments.json, found.as_json(), str(found))

@@ -1,14 +1,18 @@
-"""All points of some spaces were measured: at equal trials the model is no worse than ga, ga than chance."""
+"""All points of some spaces were measured: who learns needs fewer trials than chance."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
+from benchmarks.tuner_models import searched
 from benchmarks.tuners import compared, read_spaces
 from benchmarks.tuning_cases import tuning_case
+from platforms.tuning.loop_features import curves, features
+from platforms.tuning.tuners.model import ModelLed, ranked, regressed
 
 SEEDS = 5
 
@@ -23,3 +27,19 @@ def test_the_model_is_no_worse_than_ga_and_ga_than_chance(
     space = tuning_case(measured.model, measured.task).task.space
     means = compared(space, measured.of(space), SEEDS)
     assert means["model"] <= means["ga"] <= means["random"]
+
+
+@pytest.mark.slow
+def test_costs_from_curves_are_learnt_first_and_ranks_find_the_best(
+    shared_dir: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("lightgbm")
+    told, ranks = [], []
+    for measured in read_spaces():
+        space = tuning_case(measured.model, measured.task).task.space
+        costs = measured.of(space)
+        for seed in range(3):
+            told.append(searched(ModelLed(space, seed, curves, regressed), space, costs))
+            ranks.append(searched(ModelLed(space, seed, features, ranked), space, costs))
+    assert fmean(found[24] for found in told) < fmean(found[24] for found in ranks)
+    assert {found[64] for found in ranks} == {1.0}

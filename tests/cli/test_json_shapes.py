@@ -30,7 +30,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
     "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],
     "new": [["new", "a.tar", "project", "--board", "host"]],
-    "ops": [["ops"], ["ops", DIGITS]],
+    "ops": [["ops"], ["ops", DIGITS], ["ops", "conv2d", "--meaning"]],
 }
 NEEDED = {"evidence": ("gcc", "gcov")}  # a chapter without its tool says less
 # Objects whose keys are names, and not the shape.
@@ -45,6 +45,7 @@ MAPS = {
     "rounding",
     "bytes",
     "files",
+    "meanings",
 }
 
 

@@ -99,6 +99,36 @@ def test_lanes_run_as_they_mean(
         assert ("_lanes[" in kernel.view.c) is not unrolled
 
 
+def two(op: str, lanes: int) -> lang.Schedule:
+    a, b = (lang.placeholder(name, (3, lanes), "i8") for name in "ab")
+    both = {"+": lambda i, j: a[i, j] + b[i, j], "-": lambda i, j: a[i, j] - b[i, j]}
+    y = lang.compute("y", (3, lanes), both.get(op, lambda i, j: a[i, j] * b[i, j]), "i8")
+    return lang.schedule("two", [a, b], y)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("board", "isa", "lanes", "ops"), [("mps2-an386", "dsp", 4, "+-"), ("mps3-an547", "helium", 16, "+-*")]
+)
+def test_sums_and_differences_lie_in_lanes(
+    board: str, isa: str, lanes: int, ops: str, own_folders: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    a = np.arange(-lanes, 2 * lanes, dtype=np.int8).reshape(3, lanes)
+    b = np.full((3, lanes), 3, np.int8)
+    for op in ops:
+        s = two(op, lanes)
+        s.vectorize("j", isa)
+        found = lang.build(s, board)(a, b)
+        assert np.array_equal(found, {"+": a + b, "-": a - b, "*": a * b}[op])
+
+
+def test_products_of_bytes_are_refused_where_words_have_none() -> None:
+    with pytest.raises(InputError, match="dsp has no instruction for what turns of j do to y"):
+        two("*", 4).vectorize("j", "dsp")
+
+
 def test_only_nests_that_the_core_has_lanes_for_are_searched_with_them() -> None:
     from codegen.isa.dsp.lanes import LANES
 

@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable
 
+import numpy as np
 import pytest
 
 from aot.errors import ToolError
@@ -48,9 +49,10 @@ def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -
     require_package("lightgbm")
     means = {
         name: statistics.fmean(best_after(make_tuner(name, SPACE, seed), 120) for seed in range(5))
-        for name in ("random", "anneal", "ga", "model")
+        for name in ("random", "anneal", "ga", "model", "regression")
     }
     assert means["model"] <= means["ga"] < means["random"]
+    assert means["regression"] <= means["ga"]
     assert means["anneal"] < means["random"]
 
 
@@ -74,14 +76,14 @@ def test_what_earlier_records_recommend_goes_first() -> None:
 def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     from platforms.tuning.loop_features import features
-    from platforms.tuning.tuners.model import fitted
+    from platforms.tuning.tuners.model import ranked
 
     knobs = tuple(Knob(name, tuple(range(1, 11))) for name in "abcd")
     space = Space("big", knobs, dict.fromkeys("abcd", 1), extents={"a": 64, "b": 48, "c": 9})
     assert len(space.points) == 10_000
     begun = time.process_time()
     rows = features(space, space.points)
-    model = fitted(rows[::33], [cost(point) for point in space.points[::33]])
+    model = ranked(rows[::33], np.array([cost(point) for point in space.points[::33]]))
     model.predict(rows)
     assert time.process_time() - begun < 1
 

@@ -1,4 +1,4 @@
-"""Four bytes in a word: the greatest or least of each, by SSUB8 and SEL."""
+"""Four bytes in a word: the greatest or least of each, by SSUB8 and SEL; sums and differences that fit."""
 
 from __future__ import annotations
 
@@ -28,6 +28,15 @@ static inline uint32_t {name}_bytes(uint32_t a, uint32_t b)
     return result;
 }}
 """
+_SUM = """\
+/* {opcode} of four bytes: each stays in its own byte of the word. */
+static inline void {name}_bytes(int8_t *y, const int8_t *a, const int8_t *b)
+{{
+    uint32_t result;
+    __asm__("{opcode} %0, %1, %2" : "=r"(result) : "r"(word_of_bytes(a)), "r"(word_of_bytes(b)) : "cc");
+    memcpy(y, &result, 4);
+}}
+"""
 
 
 def _begun(name: str, value: int) -> Instruction:
@@ -50,6 +59,17 @@ def _grown(name: str, op: str, chosen: str, says: str) -> Instruction:
     )
 
 
+def _of_two(name: str, op: str, opcode: str) -> Instruction:
+    return instruction(
+        f"def {name}_bytes(y: output(i8[4]), a: input(i8[4]), b: input(i8[4])):\n"
+        f"    for i in range(4):\n        y[i] = a[i] {op} b[i]",
+        f"{name}_bytes({{y}}, {{a}}, {{b}});",
+        _WORD_OF + "\n" + _SUM.format(name=name, opcode=opcode),
+        includes=("string.h",),
+        needs=_NEEDS,
+    )
+
+
 _STORE = instruction(
     f"def store_bytes(y: output(i8[4]), acc: {_BYTES}):\n    for i in range(4):\n        y[i] = acc[i]",
     "memcpy({y}, &{acc}, 4);",
@@ -66,5 +86,7 @@ LANES = Lanes(
         _grown("greater", "max", "%1, %2", "greater"),
         _grown("lesser", "min", "%2, %1", "lesser"),
         _STORE,
+        _of_two("sum_of", "+", "sadd8"),
+        _of_two("difference_of", "-", "ssub8"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Sixteen bytes in a vector: the greatest or least of each."""
+"""Sixteen bytes in a vector: the greatest or least of each, sums, differences and products that fit."""
 
 from __future__ import annotations
 
@@ -21,6 +21,21 @@ def _of_vector(name: str, more: str, statement: str, call: str) -> Instruction:
     )
 
 
+def _of_two(name: str, op: str, function: str) -> Instruction:
+    return instruction(
+        f"def {name}_vectors(y: output(i8[16]), a: input(i8[16]), b: input(i8[16])):\n"
+        f"    for i in range(16):\n        y[i] = a[i] {op} b[i]",
+        f"vstrbq_s8({{y}}, {function}(vldrbq_s8({{a}}), vldrbq_s8({{b}})));",
+        includes=INCLUDES,
+        needs=_NEEDS,
+    )
+
+
+_TWO = (
+    ("sum_of", "+", "vaddq_s8"),
+    ("difference_of", "-", "vsubq_s8"),
+    ("product_of", "*", "vmulq_s8"),
+)
 LANES = Lanes(
     "helium",
     16,
@@ -40,6 +55,7 @@ LANES = Lanes(
             "acc[i] = min(acc[i], x[i])",
             "{acc} = vminq_s8({acc}, vldrbq_s8({x}));",
         ),
+        *(_of_two(name, op, call) for name, op, call in _TWO),
         _of_vector("store_vector", "y: output(i8[16]), ", "y[i] = acc[i]", "vstrbq_s8({y}, {acc});"),
     ),
 )

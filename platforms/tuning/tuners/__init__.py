@@ -6,4 +6,5 @@ TUNERS = {
     "ga": "platforms.tuning.tuners.genetic",
     "anneal": "platforms.tuning.tuners.anneal",
     "model": "platforms.tuning.tuners.model",
+    "regression": "platforms.tuning.tuners.regression",
 }

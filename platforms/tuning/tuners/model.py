@@ -1,13 +1,14 @@
 """A search led by boosted trees: they rank all open points by what was measured, the best go next.
 
 LightGBM, because it is the small kept library that boosts trees for a ranking loss (LambdaRank): which of two
-points is faster is all that matters, and a ranking learns it from fewer trials than the costs themselves.
+points is faster is all that matters. `python -m benchmarks tuner-models` compares it with a regression.
 scikit-learn's histogram trees have no ranking loss; XGBoost has one and is a download ten times as large.
 Trees need no scaling of the knobs, rank ten thousand points in well under a second and train in milliseconds.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from aot.errors import MissingToolError
 from aot.ir.types import Array
-from codegen.kernels.knobs import Space
+from codegen.kernels.knobs import Point, Space
 from platforms.tuning.loop_features import features
 from platforms.tuning.tuners.tuner import Key, Tuner
 
@@ -26,7 +27,6 @@ _MOST_RANKED = 10_000
 _GRADES = 16  # classes of speed that the ranking loss tells apart
 _ROUNDS = 60
 _TREES = {
-    "objective": "lambdarank",
     "num_leaves": 15,
     "min_data_in_leaf": 2,
     "learning_rate": 0.15,
@@ -37,10 +37,15 @@ _TREES = {
 }
 
 
+Table = Callable[[Space, Sequence[Point]], Array]  # a row of numbers for each point
+Fit = Callable[[Array, Array], Any]  # rows and their costs -> trees that give faster points higher scores
+
+
 class ModelLed(Tuner):
-    def __init__(self, space: Space, seed: int) -> None:
+    def __init__(self, space: Space, seed: int, table: Table, fit: Fit) -> None:
         super().__init__(space, seed)
-        self._rows = features(space, list(self.points.values()))
+        self._fit = fit
+        self._rows = table(space, list(self.points.values()))
         self._row_of = {key: number for number, key in enumerate(self.points)}
         self._ranked: list[Key] = []
 
@@ -57,7 +62,7 @@ class ModelLed(Tuner):
         pool = self.open_points()
         if len(pool) > _MOST_RANKED:
             pool = self.rng.sample(pool, _MOST_RANKED)
-        model = fitted(self._table(list(self.costs)), [self.costs[key] for key in self.costs])
+        model = self._fit(self._table(list(self.costs)), _numbers(list(self.costs.values())))
         scores = model.predict(self._table(pool))
         return [pool[i] for i in np.argsort(-scores, kind="stable")]
 
@@ -65,23 +70,41 @@ class ModelLed(Tuner):
         return self._rows[[self._row_of[key] for key in keys]]
 
 
-def fitted(rows: Array, costs: list[float | None]) -> Any:
-    """Fits trees that give faster points higher scores; a point that failed is slower than all others."""
+def _numbers(costs: Sequence[float | None]) -> Array:
+    """The costs; a point that failed is slower than all others."""
+    slowest = max(cost for cost in costs if cost is not None)
+    return np.asarray([2 * slowest if cost is None else cost for cost in costs])
+
+
+def ranked(rows: Array, costs: Array) -> Any:
+    """Fits trees that tell faster points from slower ones, by a ranking loss."""
+    places = costs.argsort(kind="stable").argsort(kind="stable")
+    grades = (_GRADES - 1) - places * _GRADES // len(costs)
+    settings = {"objective": "lambdarank", "label_gain": list(range(_GRADES))}
+    return _trees(rows, grades, settings, group=[len(costs)])
+
+
+def regressed(rows: Array, costs: Array) -> Any:
+    """Fits trees that tell the logarithm of the cost, turned round."""
+    return _trees(rows, -np.log(costs), {"objective": "regression"})
+
+
+def _trees(rows: Array, goals: Array, settings: dict[str, Any], group: list[int] | None = None) -> Any:
     import lightgbm  # an extra, and slow to import
 
-    slowest = max(cost for cost in costs if cost is not None)
-    numbers = np.asarray([2 * slowest if cost is None else cost for cost in costs])
-    places = numbers.argsort(kind="stable").argsort(kind="stable")
-    grades = (_GRADES - 1) - places * _GRADES // len(numbers)
-    data = lightgbm.Dataset(rows, grades, group=[len(numbers)], params={"verbose": -1, "min_data_in_bin": 1})
-    settings = {**_TREES, "label_gain": list(range(_GRADES))}
-    return lightgbm.train(settings, data, num_boost_round=_ROUNDS)
+    data = lightgbm.Dataset(rows, goals, group=group, params={"verbose": -1, "min_data_in_bin": 1})
+    return lightgbm.train({**_TREES, **settings}, data, num_boost_round=_ROUNDS)
 
 
 def make(space: Space, seed: int) -> Tuner:
+    require_trees("model")
+    return ModelLed(space, seed, features, ranked)
+
+
+def require_trees(tuner: str) -> None:
+    """Raises MissingToolError where the trees' package is not here."""
     if find_spec("lightgbm") is None:
         raise MissingToolError(
-            'tuner "model" needs the Python package lightgbm',
+            f'tuner "{tuner}" needs the Python package lightgbm',
             hint="pip install 'solder[tune]', or another tuner: ga",
         )
-    return ModelLed(space, seed)

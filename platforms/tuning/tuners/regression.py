@@ -1,0 +1,16 @@
+"""A search led by trees that tell costs from curves: ahead of the ranking after 24 trials, equal to it later.
+
+`python -m benchmarks tuner-models` prints by how much.
+"""
+
+from __future__ import annotations
+
+from codegen.kernels.knobs import Space
+from platforms.tuning.loop_features import curves
+from platforms.tuning.tuners.model import ModelLed, regressed, require_trees
+from platforms.tuning.tuners.tuner import Tuner
+
+
+def make(space: Space, seed: int) -> Tuner:
+    require_trees("regression")
+    return ModelLed(space, seed, curves, regressed)

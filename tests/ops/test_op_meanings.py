@@ -1,0 +1,42 @@
+"""The meaning of every op is printable: what is stored is what the compiler starts from, and reads back."""
+
+from __future__ import annotations
+
+import pytest
+from op_meanings import STORED, examples, meanings_text, procs_of
+
+import deploy
+from aot.errors import InputError
+from aot.ops import OPS
+from codegen.loops.parse import parse_proc
+from codegen.loops.text import named_in, print_proc
+
+EXAMPLES = examples()
+
+
+def test_every_op_that_computes_has_an_example() -> None:
+    assert OPS.keys() - EXAMPLES.keys() == {"reshape"}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_the_meaning_of_an_op_reads_back(name: str) -> None:
+    procs = procs_of(EXAMPLES[name])
+    assert procs
+    assert all(parse_proc(print_proc(proc), named_in(proc)) == proc for proc in procs)
+
+
+def test_what_is_stored_is_what_the_compiler_starts_from() -> None:
+    """Otherwise: PYTHONPATH=.:tests/ops python tests/ops/op_meanings.py --store."""
+    assert STORED.read_text(encoding="utf-8") == meanings_text()
+
+
+def test_a_meaning_is_shown_of_one_operator() -> None:
+    assert "for o in range(" in str(deploy.ops("CONV_2D", meaning=True))
+    assert "reshape: the rows stay where they are; nothing is computed" in str(deploy.ops("reshape", True))
+    for named in (None, "model.tflite"):
+        with pytest.raises(InputError) as caught:
+            deploy.ops(named, meaning=True)
+        assert str(caught.value) == (
+            "error: the meaning is shown of one operator, and none is named\n"
+            "  hint: deploy ops conv2d --meaning; of a layer, deploy inspect MODEL --layer N --meaning"
+        )
