@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ir.types import DType
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
@@ -174,16 +176,20 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         includes=INCLUDES,
         needs=ANY_WORDS,
         machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
-        calls=(VECTOR_OF, NARROW, rounded(requant)),
+        calls=(FEW_REGISTERS, VECTOR_OF, NARROW, rounded(requant)),
     )
 
 
 def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
-    unrolled = tile.outputs <= _UNROLLED and not tile.is_general
     every = range(tile.channels)
     numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
     count = "So many" if tile.is_general else tile.outputs
-    lines = [
+    body = _outputs(tile, r)
+    if tile.channels == WORDS and not tile.is_general and r.rights[0] >= 1:
+        lines = DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
+        why = "/* compilers find even registers for intrinsics */"
+        body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *lines.statement(), "#endif"]
+    lines_of_c = [
         f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
         # Inside another function's loops compilers spill its vectors, which take all registers.
         f"static __attribute__((noinline)) void {name}(",
@@ -194,16 +200,21 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
         f"    int8x16_t {', '.join(f'taps{j}' for j in every)};",
         *(f"    const int8_t *x{j} = {tile.plane(j)};" for j in every),
         *_load_weights(tile),
+        *body,
+        "}",
     ]
-    if unrolled:
-        lines += ["    {", *_output(tile, r), "    }"] * tile.outputs
-    else:
-        lines += [
-            f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
-            *_output(tile, r),
-            "    }",
-        ]
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join(lines_of_c) + "\n"
+
+
+def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
+    """The outputs one after the other, in intrinsics."""
+    if tile.outputs <= _UNROLLED and not tile.is_general:
+        return ["    {", *_output(tile, r), "    }"] * tile.outputs
+    return [
+        f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
+        *_output(tile, r),
+        "    }",
+    ]
 
 
 def _load_weights(tile: InterleavedRows) -> list[str]:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels
 from codegen.isa.helium.requantise import RequantTile, sign_matters
 from codegen.isa.helium.row_sums import PIXELS, SUMS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
@@ -16,7 +17,6 @@ from codegen.isa.plain.requantise import Requant
 PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: where the bytes of two pixels, and of one, are stored
 _VECTORS = ("q3", "q7")  # of two pixels
 _FREE = _VECTORS[1]  # once both pixels lie in the first one
-_STORE_REACH = 127
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class RowEnds:
         )
         for name, number, is_needed in bounds:
             if is_needed:
-                yield _number(number)
+                yield in_eight_lanes(_FREE, number)
                 yield computes(name, v, v, _FREE)
         yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {v}, {v}", (v,), (v,))
 
@@ -76,32 +76,13 @@ class RowEnds:
             places, name = (PLACES, "vstrb.16") if others else (LONE_PLACES, "vstrb.32")
             yield loads("vldrw.32", (_FREE,), Address(operand("ends"), places))
             yield AsmLine(name, f"{name} {v}, [{y}, {_FREE}]", (), (y, v, _FREE))
-            yield from _moved(y, step * self.pixels)
+            yield computes("add", y, y, end=f"#{step * self.pixels}")
             return
         for second in others:
             yield computes("vshr.u32", second, v, end="#16")
         for each in (v, *others):
-            yield from _stored_channels(each, y, step)
+            yield from stored_channels(each, y, step)
 
 
 def _vector(name: str) -> str:
     return operand(name).replace("%", "%q")
-
-
-def _number(number: int) -> AsmLine:
-    """The number in eight lanes."""
-    text = f"vmov.i16 {_FREE}, #{number}" if number >= 0 else f"vmvn.i16 {_FREE}, #{~number}"
-    return AsmLine("vmov", text, (_FREE,))
-
-
-def _stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
-    """The lowest byte of each word, and the pointer at the next pixel."""
-    if step <= _STORE_REACH:
-        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}], #{step}", (y,), (y, vector))
-    else:
-        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}]", (), (y, vector))
-        yield from _moved(y, step)
-
-
-def _moved(pointer: str, step: int) -> Iterator[AsmLine]:
-    yield computes("add", pointer, pointer, end=f"#{step}")
