@@ -17,6 +17,7 @@ from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
+from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.pool import add_pixels
@@ -185,6 +186,25 @@ def row_check(
     return proc_check(f"{instruction.name}_{kind}_{pixels}", proc, constants)
 
 
+def blocks() -> Iterator[Check]:
+    every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
+    for n, (steps, count) in enumerate(every):
+        kind = ("relu", "signed", "clamped")[n % 3]
+        requant, channels, length = KINDS[kind], 4 * count, 16 * steps
+        instruction = dot_blocks(DotBlocks(count, steps, requant))
+        x = Buffer("x", DType.I8, length + 1, Role.ROWS)
+        w = Buffer("w", DType.I8, channels * length, Role.CONSTANT)
+        bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
+        right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+        y = Buffer("y", DType.I8, channels + 1, Role.OUTPUT)
+        places = (at(y, 1), at(x, 1), at(w), at(bias), at(mult), at(right))
+        proc = Proc("calling", (x, w, bias, mult, right, y), (Invoke(instruction, places),))
+        constants = {n: a for n, a in tables(requant, channels, 1).items() if n != "given"}
+        shifts = np.full(channels, int(np.log2(np.sqrt(length) * 84)), np.int8)
+        constants |= {"right": shifts, "y": np.zeros(y.elements, np.int8)}
+        yield proc_check(f"{instruction.name}_{kind}", proc, constants)
+
+
 def test_rows_of_many_kinds_are_one_statement() -> None:
     def row(window: tuple[int, int, int, int, bool], channel_step: int) -> DotRow:
         kernel_rows, taps, length, x_step, aligned = window
@@ -321,6 +341,7 @@ def sums_of_rows() -> Iterator[Check]:
         *(partial(dots, channels) for channels in (1, 2, 3, 4)),
         requantised,
         rows,
+        blocks,
         windows,
         interleaved,
         depthwise,

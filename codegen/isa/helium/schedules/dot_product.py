@@ -17,6 +17,7 @@ from itertools import product
 from aot.ir.types import DType
 from aot.ops.op import required
 from aot.target import Optimize
+from codegen.isa.helium.dot_blocks import MOST_STEPS, DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.requantise import (
@@ -178,6 +179,8 @@ def _scheduled(
     """`straight`: up to so many pairs of pixels are written out."""
     if requant is not None and p.pixels > 1 and _stores_vectors(p, requant):
         return _in_rows(proc, p, requant, aligned, straight == 0)
+    if requant is not None and straight and _is_vector(p, requant):
+        return _in_blocks(proc, p, requant)
     proc = _tiled(proc, p, requant)
     proc, packing = _packed(proc, p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
@@ -199,6 +202,21 @@ def _scheduled(
 
 def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
     return is_vectorised(requant) and p.y_dtype is DType.I8
+
+
+def _is_vector(p: DotProblem, requant: Requant) -> bool:
+    """One vector of whole sixteens, by whole blocks of channels, whose sums are shifted right."""
+    is_one = p.pixels == p.kernel_rows == p.taps == p.y_channel_step == 1
+    is_whole = p.length % LANES == 0 and p.channels % CHANNELS == 0
+    fits = p.length // LANES <= MOST_STEPS and requant.rights[0] >= 1
+    return is_one and is_whole and fits and _stores_vectors(p, requant)
+
+
+def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
+    """Blocks of channels, all in one instruction."""
+    proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p.length), p)
+    blocks = DotBlocks(p.channels // CHANNELS, p.length // LANES, requant)
+    return tensorize(proc, "ob", [dot_blocks(blocks)]), packing
 
 
 def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
