@@ -17,6 +17,7 @@ from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
+from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
@@ -92,6 +93,7 @@ KINDS = {
     "relu": Requant(-128, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
     "signed": Requant(5, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
     "clamped": Requant(-9, -9, 90, RequantRounding.DOUBLE, (1, 22), True),
+    "short": Requant(-128, -128, 127, RequantRounding.DOUBLE, (3, 22), True, scaled_fits_16_bits=True),
     "any_shift": Requant(3, -100, 127, RequantRounding.DOUBLE, (-30, 31), False),
 }
 
@@ -189,7 +191,7 @@ def row_check(
 def blocks() -> Iterator[Check]:
     every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
     for n, (steps, count) in enumerate(every):
-        kind = ("relu", "signed", "clamped")[n % 3]
+        kind = ("relu", "signed", "clamped", "short")[n % 4]
         requant, channels, length = KINDS[kind], 4 * count, 16 * steps
         instruction = dot_blocks(DotBlocks(count, steps, requant))
         x = Buffer("x", DType.I8, length + 1, Role.ROWS)
@@ -270,6 +272,29 @@ def depthwise_check(name: str, tile: InterleavedRows, requant: Requant) -> Check
     return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
 
 
+def depthwise_in_fours() -> Iterator[Check]:
+    every = product(DEPTHWISE_KERNELS, (1, 2), (1, 2, 7, 12))
+    for n, ((rows, columns), fours, outputs) in enumerate(every):
+        kind, requant = list(KINDS.items())[n % len(KINDS)]
+        stride, steps = ((1, (1, 50)), (2, (60, 1)), (1, (200, 1)))[n % 3]
+        tile = InterleavedRows(4, rows, columns, stride, outputs, 30, *steps, is_padded=True)
+        instruction, channels = depthwise_fours(tile, fours, requant), 4 * fours
+        pixels = (channels - 1) * tile.pitch + outputs * stride + CHUNK
+        lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
+        w = Buffer("w", DType.I8, channels * columns * PIXEL, Role.CONSTANT)
+        bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
+        right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+        size = (outputs - 1) * steps[0] + (channels - 1) * steps[1] + 1
+        y = Buffer("y", DType.I8, size, Role.OUTPUT)
+        places = (at(y), at(lines), at(w), at(bias), at(mult), at(right))
+        proc = Proc("calling", (lines, w, bias, mult, right, y), (Invoke(instruction, places),))
+        interleaved_rows = RNG.integers(-128, 128, (pixels, PIXEL)).astype(np.int8)
+        interleaved_rows[:, rows:] = 0
+        constants: dict[str, Array] = {"lines": interleaved_rows.reshape(-1), "y": np.zeros(size, np.int8)}
+        constants |= {n: a for n, a in tables(requant, channels, 1).items() if n != "given"}
+        yield proc_check(f"{instruction.name}_{kind}", proc, constants)
+
+
 # Rows, columns: loops over both, over either, over none.
 CHANNEL_KERNELS = ((1, 1), (9, 1), (12, 1), (1, 11), (3, 12), (5, 5))
 CHANNEL_STEPS = ((20, (16, 1)), (130, (1, 9)))  # of taps, of the output along pixels and channels
@@ -345,6 +370,7 @@ def sums_of_rows() -> Iterator[Check]:
         windows,
         interleaved,
         depthwise,
+        depthwise_in_fours,
         depthwise_side_by_side,
         pools,
         sums_of_rows,

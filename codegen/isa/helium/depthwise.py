@@ -116,10 +116,17 @@ class InterleavedRows:
     y_step: int  # bytes from one output to the next
     y_channel_step: int
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
+    is_padded: bool = False  # a column of weights is four bytes, however many rows there are
+    is_inlined: bool = False  # into a function that has nothing else in registers
+
+    @property
+    def weight_rows(self) -> int:
+        return PIXEL if self.is_padded else self.rows
 
     @property
     def name(self) -> str:
-        shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
+        own = ("_padded" if self.is_padded else "") + ("_inlined" if self.is_inlined else "")
+        shape = f"{self.rows}x{self.columns}_stride_{self.stride}{own}"
         if self.is_general:
             apart = f"_by_{self.y_channel_step}" if self.y_channel_step != 1 else ""
             return f"depthwise_{shape}_{self.channels}{apart}"
@@ -152,7 +159,7 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
     total = Buffer("total", DType.I32, 1, Role.LOCAL)
     j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
     pixel = j * tile.pitch + i * tile.stride + t
-    weight = j * (tile.columns * tile.rows) + t * tile.rows + r
+    weight = (j * tile.columns + t) * tile.weight_rows + r
     product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
     stored = Apply(
         exact_store(requant).store,
@@ -189,10 +196,11 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
         lines = DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
         why = "/* compilers find even registers for intrinsics */"
         body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *lines.statement(), "#endif"]
+    inlined = "inline __attribute__((always_inline))"
     lines_of_c = [
         f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
         # Inside another function's loops compilers spill its vectors, which take all registers.
-        f"static __attribute__((noinline)) void {name}(",
+        f"static {inlined if tile.is_inlined else '__attribute__((noinline))'} void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
         f"    int32x4_t start, int32x4_t scale, int32x4_t right{numbers})",
         "{",
@@ -219,6 +227,12 @@ def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
 
 def _load_weights(tile: InterleavedRows) -> list[str]:
     """A column of weights in each lane; what a load has too much meets a zero."""
+    if tile.is_padded:
+        size = tile.columns * PIXEL
+        return [
+            f"    const mve_pred16_t valid = vctp8q({size});",
+            *(f"    taps{j} = vldrbq_z_s8(w + {j * size}, valid);" for j in range(tile.channels)),
+        ]
     names = "abcd"[: tile.columns]
     lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
     text = []

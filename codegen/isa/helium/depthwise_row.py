@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import WORDS, sign_matters
 from codegen.isa.plain.requantise import Requant
@@ -19,6 +19,7 @@ from codegen.isa.plain.requantise import Requant
 SHIFT, PLACES = 0, 16  # bytes from `ends`: vectors on the stack
 _PIXELS = "%q[x]"
 _V = "%q[v]"
+_WRITTEN_OUT = 6  # outputs
 _SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
 
 
@@ -69,14 +70,15 @@ class DepthwiseLines:
 
     def _lines(self) -> Iterator[AsmLine]:
         first, moved = list(self._sums(())), list(_into_vector())
+        body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
+        if self.outputs <= _WRITTEN_OUT:
+            last = [*self._rounded(), *self._stored()]
+            yield from in_order([*first, *moved, *body * (self.outputs - 1), *last], WITH_ENDS)
+            return
         yield from in_order([*first, *moved], WITH_ENDS)
-        if self.outputs > 1:
-            body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
-            yield stays(f"mov lr, #{self.outputs - 1}")
-            yield stays("dls lr, lr")
-            yield stays("1:")
-            yield from in_order(body, WITH_ENDS)
-            yield stays("le lr, 1b")
+        yield from (stays(f"mov lr, #{self.outputs - 1}"), stays("dls lr, lr"), stays("1:"))
+        yield from in_order(body, WITH_ENDS)
+        yield stays("le lr, 1b")
         yield from in_order([*self._rounded(), *self._stored()], WITH_ENDS)
 
     def _sums(self, between: list[AsmLine] | tuple[()]) -> Iterator[AsmLine]:
@@ -98,7 +100,7 @@ class DepthwiseLines:
 
     def _stored(self) -> Iterator[AsmLine]:
         r, y = self.requant, operand("y")
-        yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {_V}, {_V}", (_V,), (_V,))
+        yield from to_halves(_V, r)
         if r.zero_point:
             yield computes("vqadd.s16", _V, _V, operand("zero"))
         for name, number, is_needed in (

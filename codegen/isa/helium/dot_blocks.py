@@ -15,7 +15,7 @@ from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, ope
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
@@ -196,7 +196,7 @@ def _ends(r: Requant) -> Iterator[AsmLine]:
     yield loads("vldrb.s32", (_FREE,), Address(operand("right"), WORDS, moves=True))
     yield computes("vneg.s32", _FREE, _FREE)
     yield computes("vrshl.s32", _V, _V, _FREE)
-    yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {_V}, {_V}", (_V,), (_V,))
+    yield from to_halves(_V, r)
     bounds = (
         ("vqadd.s16", r.zero_point, r.zero_point != 0),
         ("vmax.s16", r.low, r.low > -128),

@@ -24,8 +24,15 @@ from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
-from codegen.isa.helium.requantise import RequantTile, exact_store, in_vector, requantise_tile, suffix
-from codegen.isa.helium.row_ends import LONE_PLACES, PLACES, RowEnds
+from codegen.isa.helium.requantise import (
+    WORDS,
+    RequantTile,
+    exact_store,
+    in_vector,
+    requantise_tile,
+    suffix,
+)
+from codegen.isa.helium.row_ends import RowEnds
 from codegen.isa.helium.row_sums import CHANNELS, PIXELS, SUMS, RowSums
 from codegen.isa.plain.requantise import Requant
 from codegen.loops.affine import Affine, variable
@@ -92,8 +99,13 @@ class DotRow:
 
     @property
     def has_words(self) -> bool:
-        """A few words on the stack are needed, with a pointer to them."""
-        return self.sums.rest > 0 or self.ends.channel_step != 1
+        """A pointer to a few words is needed."""
+        return self.counts_in_memory or self.ends.channel_step != 1
+
+    @property
+    def counts_in_memory(self) -> bool:
+        """The predicate's register is taken."""
+        return self.sums.rest > 0 and _turns(self) > 1
 
     @property
     def overlaps(self) -> bool:
@@ -215,8 +227,7 @@ def _in_asm(row: DotRow) -> list[str]:
     pinned = _pinned(row)
     outputs = [", ".join(f'[{n}] "=&Te"({n})' for n in totals)]
     outputs += [", ".join(f'[{n}] "+r"(in_{n})' for n in pinned)]
-    inputs = [*(['[ends] "r"(ends)'] if row.has_words else [])]
-    inputs += [f'[{n}] "w"({n})' for n in ("start", "scale", "shift")]
+    inputs = [f'[{n}] "w"({n})' for n in ("start", "scale", "shift")]
     clobbered = ["q0", "q1", "q2", "q3", "q7", "p0", "memory", "cc"]
     return [
         "    const int32x4_t shift = vnegq_s32(right);",
@@ -242,31 +253,23 @@ def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
     begins = [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in taps]
     found = {"y": ("int8_t", "y"), **{f"p{n}": ("const int8_t", begin) for n, begin in enumerate(begins)}}
     weights = (["w"] if tile.steps else []) + (["rest"] if tile.rest else [])
-    return {**found, **{n: ("const int8_t", n) for n in weights}}
+    found |= {n: ("const int8_t", n) for n in weights}
+    return {**found, "ends": ("const int32_t", "ends")} if row.has_words else found
 
 
 def _words(row: DotRow) -> list[str]:
-    """Where bytes are stored, if a pixel's do not lie side by side, and the count."""
-    pixel, channel, lines = (
-        row.ends.pixel_step,
-        row.ends.channel_step,
-        [f"    int32_t ends[{_COUNT // 4 + 1}];"],
-    )
-    if _turns(row):
-        lines.append(f"    ends[{_COUNT // 4}] = {_turns(row)};")
-    if channel == 1:
-        return lines
-    pairs = [i * pixel + j * channel for j in range(CHANNELS) for i in range(PIXELS)]
-    lines += [
-        f"    const uint16x8_t places = {{{', '.join(map(str, pairs))}}};",
-        f"    vstrwq_s32(ends + {PLACES // 4}, vreinterpretq_s32_u16(places));",
-    ]
-    if row.pixels % PIXELS:
-        lone = ", ".join(str(j * channel) for j in range(CHANNELS))
-        lines += [
-            f"    const int32x4_t lone_places = {{{lone}}};",
-            f"    vstrwq_s32(ends + {LONE_PLACES // 4}, lone_places);",
-        ]
+    """Where bytes are stored, if a pixel's do not lie side by side, and the count, if it lies in memory."""
+    pixel, channel = row.ends.pixel_step, row.ends.channel_step
+    lines = []
+    if channel != 1:
+        words = [(j * channel + pixel) << 16 | j * channel for j in range(CHANNELS)]
+        words += [j * channel for j in range(CHANNELS)]
+        name = "places" if row.counts_in_memory else "ends"
+        lines.append(f"    static const int32_t {name}[] = {{{', '.join(map(str, words))}}};")
+    if row.counts_in_memory:
+        lines += [f"    int32_t ends[{_COUNT // 4 + 1}];", f"    ends[{_COUNT // 4}] = {_turns(row)};"]
+        copied = (0, WORDS) if channel != 1 else ()
+        lines += [f"    vstrwq_s32(ends + {n}, vldrwq_s32(places + {n}));" for n in copied]
     return lines
 
 
@@ -303,7 +306,9 @@ def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
     if not turns:
         return [] if row.overlaps else _ordered(body)
     every = tuple(total for pixel in SUMS for total in pixel)
-    if row.has_words:
+    if turns == 1:
+        return _ordered(body)
+    if row.counts_in_memory:
         count = f"{operand('ends')}, #{_COUNT}"
         first = AsmLine("ldr", f"ldr lr, [{count}]", every)
         kept, taken = AsmLine("str", f"str lr, [{count}]", (), every), first

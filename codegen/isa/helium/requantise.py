@@ -129,7 +129,8 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
     sign = "_signed" if sign_matters(r) else ""
-    return f"zero_{_word(r.zero_point)}{clamp}{sign}{'' if r.rights[0] >= 1 else '_any_shift'}"
+    short = "_short" if r.scaled_fits_16_bits else ""
+    return f"zero_{_word(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
 
 
 def _word(value: int) -> str:

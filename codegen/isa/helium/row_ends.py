@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
 from codegen.isa.helium.requantise import RequantTile, sign_matters
 from codegen.isa.helium.row_sums import PIXELS, SUMS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
@@ -56,7 +56,7 @@ class RowEnds:
     def _narrowed(self) -> Iterator[AsmLine]:
         """The zero point added, saturated twice; two pixels lie in the halves of each word."""
         r, v = self.requant, _VECTORS[0]
-        yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {v}, {v}", (v,), (v,))
+        yield from to_halves(v, r)
         if self.pixels == PIXELS:
             yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {_VECTORS[1]}", (v,), _VECTORS)
         bounds = (
