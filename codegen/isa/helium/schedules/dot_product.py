@@ -177,8 +177,10 @@ def _scheduled(
     proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool, straight: int
 ) -> tuple[Proc, Packing]:
     """`straight`: up to so many pairs of pixels are written out."""
-    if requant is not None and p.pixels > 1 and _stores_vectors(p, requant):
-        return _in_rows(proc, p, requant, aligned, straight == 0)
+    if requant is not None and _stores_vectors(p, requant):
+        row = _row(p, requant, CHANNELS, PIXELS, aligned, straight == 0)
+        if p.pixels >= PIXELS and p.channels >= CHANNELS and row.is_in_asm:
+            return _in_rows(proc, p, row)
     if requant is not None and straight and _is_vector(p, requant):
         return _in_blocks(proc, p, requant)
     proc = _tiled(proc, p, requant)
@@ -225,19 +227,19 @@ def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
     return proc, Packing(packing.source + (-1,) * (READ_AHEAD if p.length % LANES else 0))
 
 
-def _in_rows(proc: Proc, p: DotProblem, requant: Requant, aligned: bool, small: bool) -> tuple[Proc, Packing]:
+def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: bool, small: bool) -> DotRow:
+    sums = HeliumDotTile(PIXELS, channels, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)
+    ends = RequantTile(PIXELS, channels, p.y_pixel_step, p.y_channel_step)
+    return DotRow(sums, ends, pixels, requant, small)
+
+
+def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
     """Blocks of channels, each a row of pixels."""
     proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
     proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p.length), p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
     rows = [
-        DotRow(
-            HeliumDotTile(PIXELS, n, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned),
-            RequantTile(PIXELS, n, p.y_pixel_step, p.y_channel_step),
-            pixels,
-            requant,
-            small,
-        )
+        _row(p, like.requant, n, pixels, like.sums.x_aligned, like.is_small)
         for n, pixels in product(counts, _extents(proc, "column"))
     ]
     proc = tensorize(proc, "column", [dot_row(row) for row in rows])
