@@ -28,7 +28,7 @@ from codegen.loops.ir import (
 
 
 def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Instruction:
-    """What `depthwise_rows` does of each four channels, with their constants from tables."""
+    """Does what `depthwise_rows` does for each four channels, with their constants from tables."""
     row = depthwise_rows(replace(tile, is_inlined=True), requant)
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)

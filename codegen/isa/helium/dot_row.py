@@ -258,7 +258,7 @@ def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
 
 
 def _words(row: DotRow) -> list[str]:
-    """Where bytes are stored, if a pixel's do not lie side by side, and the count, if it lies in memory."""
+    """The places of bytes, if a pixel's are not side by side, and the count, if it lies in memory."""
     pixel, channel = row.ends.pixel_step, row.ends.channel_step
     lines = []
     if channel != 1:

@@ -47,21 +47,21 @@ class RowSums:
         t = self.tile
         return t.kernel_rows * t.taps * t.steps * CHANNELS * LANES
 
-    def _groups(self) -> Iterator[_Group]:
+    def _groups(self) -> Iterator[_Products]:
         t = self.tile
         per_tap = t.steps + (t.rest > 0)
         every = t.kernel_rows * t.taps * per_tap
         for n in range(every):
             tap, step = divmod(n, per_tap)
-            yield _Group(tap, step, step == per_tap - 1, step == t.steps, n == 0)
+            yield _Products(tap, step, step == per_tap - 1, step == t.steps, n == 0)
 
-    def _offsets(self, group: _Group) -> Iterator[tuple[int, bool]]:
+    def _offsets(self, group: _Products) -> Iterator[tuple[int, bool]]:
         advance = self._advance(group)
         yield advance, group.is_rest
         if self.pixels > 1:
             yield self.tile.x_step - advance, group.is_rest
 
-    def _advance(self, group: _Group) -> int:
+    def _advance(self, group: _Products) -> int:
         """Bytes from what the group loads to what the pointer's next load is to load."""
         if not group.ends_tap:
             return LANES
@@ -70,7 +70,7 @@ class RowSums:
     def _reach(self, rest: bool) -> int:
         return _WORD_REACH if self.tile.x_aligned and not rest else _BYTE_REACH
 
-    def _products(self, group: _Group) -> Iterator[AsmLine]:
+    def _products(self, group: _Products) -> Iterator[AsmLine]:
         """The first pixel's load, the first weights, and the second pixel's where it is needed."""
         yield from self._pixel(group, 0)
         for j in range(CHANNELS):
@@ -84,7 +84,7 @@ class RowSums:
                 else:
                     yield adds_to("vmladava.s8", total, *operands)
 
-    def _pixel(self, group: _Group, pixel: int) -> Iterator[AsmLine]:
+    def _pixel(self, group: _Products, pixel: int) -> Iterator[AsmLine]:
         pointer, advance = operand(f"p{group.tap}"), self._advance(group)
         if group.is_rest:
             yield predicate("vpst", 1)
@@ -94,7 +94,7 @@ class RowSums:
         else:
             yield loads(name, ("q1",), Address(pointer, self.tile.x_step - advance))
 
-    def _load_weights(self, group: _Group, channel: int) -> AsmLine:
+    def _load_weights(self, group: _Products, channel: int) -> AsmLine:
         length = self.tile.rest if group.is_rest else LANES
         pointer = operand("rest" if group.is_rest else "w")
         return loads("vldrb.8", (WEIGHTS,), Address(pointer, length, moves=True))
@@ -110,7 +110,7 @@ class RowSums:
 
 
 @dataclass(frozen=True, slots=True)
-class _Group:
+class _Products:
     """Products of up to sixteen lanes."""
 
     tap: int

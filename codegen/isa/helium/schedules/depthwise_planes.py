@@ -63,7 +63,7 @@ def _is_small(site: Site) -> bool:
 
 
 def _is_padded(site: Site) -> bool:
-    """Where code may be larger, weights may: they are loaded as vectors then."""
+    """True where code may be larger, and so may weights: they are loaded as vectors then."""
     return site.optimize is not Optimize.SIZE and is_vectorised(tail_of(site).requant)
 
 
