@@ -16,6 +16,8 @@ from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
 
+_LEAST_BEYOND_16_BITS = (1 << 15) - 256  # what is below it fits with any zero point, however it is rounded
+
 
 @dataclass(frozen=True, slots=True)
 class Requantised:
@@ -108,11 +110,19 @@ def requantised(
         dtype=out_type.dtype,
         sum_dtype=DType.I32 if rounding is RequantRounding.DOUBLE else sum_dtype,
         math=math,
+        scaled_fits_16_bits=_largest_scaled(weights, start, x_type, mult, right) < _LEAST_BEYOND_16_BITS,
     )
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
     scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
     return Requantised(start, scales, requant, store_quantised(requant), sums_wrap)
+
+
+def _largest_scaled(weights: Array, start: Array, x_type: TensorType, mult: Array, right: Array) -> float:
+    """A bound on what any channel stores, before the zero point is added and it is clamped."""
+    flat = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64))
+    largest = flat.sum(axis=1) * -x_type.dtype.limits[0] + np.abs(start)
+    return float((largest * mult * np.exp2(-31.0 - right.astype(np.float64))).max())
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:

@@ -17,6 +17,9 @@ from aot.ops.pairs import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave
+from codegen.isa.helium.depthwise_fours import depthwise_fours
+from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
+from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
@@ -90,6 +93,7 @@ KINDS = {
     "relu": Requant(-128, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
     "signed": Requant(5, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
     "clamped": Requant(-9, -9, 90, RequantRounding.DOUBLE, (1, 22), True),
+    "short": Requant(-128, -128, 127, RequantRounding.DOUBLE, (3, 22), True, scaled_fits_16_bits=True),
     "any_shift": Requant(3, -100, 127, RequantRounding.DOUBLE, (-30, 31), False),
 }
 
@@ -133,6 +137,84 @@ def requantised() -> Iterator[Check]:
         proc = unroll(Proc("calling", (given, *params, y), body), "i")
         constants = {**tables(requant, channels, sums.elements), "y": np.zeros(400, np.int8)}
         yield proc_check(f"{instruction.name}_{kind}_{steps[0]}_{steps[1]}", proc, constants)
+
+
+# Kernel rows, taps, length, bytes from pixel to pixel, aligned; in one statement unless said.
+ROWS = (
+    (1, 1, 16, 16, True),
+    (1, 1, 8, 8, False),
+    (1, 1, 27, 27, False),
+    (1, 1, 106, 106, False),
+    (2, 1, 16, 48, True),
+    (3, 1, 48, 16, False),
+    (3, 1, 96, 32, True),
+    (1, 2, 32, 32, True),
+    (1, 1, 64, 400, True),  # out of reach
+    (3, 1, 9, 6, False),  # of too many pointers
+)
+
+
+def rows() -> Iterator[Check]:
+    every = product(ROWS, (2, 3, 7, 8), ((60, 1), (130, 1), (1, 11)))
+    for n, (window, pixels, steps) in enumerate(every):
+        kind, requant = list(KINDS.items())[n % len(KINDS)]
+        yield row_check(kind, requant, window, pixels, steps, 4 if n % 5 else 3)
+
+
+def row_check(
+    kind: str,
+    requant: Requant,
+    window: tuple[int, int, int, int, bool],
+    pixels: int,
+    steps: tuple[int, int],
+    channels: int,
+) -> Check:
+    kernel_rows, taps, length, x_step, aligned = window
+    sums = HeliumDotTile(2, channels, kernel_rows, taps, length, x_step, 64, aligned)
+    row = DotRow(sums, RequantTile(2, channels, *steps), pixels, requant, is_small=pixels == 7)
+    instruction, first = dot_row(row), 0 if aligned else 3
+    depth = kernel_rows * taps * length
+    reach = (pixels - 1) * x_step + (taps - 1) * 64 + length
+    x = Buffer("x", DType.I8, first + reach + READ_AHEAD, Role.ROWS, kernel_rows)
+    weights = [b for b in instruction.params if b.name in ("w", "rest")]
+    ws = [Buffer(b.name, DType.I8, channels * depth + READ_AHEAD, Role.CONSTANT) for b in weights]
+    params, loads, lanes = in_vectors(channels)
+    y = Buffer("y", DType.I8, 3 + (pixels - 1) * steps[0] + (channels - 1) * steps[1] + 1, Role.OUTPUT)
+    places = (at(y, 3), at(x, first), *(at(w) for w in ws), *lanes)
+    proc = Proc("calling", (x, *ws, *params, y), (*loads, Invoke(instruction, places)))
+    right = np.full(channels, max(int(np.log2(np.sqrt(depth) * 84)), requant.rights[0]), np.int8)
+    constants = {n: a for n, a in tables(requant, channels, 1).items() if n != "given"}
+    constants |= {"right": right, "y": np.zeros(y.elements, np.int8)}
+    return proc_check(f"{instruction.name}_{kind}_{pixels}", proc, constants)
+
+
+def blocks() -> Iterator[Check]:
+    every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
+    for n, (steps, count) in enumerate(every):
+        kind = ("relu", "signed", "clamped", "short")[n % 4]
+        requant, channels, length = KINDS[kind], 4 * count, 16 * steps
+        instruction = dot_blocks(DotBlocks(count, steps, requant))
+        x = Buffer("x", DType.I8, length + 1, Role.ROWS)
+        w = Buffer("w", DType.I8, channels * length, Role.CONSTANT)
+        bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
+        right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+        y = Buffer("y", DType.I8, channels + 1, Role.OUTPUT)
+        places = (at(y, 1), at(x, 1), at(w), at(bias), at(mult), at(right))
+        proc = Proc("calling", (x, w, bias, mult, right, y), (Invoke(instruction, places),))
+        constants = {n: a for n, a in tables(requant, channels, 1).items() if n != "given"}
+        shifts = np.full(channels, int(np.log2(np.sqrt(length) * 84)), np.int8)
+        constants |= {"right": shifts, "y": np.zeros(y.elements, np.int8)}
+        yield proc_check(f"{instruction.name}_{kind}", proc, constants)
+
+
+def test_rows_of_many_kinds_are_one_statement() -> None:
+    def row(window: tuple[int, int, int, int, bool], channel_step: int) -> DotRow:
+        kernel_rows, taps, length, x_step, aligned = window
+        sums = HeliumDotTile(2, 4, kernel_rows, taps, length, x_step, 64, aligned)
+        return DotRow(sums, RequantTile(2, 4, 1, channel_step), 8, KINDS["relu"])
+
+    assert [row(window, 1).is_in_asm for window in ROWS] == [True] * 8 + [False] * 2
+    assert not row((3, 1, 48, 16, True), 11).is_in_asm
 
 
 def filling(instruction: Instruction, elements: int, room: int, first: int) -> Proc:
@@ -188,6 +270,29 @@ def depthwise_check(name: str, tile: InterleavedRows, requant: Requant) -> Check
     constants = {"lines": interleaved_rows.reshape(-1), "y": np.zeros(size, np.int8)}
     constants |= {n: a for n, a in tables(requant, tile.channels, 1).items() if n != "given"}  # type: ignore[misc]
     return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
+
+
+def depthwise_in_fours() -> Iterator[Check]:
+    every = product(DEPTHWISE_KERNELS, (1, 2), (1, 2, 7, 12))
+    for n, ((rows, columns), fours, outputs) in enumerate(every):
+        kind, requant = list(KINDS.items())[n % len(KINDS)]
+        stride, steps = ((1, (1, 50)), (2, (60, 1)), (1, (200, 1)))[n % 3]
+        tile = InterleavedRows(4, rows, columns, stride, outputs, 30, *steps, is_padded=True)
+        instruction, channels = depthwise_fours(tile, fours, requant), 4 * fours
+        pixels = (channels - 1) * tile.pitch + outputs * stride + CHUNK
+        lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
+        w = Buffer("w", DType.I8, channels * columns * PIXEL, Role.CONSTANT)
+        bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
+        right = Buffer("right", DType.I8, channels, Role.CONSTANT)
+        size = (outputs - 1) * steps[0] + (channels - 1) * steps[1] + 1
+        y = Buffer("y", DType.I8, size, Role.OUTPUT)
+        places = (at(y), at(lines), at(w), at(bias), at(mult), at(right))
+        proc = Proc("calling", (lines, w, bias, mult, right, y), (Invoke(instruction, places),))
+        interleaved_rows = RNG.integers(-128, 128, (pixels, PIXEL)).astype(np.int8)
+        interleaved_rows[:, rows:] = 0
+        constants: dict[str, Array] = {"lines": interleaved_rows.reshape(-1), "y": np.zeros(size, np.int8)}
+        constants |= {n: a for n, a in tables(requant, channels, 1).items() if n != "given"}
+        yield proc_check(f"{instruction.name}_{kind}", proc, constants)
 
 
 # Rows, columns: loops over both, over either, over none.
@@ -260,9 +365,12 @@ def sums_of_rows() -> Iterator[Check]:
     [
         *(partial(dots, channels) for channels in (1, 2, 3, 4)),
         requantised,
+        rows,
+        blocks,
         windows,
         interleaved,
         depthwise,
+        depthwise_in_fours,
         depthwise_side_by_side,
         pools,
         sums_of_rows,

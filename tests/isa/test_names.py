@@ -18,6 +18,8 @@ from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.helium import depthwise as mve_depthwise
 from codegen.isa.helium import dots as mve
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
+from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
+from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
@@ -43,6 +45,11 @@ TILES: dict[str, tuple[Any, Any]] = {
         DepthwiseChannels(16, 5, 5, 20, 8, 20, 20, 1),
         lambda tile: depthwise_channels(tile, REQUANT),
     ),
+    "mve row": (
+        DotRow(mve.HeliumDotTile(2, 4, 3, 1, 40, 16, 24, True), RequantTile(2, 4, 16, 1), 8, REQUANT),
+        dot_row,
+    ),
+    "mve blocks": (DotBlocks(3, 5, REQUANT), dot_blocks),
     "mve requantise": (RequantTile(2, 4, 16, 1), lambda tile: requantise_tile(tile, REQUANT)),
 }
 

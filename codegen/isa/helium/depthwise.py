@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ir.types import DType
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
@@ -114,10 +116,17 @@ class InterleavedRows:
     y_step: int  # bytes from one output to the next
     y_channel_step: int
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
+    is_padded: bool = False  # a column of weights is four bytes, however many rows there are
+    is_inlined: bool = False  # into a function that has nothing else in registers
+
+    @property
+    def weight_rows(self) -> int:
+        return PIXEL if self.is_padded else self.rows
 
     @property
     def name(self) -> str:
-        shape = f"{self.rows}x{self.columns}_stride_{self.stride}"
+        own = ("_padded" if self.is_padded else "") + ("_inlined" if self.is_inlined else "")
+        shape = f"{self.rows}x{self.columns}_stride_{self.stride}{own}"
         if self.is_general:
             apart = f"_by_{self.y_channel_step}" if self.y_channel_step != 1 else ""
             return f"depthwise_{shape}_{self.channels}{apart}"
@@ -150,7 +159,7 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
     total = Buffer("total", DType.I32, 1, Role.LOCAL)
     j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
     pixel = j * tile.pitch + i * tile.stride + t
-    weight = j * (tile.columns * tile.rows) + t * tile.rows + r
+    weight = (j * tile.columns + t) * tile.weight_rows + r
     product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
     stored = Apply(
         exact_store(requant).store,
@@ -174,19 +183,24 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         includes=INCLUDES,
         needs=ANY_WORDS,
         machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
-        calls=(VECTOR_OF, NARROW, rounded(requant)),
+        calls=(FEW_REGISTERS, VECTOR_OF, NARROW, rounded(requant)),
     )
 
 
 def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
-    unrolled = tile.outputs <= _UNROLLED and not tile.is_general
     every = range(tile.channels)
     numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
     count = "So many" if tile.is_general else tile.outputs
-    lines = [
+    body = _outputs(tile, r)
+    if tile.channels == WORDS and not tile.is_general and r.rights[0] >= 1:
+        lines = DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
+        why = "/* compilers find even registers for intrinsics */"
+        body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *lines.statement(), "#endif"]
+    inlined = "inline __attribute__((always_inline))"
+    lines_of_c = [
         f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
         # Inside another function's loops compilers spill its vectors, which take all registers.
-        f"static __attribute__((noinline)) void {name}(",
+        f"static {inlined if tile.is_inlined else '__attribute__((noinline))'} void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
         f"    int32x4_t start, int32x4_t scale, int32x4_t right{numbers})",
         "{",
@@ -194,20 +208,31 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
         f"    int8x16_t {', '.join(f'taps{j}' for j in every)};",
         *(f"    const int8_t *x{j} = {tile.plane(j)};" for j in every),
         *_load_weights(tile),
+        *body,
+        "}",
     ]
-    if unrolled:
-        lines += ["    {", *_output(tile, r), "    }"] * tile.outputs
-    else:
-        lines += [
-            f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
-            *_output(tile, r),
-            "    }",
-        ]
-    return "\n".join([*lines, "}"]) + "\n"
+    return "\n".join(lines_of_c) + "\n"
+
+
+def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
+    """The outputs one after the other, in intrinsics."""
+    if tile.outputs <= _UNROLLED and not tile.is_general:
+        return ["    {", *_output(tile, r), "    }"] * tile.outputs
+    return [
+        f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
+        *_output(tile, r),
+        "    }",
+    ]
 
 
 def _load_weights(tile: InterleavedRows) -> list[str]:
     """A column of weights in each lane; what a load has too much meets a zero."""
+    if tile.is_padded:
+        size = tile.columns * PIXEL
+        return [
+            f"    const mve_pred16_t valid = vctp8q({size});",
+            *(f"    taps{j} = vldrbq_z_s8(w + {j * size}, valid);" for j in range(tile.channels)),
+        ]
     names = "abcd"[: tile.columns]
     lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
     text = []

@@ -128,21 +128,22 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
-    sign = "_signed" if _sign_matters(r) else ""
-    return f"zero_{_word(r.zero_point)}{clamp}{sign}{'' if r.rights[0] >= 1 else '_any_shift'}"
+    sign = "_signed" if sign_matters(r) else ""
+    short = "_short" if r.scaled_fits_16_bits else ""
+    return f"zero_{_word(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
 
 
 def _word(value: int) -> str:
     return f"m{-value}" if value < 0 else str(value)
 
 
-def _sign_matters(r: Requant) -> bool:
+def sign_matters(r: Requant) -> bool:
     return r.low < r.zero_point
 
 
 def rounded(r: Requant) -> Instruction:
     """v * scale / 2**31 / 2**-shift in every lane."""
-    any_shift, signed = r.rights[0] < 1, _sign_matters(r)
+    any_shift, signed = r.rights[0] < 1, sign_matters(r)
     name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
         "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */",

@@ -12,6 +12,7 @@ from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
 MOST_ROWS = 10  # a register points to each
 LONGEST = 127  # bytes of a window: the largest offset of a byte store
 _BLOCK = 4  # instructions under one VPST
+_MOST_INLINE = 6  # pointers, beside which a caller may keep what it needs in registers
 
 
 def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instruction:
@@ -38,15 +39,16 @@ def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instructio
 def _definition(name: str, rows: int, length: int, x_step: int) -> str:
     xs = ", ".join(f"const int8_t *x{r}" for r in range(rows))
     copies = [line for r in range(rows) for line in _copy(r, length, x_step)]
-    text = ["vctp.8 %[length]", "dls lr, %[pixels]", "1:"]
+    text = [f"mov lr, #{length}", "vctp.8 lr", "dls lr, %[pixels]", "1:"]
     for first in range(0, len(copies), _BLOCK):
         block = copies[first : first + _BLOCK]
         text += [f"vps{'t' * len(block)}", *block]
     text += [f"add %[windows], #{rows * length}", "le lr, 1b"]
     pointers = ", ".join(f'[x{r}] "+r"(x{r})' for r in range(rows))
+    kept = "inline " if rows <= _MOST_INLINE else "__attribute__((noinline)) "
     lines = [
         f"/* Windows of {rows} rows of {length} bytes, one after another. */",
-        f"static inline void {name}(int8_t *windows, {xs}, int32_t pixels)",
+        f"static {kept}void {name}(int8_t *windows, {xs}, int32_t pixels)",
         "{",
         "#ifdef FEW_REGISTERS",
         f"    const mve_pred16_t valid = vctp8q({length});",
@@ -61,7 +63,7 @@ def _definition(name: str, rows: int, length: int, x_step: int) -> str:
         "    __asm__ volatile(",
         *(f'        "{line}\\n\\t"' for line in text),
         f'        : [windows] "+r"(windows), {pointers}',
-        f'        : [pixels] "r"(pixels), [length] "r"({length})',
+        '        : [pixels] "r"(pixels)',
         '        : "q0", "p0", "lr", "memory");',
         "#endif",
         "}",

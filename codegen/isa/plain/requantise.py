@@ -36,6 +36,7 @@ class Requant:
     dtype: DType = DType.I8  # of what is stored
     sum_dtype: DType = DType.I32
     math: ScalarMath = PORTABLE
+    scaled_fits_16_bits: bool = False  # so does the result with the zero point, before it is clamped
 
     @property
     def is_plain(self) -> bool:

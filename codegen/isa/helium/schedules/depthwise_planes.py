@@ -8,7 +8,7 @@ for blocks of channels:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from codegen.isa.helium.depthwise import (
     interleave,
     interleaved_elements,
 )
+from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.needs import ANY_WORDS
 from codegen.isa.helium.requantise import exact_store, is_vectorised, load_channels
 from codegen.kernels.conditions import BYTES
@@ -61,14 +62,22 @@ def _is_small(site: Site) -> bool:
     return rows <= PIXEL and columns <= COLUMNS and op_of(site).dilation[1] == 1
 
 
+def _is_padded(site: Site) -> bool:
+    """True where code may be larger, and so may weights: they are loaded as vectors then."""
+    return site.optimize is not Optimize.SIZE and is_vectorised(tail_of(site).requant)
+
+
 def _requests(site: Site) -> RowRequests:
     (top, bottom), (left, right) = op_of(site).padding
     return (RowRequest(ElementOrder.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
 
 
-def _packed_weights(w: Array) -> Array:
-    """[channel][column][row], so that a column of up to four is one word."""
-    return np.append(w.transpose(2, 1, 0).reshape(-1), np.zeros(READ_AHEAD, np.int8))
+def _packed_weights(w: Array, padded: bool) -> Array:
+    """[channel][column][row], so that a column of up to four is one word; padded, it is one in any case."""
+    columns = w.transpose(2, 1, 0)
+    if padded:
+        columns = np.pad(columns, ((0, 0), (0, 0), (0, PIXEL - w.shape[0])))
+    return np.append(columns.reshape(-1), np.zeros(READ_AHEAD, np.int8))
 
 
 @dataclass(frozen=True)
@@ -82,6 +91,7 @@ class _Shape:
     x: RowFormat
     y: RowFormat
     first: int  # pixel of a plane that output 0's window begins at
+    weight_rows: int
 
     @property
     def extent(self) -> int:
@@ -94,7 +104,9 @@ class _Shape:
 
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     op, (rows, columns, channels) = op_of(site), site.constants[1].shape
-    shape = _Shape(rows, columns, op.stride[1], channels, x, y, x.left - op.padding[1][0])
+    small, first = site.optimize is Optimize.SIZE, x.left - op.padding[1][0]
+    padded = _is_padded(site)
+    shape = _Shape(rows, columns, op.stride[1], channels, x, y, first, PIXEL if padded else rows)
     per_block = _channels_per_block(shape)
     whole, rest = divmod(channels, per_block)
     proc = _nest(shape, tail, per_block)
@@ -105,11 +117,18 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     proc = privatize(proc, ("start", "scale", "shift"), "j")
     counts = sorted({min(_QUAD, channels), *(n % _QUAD for n in blocks)} - {0})
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
-    small = site.optimize is Optimize.SIZE
     tiles = [
-        InterleavedRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small)
+        InterleavedRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small, padded)
         for n in counts
     ]
+    fours = {n // _QUAD for n in blocks} - {0}
+    if fours and not small:
+        of_fours = [
+            depthwise_fours(replace(tiles[-1], channels=_QUAD), n, tail.requant) for n in sorted(fours)
+        ]
+        proc = tensorize(proc, "four", of_fours)
+    if channels % _QUAD == 0 and not small:
+        return proc
     return tensorize(proc, "j", [*loads, *(depthwise_rows(t, tail.requant) for t in tiles)])
 
 
@@ -140,7 +159,9 @@ def _output(shape: _Shape) -> Buffer:
 
 
 def _weights(shape: _Shape) -> Buffer:
-    return Buffer("w", DType.I8, shape.channels * shape.rows * shape.columns + READ_AHEAD, Role.CONSTANT)
+    return Buffer(
+        "w", DType.I8, shape.channels * shape.columns * shape.weight_rows + READ_AHEAD, Role.CONSTANT
+    )
 
 
 def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelConstants:
@@ -173,7 +194,7 @@ def _channel(
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     column, t, r = variable("column"), variable("t"), variable("r")
     pixel = within * shape.x.c_step + column * shape.stride + t
-    weight = channel * (shape.rows * shape.columns) + t * shape.rows + r
+    weight = (channel * shape.columns + t) * shape.weight_rows + r
     product = Binary("*", load(lines, pixel * PIXEL + r), load(_weights(shape), weight))
     place = (column + shape.y.left) * shape.y.x_step + channel * shape.y.c_step
     body = (
@@ -197,7 +218,7 @@ def _interleaved(lines: Buffer, x: Buffer, begin: Affine, pixels: int, rows: int
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     tail = tail_of(site)
-    proc, weights = _proc(site, inputs[0], output, tail), _packed_weights(site.constants[1])
+    proc, weights = _proc(site, inputs[0], output, tail), _packed_weights(site.constants[1], _is_padded(site))
     why = "rows of planes interleaved, a window in one vector"
     return depthwise_kernel(site, output, tail, DepthwiseRows("helium", why, proc, weights))
 

@@ -4,6 +4,8 @@ for blocks of four channels: their constants into vector registers
     for pairs of pixels:
         eight sums over the whole window, sixteen products at a time
         eight sums requantised, a lane for each channel, and stored
+
+Where results are bytes, a row of several pixels is one instruction (`dot_row`), which overlaps the two steps.
 """
 
 from __future__ import annotations
@@ -15,6 +17,8 @@ from itertools import product
 from aot.ir.types import DType
 from aot.ops.op import required
 from aot.target import Optimize
+from codegen.isa.helium.dot_blocks import MOST_STEPS, DotBlocks, dot_blocks
+from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.requantise import (
     RequantTile,
@@ -44,6 +48,7 @@ from codegen.loops.ir import (
     Store,
     at,
     load,
+    walk,
 )
 from codegen.loops.pack import Packing, pack
 from codegen.loops.schedule import partition, privatize, reorder, split, unroll
@@ -172,17 +177,21 @@ def _scheduled(
     proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool, straight: int
 ) -> tuple[Proc, Packing]:
     """`straight`: up to so many pairs of pixels are written out."""
+    if requant is not None and _stores_vectors(p, requant):
+        row = _row(p, requant, CHANNELS, PIXELS, aligned, straight == 0)
+        if p.pixels >= PIXELS and p.channels >= CHANNELS and row.is_in_asm:
+            return _in_rows(proc, p, row)
+    if requant is not None and straight and _is_vector(p, requant):
+        return _in_blocks(proc, p, requant)
     proc = _tiled(proc, p, requant)
-    order = ("ob", "ob_rest", "r", "t", "step", "oi", "lane", "k", "k_rest")
-    proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=LANES)
-    packing = Packing(packing.source + (-1,) * (READ_AHEAD if p.length % LANES else 0))
+    proc, packing = _packed(proc, p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
     shapes = list(product((PIXELS, 1), counts))
     dots = [
         dot(HeliumDotTile(i, j, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned))
         for i, j in shapes
     ]
-    if requant is None or not is_vectorised(requant) or p.y_dtype is not DType.I8:
+    if requant is None or not _stores_vectors(p, requant):
         return unroll(unroll(tensorize(proc, "xi", dots), "xi"), "oi"), packing
     stores = [
         requantise_tile(RequantTile(i, j, p.y_pixel_step, p.y_channel_step), requant) for i, j in shapes
@@ -191,6 +200,55 @@ def _scheduled(
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
     proc = tensorize(proc, "oi", loads)
     return unroll(proc, "xb") if 1 < p.pixels // PIXELS <= straight else proc, packing
+
+
+def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
+    return is_vectorised(requant) and p.y_dtype is DType.I8
+
+
+def _is_vector(p: DotProblem, requant: Requant) -> bool:
+    """One vector of whole sixteens, by whole blocks of channels, whose sums are shifted right."""
+    is_one = p.pixels == p.kernel_rows == p.taps == p.y_channel_step == 1
+    is_whole = p.length % LANES == 0 and p.channels % CHANNELS == 0
+    fits = p.length // LANES <= MOST_STEPS and requant.rights[0] >= 1
+    return is_one and is_whole and fits and _stores_vectors(p, requant)
+
+
+def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
+    """Blocks of channels, all in one instruction."""
+    proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p.length), p)
+    blocks = DotBlocks(p.channels // CHANNELS, p.length // LANES, requant)
+    return tensorize(proc, "ob", [dot_blocks(blocks)]), packing
+
+
+def _packed(proc: Proc, p: DotProblem) -> tuple[Proc, Packing]:
+    order = ("ob", "ob_rest", "r", "t", "step", "oi", "lane", "k", "k_rest")
+    proc, packing = pack(proc, "w", order, valid=variable("lane"), limit=LANES)
+    return proc, Packing(packing.source + (-1,) * (READ_AHEAD if p.length % LANES else 0))
+
+
+def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: bool, small: bool) -> DotRow:
+    sums = HeliumDotTile(PIXELS, channels, p.kernel_rows, p.taps, p.length, p.x_step, p.tap_step, aligned)
+    ends = RequantTile(PIXELS, channels, p.y_pixel_step, p.y_channel_step)
+    return DotRow(sums, ends, pixels, requant, small)
+
+
+def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
+    """Blocks of channels, each a row of pixels."""
+    proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
+    proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p.length), p)
+    counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
+    rows = [
+        _row(p, like.requant, n, pixels, like.sums.x_aligned, like.is_small)
+        for n, pixels in product(counts, _extents(proc, "column"))
+    ]
+    proc = tensorize(proc, "column", [dot_row(row) for row in rows])
+    loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
+    return tensorize(proc, "oi", loads), packing
+
+
+def _extents(proc: Proc, var: str) -> list[int]:
+    return sorted({loop.extent for loop in walk(proc.body) if isinstance(loop, For) and loop.var == var})
 
 
 def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:

@@ -7,7 +7,7 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t helium_layer1_w[39];
+extern CONSTANT const int8_t helium_layer1_w[51];
 extern CONSTANT const int32_t helium_layer1_bias[4];
 extern CONSTANT const int32_t helium_layer1_mult[4];
 extern CONSTANT const int8_t helium_layer1_right[4];

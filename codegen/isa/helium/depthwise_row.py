@@ -1,0 +1,125 @@
+"""Helium, a row of depthwise outputs of four channels: while sums are made, the last ones are requantised.
+
+Four vectors hold the channels' weights along the row. One more takes pixels, and in between what has no
+register of its own: shifts, signs, bounds, and where bytes are stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
+from codegen.isa.asm_order import in_order
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.pipeline import WITH_ENDS
+from codegen.isa.helium.requantise import WORDS, sign_matters
+from codegen.isa.plain.requantise import Requant
+
+SHIFT, PLACES = 0, 16  # bytes from `ends`: vectors on the stack
+_PIXELS = "%q[x]"
+_V = "%q[v]"
+_WRITTEN_OUT = 6  # outputs
+_SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class DepthwiseLines:
+    """The statement of a row of `outputs`."""
+
+    outputs: int
+    x_step: int  # bytes from one output's pixels to the next
+    y_step: int
+    y_channel_step: int
+    requant: Requant
+
+    def statement(self) -> list[str]:
+        """C, for a function that has pointers to pixels and results, and vectors of weights and constants."""
+        every = range(WORDS)
+        outputs = [
+            ", ".join(f'[s{j}] "=&Te"(s{j})' for j in every),
+            ", ".join(['[y] "+l"(y)', *(f'[x{j}] "+r"(x{j})' for j in every)]),
+            '[x] "=&w"(x), [v] "=&w"(v)',
+        ]
+        inputs = [
+            ", ".join(f'[taps{j}] "w"(taps{j})' for j in every),
+            '[start] "w"(start), [scale] "w"(scale)',
+            f'[ends] "r"(ends), [zero] "r"({self.requant.zero_point})',
+        ]
+        return [
+            f"    int32_t {', '.join(f's{j}' for j in every)};",
+            "    int8x16_t x, v;",
+            *self._words(),
+            "    __asm__ volatile(",
+            *(f'        "{line.text}\\n\\t"' for line in self._lines()),
+            *(f"        {':' if n == 0 else ' '} {text}{',' * (n < 2)}" for n, text in enumerate(outputs)),
+            *(f"        {':' if n == 0 else ' '} {text}{',' * (n < 2)}" for n, text in enumerate(inputs)),
+            '        : "lr", "memory", "cc");',
+        ]
+
+    def _words(self) -> list[str]:
+        lines = [f"    int32_t ends[{2 * WORDS}];", "    vstrwq_s32(ends, shift);"]
+        if self.y_channel_step == 1:
+            return lines
+        places = ", ".join(str(j * self.y_channel_step) for j in range(WORDS))
+        return [
+            *lines,
+            f"    const int32x4_t places = {{{places}}};",
+            f"    vstrwq_s32(ends + {WORDS}, places);",
+        ]
+
+    def _lines(self) -> Iterator[AsmLine]:
+        first, moved = list(self._sums(())), list(_into_vector())
+        body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
+        if self.outputs <= _WRITTEN_OUT:
+            last = [*self._rounded(), *self._stored()]
+            yield from in_order([*first, *moved, *body * (self.outputs - 1), *last], WITH_ENDS)
+            return
+        yield from in_order([*first, *moved], WITH_ENDS)
+        yield from (stays(f"mov lr, #{self.outputs - 1}"), stays("dls lr, lr"), stays("1:"))
+        yield from in_order(body, WITH_ENDS)
+        yield stays("le lr, 1b")
+        yield from in_order([*self._rounded(), *self._stored()], WITH_ENDS)
+
+    def _sums(self, between: list[AsmLine] | tuple[()]) -> Iterator[AsmLine]:
+        """A sum for each channel; other lines stand amid them, with the vector of pixels."""
+        for j, total in enumerate(_SUMS):
+            if j == WORDS // 2:
+                yield from between
+            yield loads("vldrb.8", (_PIXELS,), Address(operand(f"x{j}"), self.x_step, moves=True))
+            yield computes("vmladav.s8", total, _PIXELS, f"%q[taps{j}]")
+
+    def _rounded(self) -> Iterator[AsmLine]:
+        yield computes("vadd.i32", _V, _V, "%q[start]")
+        yield computes("vqrdmulh.s32", _V, _V, "%q[scale]")
+        if sign_matters(self.requant):
+            yield computes("vshr.s32", _PIXELS, _V, end="#31")
+            yield computes("vadd.i32", _V, _V, _PIXELS)
+        yield loads("vldrw.32", (_PIXELS,), Address(operand("ends"), SHIFT))
+        yield computes("vrshl.s32", _V, _V, _PIXELS)
+
+    def _stored(self) -> Iterator[AsmLine]:
+        r, y = self.requant, operand("y")
+        yield from to_halves(_V, r)
+        if r.zero_point:
+            yield computes("vqadd.s16", _V, _V, operand("zero"))
+        for name, number, is_needed in (
+            ("vmax.s16", r.low, r.low > -128),
+            ("vmin.s16", r.high, r.high < 127),
+        ):
+            if is_needed:
+                yield in_eight_lanes(_PIXELS, number)
+                yield computes(name, _V, _V, _PIXELS)
+        yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {_V}, {_V}", (_V,), (_V,))
+        if self.y_channel_step != 1:
+            yield loads("vldrw.32", (_PIXELS,), Address(operand("ends"), PLACES))
+            yield AsmLine("vstrb.32", f"vstrb.32 {_V}, [{y}, {_PIXELS}]", (), (y, _V, _PIXELS))
+            yield computes("add", y, y, end=f"#{self.y_step}")
+        else:
+            yield from stored_channels(_V, y, self.y_step)
+
+
+def _into_vector() -> Iterator[AsmLine]:
+    a, b, c, d = _SUMS
+    yield AsmLine("vmov", f"vmov {_V}[2], {_V}[0], {a}, {c}", (_V,), (a, c))
+    yield AsmLine("vmov", f"vmov {_V}[3], {_V}[1], {b}, {d}", (_V,), (_V, b, d))

@@ -1,0 +1,210 @@
+"""Helium, one vector by blocks of four channels: while a block is summed, the last one is requantised.
+
+Each weight is loaded for one product, so loads are the bound. The vector's first bytes stay in registers, and
+the constants of four channels are loaded as vectors when their sums are there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+from aot.ir.types import DType
+from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
+from codegen.isa.asm_order import in_order
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium.pipeline import WITH_ENDS
+from codegen.isa.helium.requantise import (
+    WORDS,
+    RequantTile,
+    exact_store,
+    requantise_tile,
+    sign_matters,
+    suffix,
+)
+from codegen.isa.plain.requantise import Requant
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Instruction,
+    Role,
+    Store,
+    at,
+    load,
+)
+
+MOST_STEPS = 40  # of sixteen products, written out
+_X, _W, _V, _FREE = "q0", "q1", "q2", "q3"
+_KEPT = ("q4", "q5", "q6", "q7")  # the vector's first bytes
+_SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
+
+
+@dataclass(frozen=True, slots=True)
+class DotBlocks:
+    blocks: int
+    steps: int  # of sixteen bytes
+    requant: Requant
+
+    @property
+    def name(self) -> str:
+        return f"vector_of_{self.steps * LANES}_by_{self.blocks}_blocks_{suffix(self.requant)}"
+
+
+def dot_blocks(tile: DotBlocks) -> Instruction:
+    """y[b * 4 + j] = stored(bias[b * 4 + j] + sum over n of x[n] * w[b][n // 16][j][n % 16])."""
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    x = Buffer("x", DType.I8, 0, Role.ROWS)
+    w, right = (Buffer(n, DType.I8, 0, Role.CONSTANT) for n in ("w", "right"))
+    bias, mult = (Buffer(n, DType.I32, 0, Role.CONSTANT) for n in ("bias", "mult"))
+    start, scale, shift, total = (Buffer(n, DType.I32, 1, Role.LOCAL) for n in ("a", "b", "c", "sum"))
+    b, j, n, lane = (variable(v) for v in ("b", "j", "n", "lane"))
+    channel = b * WORDS + j
+    constants = [
+        s
+        for buffer, table in ((start, bias), (scale, mult), (shift, right))
+        for s in (Declare(buffer), Store(at(buffer), load(table, channel)))
+    ]
+    weight = ((b * tile.steps + n) * WORDS + j) * LANES + lane
+    product = Accumulate(at(total), Binary("*", load(x, n * LANES + lane), load(w, weight)))
+    given = (Binary("+", load(total), load(start)), load(scale), load(shift))
+    one = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("r", 1, (For("t", 1, (For("n", tile.steps, (For("lane", LANES, (product,)),)),)),)),
+        Store(at(y, channel), Apply(exact_store(tile.requant).store, given)),
+    )
+    definition = _definition(tile)
+    return Instruction(
+        name=tile.name,
+        params=(y, x, w, bias, mult, right),
+        body=(For("b", tile.blocks, (For("j", WORDS, (*constants, For("i", 1, one))),)),),
+        call=f"{tile.name}({{y}}, {{x[0]}}, {{w}}, {{bias}}, {{mult}}, {{right}});",
+        definition=definition,
+        includes=INCLUDES,
+        calls=(FEW_REGISTERS, *_parts(tile)),
+        needs=NEEDS,
+        machine_instructions=definition.count(END_OF_ASM_LINE),
+    )
+
+
+def _parts(tile: DotBlocks) -> tuple[Instruction, Instruction]:
+    """The instructions that do a block."""
+    sums = HeliumDotTile(1, WORDS, 1, 1, tile.steps * LANES, 0, 0, x_aligned=False)
+    return dot(sums), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
+
+
+@lru_cache(maxsize=64)
+def _definition(tile: DotBlocks) -> str:
+    sums, ends = (part.name for part in _parts(tile))
+    totals = [f"s{j}" for j in range(WORDS)]
+    pointers = ["x", "w", "y", "bias", "mult", "right"]
+    moved = ", ".join(f'[{n}] "+{"l" if n in ("y", "right") else "r"}"({n})' for n in pointers)
+    clobbered = ", ".join(f'"q{n}"' for n in range(8))
+    lines = [
+        f"/* A vector of {tile.steps * LANES} by {tile.blocks} blocks of 4 channels, summed and stored. */",
+        f"static inline void {tile.name}(",
+        "    int8_t *y, const int8_t *x, const int8_t *w,",
+        "    const int32_t *bias, const int32_t *mult, const int8_t *right)",
+        "{",
+        f"    int32_t {', '.join(totals)};",
+        "#ifdef FEW_REGISTERS /* compilers find even registers for intrinsics */",
+        f"    for (int32_t i = 0; i < {tile.blocks * WORDS}; i += {WORDS}) {{",
+        f"        {sums}({', '.join(f'&{t}' for t in totals)}, x, w + i * {tile.steps * LANES});",
+        f"        {ends}(y + i, {', '.join(totals)},",
+        "            vldrwq_s32(bias + i), vldrwq_s32(mult + i), vldrbq_s32(right + i));",
+        "    }",
+        "#else",
+        "    __asm__ volatile(",
+        *(f'        "{line.text}\\n\\t"' for line in _lines(tile)),
+        f"        : {', '.join(f'[{t}] {chr(34)}=&Te{chr(34)}({t})' for t in totals)},",
+        f"          {moved}",
+        "        :",
+        f'        : {clobbered}, "lr", "memory", "cc");',
+        "#endif",
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _lines(tile: DotBlocks) -> Iterator[AsmLine]:
+    moved, ends = list(_into_vector()), list(_ends(tile.requant))
+    yield from _first_sums(tile)
+    yield from in_order([*_back(tile), *moved], WITH_ENDS)
+    if tile.blocks > 1:
+        steps = [line for n in range(tile.steps) for line in _step(n, n == 0)]
+        yield from _counted(tile.blocks - 1, [*ends, *steps, *_back(tile), *moved])
+    yield from in_order(ends, WITH_ENDS)
+
+
+def _counted(turns: int, body: list[AsmLine]) -> Iterator[AsmLine]:
+    yield from (stays(f"mov lr, #{turns}"), stays("dls lr, lr"), stays("1:"))
+    yield from in_order(body, WITH_ENDS)
+    yield stays("le lr, 1b")
+
+
+def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
+    """The vector's first bytes, and the sums of the first block, which need no haste."""
+    kept = min(tile.steps, len(_KEPT))
+    lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in _KEPT[:kept]]
+    yield from in_order([*lines, *(line for n in range(kept) for line in _step(n, n == 0))], WITH_ENDS)
+    if tile.steps > kept:
+        yield from _counted(tile.steps - kept, list(_step(kept, is_first=False)))
+
+
+def _step(n: int, is_first: bool) -> Iterator[AsmLine]:
+    x = _KEPT[n] if n < len(_KEPT) else _X
+    if x == _X:
+        yield loads("vldrb.8", (_X,), Address(operand("x"), LANES, moves=True))
+    for total in _SUMS:
+        yield loads("vldrb.8", (_W,), Address(operand("w"), LANES, moves=True))
+        if is_first:
+            yield computes("vmladav.s8", total, x, _W)
+        else:
+            yield adds_to("vmladava.s8", total, x, _W)
+
+
+def _back(tile: DotBlocks) -> Iterator[AsmLine]:
+    behind = (tile.steps - len(_KEPT)) * LANES
+    if behind > 0:
+        yield computes("sub", operand("x"), operand("x"), end=f"#{behind}")
+
+
+def _into_vector() -> Iterator[AsmLine]:
+    a, b, c, d = _SUMS
+    yield AsmLine("vmov", f"vmov {_V}[2], {_V}[0], {a}, {c}", (_V,), (a, c))
+    yield AsmLine("vmov", f"vmov {_V}[3], {_V}[1], {b}, {d}", (_V,), (_V, b, d))
+
+
+def _ends(r: Requant) -> Iterator[AsmLine]:
+    yield loads("vldrw.32", (_FREE,), Address(operand("bias"), 4 * WORDS, moves=True))
+    yield computes("vadd.i32", _V, _V, _FREE)
+    yield loads("vldrw.32", (_FREE,), Address(operand("mult"), 4 * WORDS, moves=True))
+    yield computes("vqrdmulh.s32", _V, _V, _FREE)
+    if sign_matters(r):
+        yield computes("vshr.s32", _FREE, _V, end="#31")
+        yield computes("vadd.i32", _V, _V, _FREE)
+    yield loads("vldrb.s32", (_FREE,), Address(operand("right"), WORDS, moves=True))
+    yield computes("vneg.s32", _FREE, _FREE)
+    yield computes("vrshl.s32", _V, _V, _FREE)
+    yield from to_halves(_V, r)
+    bounds = (
+        ("vqadd.s16", r.zero_point, r.zero_point != 0),
+        ("vmax.s16", r.low, r.low > -128),
+        ("vmin.s16", r.high, r.high < 127),
+    )
+    for name, number, is_needed in bounds:
+        if is_needed:
+            yield in_eight_lanes(_FREE, number)
+            yield computes(name, _V, _V, _FREE)
+    yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {_V}, {_V}", (_V,), (_V,))
+    yield from stored_channels(_V, operand("y"), WORDS)

@@ -1,0 +1,323 @@
+"""Helium, a row of tiles of sums: while one tile is made, the one before it is requantised.
+
+Products take one unit, loads another one, and what makes stored bytes of sums a third, which would stand idle
+while sums are made. So one asm statement goes along the whole row:
+
+    the sums of two pixels, moved into vectors
+    for the next pairs: [the last pair's vectors to bytes | the sums of this one], moved into vectors
+    the last pair's vectors to bytes
+
+Sums take all even registers. While LR, which counts, is one of them, the count lies in the predicate's
+register, or on the stack where a predicate is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from aot.ir.types import DType
+from codegen.isa.asm_line import AsmLine, operand, stays
+from codegen.isa.asm_order import in_order
+from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
+from codegen.isa.helium.needs import INCLUDES, NEEDS
+from codegen.isa.helium.pipeline import WITH_ENDS
+from codegen.isa.helium.requantise import (
+    WORDS,
+    RequantTile,
+    exact_store,
+    in_vector,
+    requantise_tile,
+    suffix,
+)
+from codegen.isa.helium.row_ends import RowEnds
+from codegen.isa.helium.row_sums import CHANNELS, PIXELS, SUMS, RowSums
+from codegen.isa.plain.requantise import Requant
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    Const,
+    Declare,
+    For,
+    Instruction,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_COUNT = 32  # bytes from `ends` to the count of the loop
+_ODD_REGISTERS = (
+    "r5",
+    "r1",
+    "r3",
+    "r7",
+    "r9",
+)  # R11 is left to the compiler; four lanes are stored by a low one
+_MOST_STEPS = 40  # of a tile, without a loop: LE reaches back 4 KB
+_MOST_STEPS_SMALL = 8
+_IN_TURNS = 9  # steps, up to which what hides behind them is worth that they are written twice
+
+
+@dataclass(frozen=True, slots=True)
+class DotRow:
+    """A row of pixels by up to four channels: the sums of the whole window, requantised."""
+
+    sums: HeliumDotTile  # of a pair of pixels
+    ends: RequantTile
+    pixels: int
+    requant: Requant
+    is_small: bool = False  # steps are not written twice
+
+    @property
+    def name(self) -> str:
+        small = "_small" if self.is_small else ""
+        store = f"to_{self.ends.pixel_step}_{self.ends.channel_step}_{suffix(self.requant)}"
+        return f"row_of_{self.pixels}_{self.sums.name}_{store}{small}"
+
+    @property
+    def steps(self) -> int:
+        t = self.sums
+        return t.kernel_rows * t.taps * (t.steps + (t.rest > 0))
+
+    @property
+    def is_in_asm(self) -> bool:
+        """One statement can do it; otherwise the row is tile after tile."""
+        most = _MOST_STEPS_SMALL if self.is_small else _MOST_STEPS
+        shifts_right = self.requant.rights[0] >= 1
+        is_whole = self.sums.channels == CHANNELS and self.pixels >= PIXELS
+        sums = RowSums(self.sums, PIXELS)
+        registers = sums.pointers + 1 + self.has_words
+        in_registers = registers <= len(_ODD_REGISTERS) and sums.is_in_reach()
+        return is_whole and in_registers and shifts_right and self.steps <= most
+
+    @property
+    def has_words(self) -> bool:
+        """A pointer to a few words is needed."""
+        return self.counts_in_memory or self.ends.channel_step != 1
+
+    @property
+    def counts_in_memory(self) -> bool:
+        """The predicate's register is taken."""
+        return self.sums.rest > 0 and _turns(self) > 1
+
+    @property
+    def overlaps(self) -> bool:
+        return not self.is_small and self.steps <= _IN_TURNS
+
+    @property
+    def parts(self) -> list[Instruction]:
+        """The instructions that do a pair of pixels, and a last lone one."""
+        pairs, lone = divmod(self.pixels, PIXELS)
+        counts = [n for n, there in ((PIXELS, pairs), (1, lone)) if there]
+        tiles = [(replace(self.sums, pixels=n), replace(self.ends, pixels=n)) for n in counts]
+        return [made for s, e in tiles for made in (dot(s), requantise_tile(e, self.requant))]
+
+
+def dot_row(row: DotRow) -> Instruction:
+    """y[i][j] = stored(start[j] + sum over the window of x * w); weights as for `dot`."""
+    tile, channels = row.sums, row.sums.channels
+    y = Buffer("y", DType.I8, 0, Role.OUTPUT)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, tile.kernel_rows)
+    w, rest = (Buffer(name, DType.I8, 0, Role.CONSTANT) for name in ("w", "rest"))
+    weights = ((w,) if tile.steps else ()) + ((rest,) if tile.rest else ())
+    start, scale, right = (in_vector(name, channels) for name in ("start", "scale", "right"))
+    rows = ", ".join(f"{{x[{r}]}}" for r in range(tile.kernel_rows))
+    others = ", ".join(f"{{{b.name}}}" for b in (*weights, start, scale, right))
+    definition = _definition(row)
+    return Instruction(
+        name=row.name,
+        params=(y, x, *weights, start, scale, right),
+        body=_meaning(row, (y, x, w, rest), (start, scale, right)),
+        call=f"{row.name}({{y}}, {rows}, {others});",
+        definition=definition,
+        includes=INCLUDES,
+        calls=(FEW_REGISTERS, *row.parts),
+        needs=NEEDS,
+        machine_instructions=definition.count(END_OF_ASM_LINE),
+    )
+
+
+def _meaning(
+    row: DotRow, memory: tuple[Buffer, Buffer, Buffer, Buffer], lanes: tuple[Buffer, Buffer, Buffer]
+) -> tuple[Stmt, ...]:
+    tile, (y, x, w, rest), (start, scale, right) = row.sums, memory, lanes
+    total = Buffer("total", DType.I32, 1, Role.LOCAL)
+    i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
+    tap = r * tile.taps + t
+    begin = i * tile.x_step + t * tile.tap_step
+
+    def product(k: Affine, weights: Buffer, place: Affine) -> Accumulate:
+        return Accumulate(at(total), Binary("*", load(x, begin + k, r), load(weights, place)))
+
+    whole = ((tap * tile.steps + n) * tile.channels + j) * LANES + lane
+    left = (tap * tile.channels + j) * tile.rest + lane
+    inner: tuple[Stmt, ...] = ()
+    if tile.steps:
+        inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
+    if tile.rest:
+        inner += (For("lane", tile.rest, (product(lane + tile.steps * LANES, rest, left),)),)
+    given = (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j))
+    place = at(y, i * row.ends.pixel_step + j * row.ends.channel_step)
+    one = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        For("r", tile.kernel_rows, (For("t", tile.taps, inner),)),
+        Store(place, Apply(exact_store(row.requant).store, given)),
+    )
+    return (For("i", row.pixels, (For("j", tile.channels, one),)),)
+
+
+@lru_cache(maxsize=256)
+def _definition(row: DotRow) -> str:
+    """Kept: the same layer is lowered for each variant of a plan, and its lines are put into order."""
+    tile = row.sums
+    rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
+    weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
+    body = _tile_by_tile(row)
+    if row.is_in_asm:
+        why = "/* compilers find even registers for intrinsics */"
+        body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *_in_asm(row), "#endif"]
+    lines = [
+        f"/* {row.pixels} pixels, {tile.x_step} bytes apart, {tile.channels} channels, summed and stored. */",
+        f"static inline __attribute__((always_inline)) void {row.name}(",
+        f"    int8_t *y, {', '.join([*rows, *weights])},",
+        "    int32x4_t start, int32x4_t scale, int32x4_t right)",
+        "{",
+        *body,
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _tile_by_tile(row: DotRow) -> list[str]:
+    pairs, lone = divmod(row.pixels, PIXELS)
+    parts, lines = row.parts, []
+    if pairs:
+        lines += [f"    for (int32_t i = 0; i < {pairs}; ++i) {{"]
+        lines += [f"    {line}" for line in _one_tile(row, PIXELS, parts[0], parts[1], "i")]
+        lines += ["    }"]
+    if lone:
+        lines += ["    {", *(f"    {line}" for line in _one_tile(row, 1, parts[-2], parts[-1], str(pairs)))]
+        lines += ["    }"]
+    return lines
+
+
+def _one_tile(row: DotRow, pixels: int, sums: Instruction, ends: Instruction, turn: str) -> list[str]:
+    tile = row.sums
+    names = [f"s{n}" for n in range(pixels * tile.channels)]
+    at_x, at_y = (f"{turn} * {PIXELS * step}" for step in (tile.x_step, row.ends.pixel_step))
+    rows = [f"x{r} + {at_x}" for r in range(tile.kernel_rows)]
+    weights = (["w"] if tile.steps else []) + (["rest"] if tile.rest else [])
+    return [
+        f"    int32_t {', '.join(names)};",
+        f"    {sums.name}({', '.join([*(f'&{n}' for n in names), *rows, *weights])});",
+        f"    {ends.name}(y + {at_y}, {', '.join(names)}, start, scale, right);",
+    ]
+
+
+def _in_asm(row: DotRow) -> list[str]:
+    totals = [f"s{i}{j}" for i in range(PIXELS) for j in range(CHANNELS)]
+    pinned = _pinned(row)
+    outputs = [", ".join(f'[{n}] "=&Te"({n})' for n in totals)]
+    outputs += [", ".join(f'[{n}] "+r"(in_{n})' for n in pinned)]
+    inputs = [f'[{n}] "w"({n})' for n in ("start", "scale", "shift")]
+    clobbered = ["q0", "q1", "q2", "q3", "q7", "p0", "memory", "cc"]
+    return [
+        "    const int32x4_t shift = vnegq_s32(right);",
+        f"    int32_t {', '.join(totals)};",
+        *(_words(row) if row.has_words else []),
+        *(
+            f'    register {kind} *in_{name} __asm__("{register}") = {value};'
+            for register, (name, (kind, value)) in zip(_ODD_REGISTERS, pinned.items(), strict=False)
+        ),
+        "    __asm__ volatile(",
+        *(f'        "{line.text}\\n\\t"' for line in _lines(row)),
+        f"        : {outputs[0]},",
+        f"          {outputs[1]}",
+        f"        : {', '.join(inputs)}",
+        f"        : {', '.join(chr(34) + name + chr(34) for name in clobbered)});",
+    ]
+
+
+def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
+    """The pointers with C of their types and values; compilers do not find registers for so many."""
+    tile = row.sums
+    taps = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
+    begins = [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in taps]
+    found = {"y": ("int8_t", "y"), **{f"p{n}": ("const int8_t", begin) for n, begin in enumerate(begins)}}
+    weights = (["w"] if tile.steps else []) + (["rest"] if tile.rest else [])
+    found |= {n: ("const int8_t", n) for n in weights}
+    return {**found, "ends": ("const int32_t", "ends")} if row.has_words else found
+
+
+def _words(row: DotRow) -> list[str]:
+    """The places of bytes, if a pixel's are not side by side, and the count, if it lies in memory."""
+    pixel, channel = row.ends.pixel_step, row.ends.channel_step
+    lines = []
+    if channel != 1:
+        words = [(j * channel + pixel) << 16 | j * channel for j in range(CHANNELS)]
+        words += [j * channel for j in range(CHANNELS)]
+        name = "places" if row.counts_in_memory else "ends"
+        lines.append(f"    static const int32_t {name}[] = {{{', '.join(map(str, words))}}};")
+    if row.counts_in_memory:
+        lines += [f"    int32_t ends[{_COUNT // 4 + 1}];", f"    ends[{_COUNT // 4}] = {_turns(row)};"]
+        copied = (0, WORDS) if channel != 1 else ()
+        lines += [f"    vstrwq_s32(ends + {n}, vldrwq_s32(places + {n}));" for n in copied]
+    return lines
+
+
+def _turns(row: DotRow) -> int:
+    """Turns of the loop over pairs; one pair needs none."""
+    turns = row.pixels // PIXELS - row.overlaps
+    return turns if turns > (not row.overlaps) else 0
+
+
+def _lines(row: DotRow) -> Iterator[AsmLine]:
+    sums, ends = RowSums(row.sums, PIXELS), RowEnds(row.ends, row.requant, PIXELS)
+    lone_sums, lone_ends = RowSums(row.sums, 1, moves_on=False), RowEnds(row.ends, row.requant, 1)
+    moved, stored = list(ends.into_vectors()), ends.lines()
+    if row.sums.rest:
+        first = SUMS[0][0]  # which is not a sum yet
+        yield from (stays(f"mov {first}, #{row.sums.rest}"), stays(f"vctp.8 {first}"))
+    if row.overlaps:
+        yield from _ordered([*sums.lines(), *moved])
+        yield from _looped(row, [*sums.lines(stored), *moved])
+        last = stored
+    else:
+        yield from _looped(row, [*sums.lines(), *moved, *stored])
+        last = []
+    if row.pixels % PIXELS:
+        yield from _ordered([*lone_sums.lines(last), *lone_ends.into_vectors()])
+        yield from _ordered(lone_ends.lines())
+    else:
+        yield from _ordered(last)
+
+
+def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
+    """The body so many times; LR is a sum, or it counts."""
+    turns = _turns(row)
+    if not turns:
+        return [] if row.overlaps else _ordered(body)
+    every = tuple(total for pixel in SUMS for total in pixel)
+    if turns == 1:
+        return _ordered(body)
+    if row.counts_in_memory:
+        count = f"{operand('ends')}, #{_COUNT}"
+        first = AsmLine("ldr", f"ldr lr, [{count}]", every)
+        kept, taken = AsmLine("str", f"str lr, [{count}]", (), every), first
+    else:
+        first = AsmLine("mov", f"mov lr, #{turns}", every)
+        kept = AsmLine("vmsr", "vmsr p0, lr", ("p0",), every)
+        taken = AsmLine("vmrs", "vmrs lr, p0", every, ("p0",))
+    return [first, stays("1:"), *_ordered([kept, *body, taken]), stays("le lr, 1b")]
+
+
+def _ordered(lines: list[AsmLine]) -> list[AsmLine]:
+    return in_order(lines, WITH_ENDS)

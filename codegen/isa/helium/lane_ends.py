@@ -1,0 +1,31 @@
+"""Helium, lines of assembly that requantised lanes share: a number in each, the lowest bytes stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from codegen.isa.asm_line import AsmLine, computes
+from codegen.isa.plain.requantise import Requant
+
+_STORE_REACH = 127  # bytes
+
+
+def in_eight_lanes(vector: str, number: int) -> AsmLine:
+    """The number in lanes of 16 bits."""
+    text = f"vmov.i16 {vector}, #{number}" if number >= 0 else f"vmvn.i16 {vector}, #{~number}"
+    return AsmLine("vmov", text, (vector,))
+
+
+def stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
+    """The lowest byte of each word, and the pointer at the next pixel."""
+    if step <= _STORE_REACH:
+        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}], #{step}", (y,), (y, vector))
+    else:
+        yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}]", (), (y, vector))
+        yield computes("add", y, y, end=f"#{step}")
+
+
+def to_halves(vector: str, r: Requant) -> Iterator[AsmLine]:
+    """Words to 16 bits in even places, where they lie already unless they have to be saturated."""
+    if not r.scaled_fits_16_bits:
+        yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {vector}, {vector}", (vector,), (vector,))

@@ -1,0 +1,88 @@
+"""Helium, the ends of a row's tile as lines of assembly: sums into vectors, vectors to bytes, into memory.
+
+A pixel's four sums are a vector, a lane for each channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
+from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.requantise import RequantTile, sign_matters
+from codegen.isa.helium.row_sums import PIXELS, SUMS, WEIGHTS
+from codegen.isa.plain.requantise import Requant
+
+PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: where the bytes of two pixels, and of one, are stored
+_VECTORS = ("q3", "q7")  # of two pixels
+_FREE = _VECTORS[1]  # once both pixels lie in the first one
+
+
+@dataclass(frozen=True, slots=True)
+class RowEnds:
+    """The ends of `pixels` neighbours."""
+
+    tile: RequantTile
+    requant: Requant
+    pixels: int
+
+    @property
+    def is_scattered(self) -> bool:
+        return self.tile.channel_step != 1
+
+    def into_vectors(self) -> Iterator[AsmLine]:
+        for v, (a, b, c, d) in zip(self._vectors, SUMS, strict=False):
+            yield AsmLine("vmov", f"vmov {v}[2], {v}[0], {a}, {c}", (v,), (a, c))
+            yield AsmLine("vmov", f"vmov {v}[3], {v}[1], {b}, {d}", (v,), (v, b, d))
+
+    def lines(self) -> list[AsmLine]:
+        return [*self._rounded(), *self._narrowed(), *self._stored()]
+
+    @property
+    def _vectors(self) -> tuple[str, ...]:
+        return _VECTORS[: self.pixels]
+
+    def _rounded(self) -> Iterator[AsmLine]:
+        for v in self._vectors:
+            yield computes("vadd.i32", v, v, _vector("start"))
+            yield computes("vqrdmulh.s32", v, v, _vector("scale"))
+        for v in self._vectors:
+            if sign_matters(self.requant):
+                yield computes("vshr.s32", WEIGHTS, v, end="#31")
+                yield computes("vadd.i32", v, v, WEIGHTS)
+            yield computes("vrshl.s32", v, v, _vector("shift"))
+
+    def _narrowed(self) -> Iterator[AsmLine]:
+        """The zero point added, saturated twice; two pixels lie in the halves of each word."""
+        r, v = self.requant, _VECTORS[0]
+        yield from to_halves(v, r)
+        if self.pixels == PIXELS:
+            yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {_VECTORS[1]}", (v,), _VECTORS)
+        bounds = (
+            ("vqadd.s16", r.zero_point, r.zero_point != 0),
+            ("vmax.s16", r.low, r.low > -128),
+            ("vmin.s16", r.high, r.high < 127),
+        )
+        for name, number, is_needed in bounds:
+            if is_needed:
+                yield in_eight_lanes(_FREE, number)
+                yield computes(name, v, v, _FREE)
+        yield AsmLine("vqmovnb.s16", f"vqmovnb.s16 {v}, {v}", (v,), (v,))
+
+    def _stored(self) -> Iterator[AsmLine]:
+        (v, *others), step, y = self._vectors, self.tile.pixel_step, operand("y")
+        if self.is_scattered:
+            places, name = (PLACES, "vstrb.16") if others else (LONE_PLACES, "vstrb.32")
+            yield loads("vldrw.32", (_FREE,), Address(operand("ends"), places))
+            yield AsmLine(name, f"{name} {v}, [{y}, {_FREE}]", (), (y, v, _FREE))
+            yield computes("add", y, y, end=f"#{step * self.pixels}")
+            return
+        for second in others:
+            yield computes("vshr.u32", second, v, end="#16")
+        for each in (v, *others):
+            yield from stored_channels(each, y, step)
+
+
+def _vector(name: str) -> str:
+    return operand(name).replace("%", "%q")

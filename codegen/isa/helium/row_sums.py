@@ -1,0 +1,120 @@
+"""Helium, the sums of a row's tile as lines of assembly: one or two pixels by four channels.
+
+Pointers move on from tile to tile with the last load of each tap; that of the weights goes back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate
+from codegen.isa.helium.dots import LANES, HeliumDotTile
+
+PIXELS, CHANNELS = 2, 4
+# By pixel and channel: all even registers, and so LR is one of them.
+SUMS = tuple(tuple(operand(f"s{i}{j}") for j in range(CHANNELS)) for i in range(PIXELS))
+_WORD_REACH, _BYTE_REACH, _SUBTRACTED = 508, 127, 4095  # bytes
+WEIGHTS = "q2"
+
+
+@dataclass(frozen=True, slots=True)
+class RowSums:
+    """The sums of `pixels` neighbours."""
+
+    tile: HeliumDotTile
+    pixels: int
+    moves_on: bool = True  # to the next tile
+
+    def lines(self, between: Sequence[AsmLine] = ()) -> list[AsmLine]:
+        """The lines, with others behind the first products, whose registers they may use."""
+        first, *others = (list(self._products(group)) for group in self._groups())
+        return [*first, *between, *(line for group in others for line in group), *self._back()]
+
+    @property
+    def pointers(self) -> int:
+        t = self.tile
+        return t.kernel_rows * t.taps + (t.steps > 0) + (t.rest > 0)
+
+    def is_in_reach(self) -> bool:
+        """Every load reaches what it is to load."""
+        steps = [offset for group in self._groups() for offset in self._offsets(group)]
+        in_reach = all(-self._reach(rest) <= offset <= self._reach(rest) for offset, rest in steps)
+        return in_reach and self._weights <= _SUBTRACTED
+
+    @property
+    def _weights(self) -> int:
+        t = self.tile
+        return t.kernel_rows * t.taps * t.steps * CHANNELS * LANES
+
+    def _groups(self) -> Iterator[_Products]:
+        t = self.tile
+        per_tap = t.steps + (t.rest > 0)
+        every = t.kernel_rows * t.taps * per_tap
+        for n in range(every):
+            tap, step = divmod(n, per_tap)
+            yield _Products(tap, step, step == per_tap - 1, step == t.steps, n == 0)
+
+    def _offsets(self, group: _Products) -> Iterator[tuple[int, bool]]:
+        advance = self._advance(group)
+        yield advance, group.is_rest
+        if self.pixels > 1:
+            yield self.tile.x_step - advance, group.is_rest
+
+    def _advance(self, group: _Products) -> int:
+        """Bytes from what the group loads to what the pointer's next load is to load."""
+        if not group.ends_tap:
+            return LANES
+        return self.pixels * self.tile.x_step - LANES * group.step if self.moves_on else 0
+
+    def _reach(self, rest: bool) -> int:
+        return _WORD_REACH if self.tile.x_aligned and not rest else _BYTE_REACH
+
+    def _products(self, group: _Products) -> Iterator[AsmLine]:
+        """The first pixel's load, the first weights, and the second pixel's where it is needed."""
+        yield from self._pixel(group, 0)
+        for j in range(CHANNELS):
+            yield self._load_weights(group, j)
+            for i in range(self.pixels):
+                if j == 0 and i == 1:
+                    yield from self._pixel(group, 1)
+                total, operands = SUMS[i][j], (f"q{i}", WEIGHTS)
+                if group.is_first:
+                    yield computes("vmladav.s8", total, *operands)
+                else:
+                    yield adds_to("vmladava.s8", total, *operands)
+
+    def _pixel(self, group: _Products, pixel: int) -> Iterator[AsmLine]:
+        pointer, advance = operand(f"p{group.tap}"), self._advance(group)
+        if group.is_rest:
+            yield predicate("vpst", 1)
+        name = "vldrbt.8" if group.is_rest else "vldrw.32" if self.tile.x_aligned else "vldrb.8"
+        if pixel == 0:
+            yield loads(name, ("q0",), Address(pointer, advance or None, moves=advance != 0))
+        else:
+            yield loads(name, ("q1",), Address(pointer, self.tile.x_step - advance))
+
+    def _load_weights(self, group: _Products, channel: int) -> AsmLine:
+        length = self.tile.rest if group.is_rest else LANES
+        pointer = operand("rest" if group.is_rest else "w")
+        return loads("vldrb.8", (WEIGHTS,), Address(pointer, length, moves=True))
+
+    def _back(self) -> Iterator[AsmLine]:
+        if not self.moves_on:
+            return
+        t = self.tile
+        rests = t.kernel_rows * t.taps * t.rest * CHANNELS
+        for name, size in (("w", self._weights), ("rest", rests)):
+            if size:
+                yield computes("sub", operand(name), operand(name), end=f"#{size}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Products:
+    """Products of up to sixteen lanes."""
+
+    tap: int
+    step: int
+    ends_tap: bool
+    is_rest: bool
+    is_first: bool
