@@ -18,7 +18,13 @@ from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.isa.dsp.schedules.paired_rows import saves_cycles
-from codegen.kernels.paired_rows import PixelTiles, blocks_of, pixel_tiles
+from codegen.kernels.paired_rows import (
+    PixelTiles,
+    blocks_of,
+    groups_of_window,
+    in_order_of_windows,
+    pixel_tiles,
+)
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import LoweredStage
 from codegen.options import CompileOptions
@@ -35,6 +41,8 @@ SHAPES = {
     "a_group_left_over": ((1, 6, 72, 18), POINT),
     "windows": ((4, 5, 6, 18), WINDOW),
     "blocks": ((1, 29, 8, 20), WINDOW),
+    "rests_joined": ((3, 8, 3, 8), WINDOW),
+    "rests_of_two": ((3, 5, 2, 20), WINDOW),
 }
 
 
@@ -53,6 +61,7 @@ def case(
 CASES = [
     *(case(name) for name in SHAPES),
     case("windows", (2, 2)),
+    case("rests_joined", (2, 2)),
     case("threes_and_twos", out_zero=0),  # rounded away from zero: shifted back
     *(case("groups_in_twos", value=value) for value in (-127, 127, -1, 1)),
 ]
@@ -96,7 +105,7 @@ def test_rows_stay_bytes_and_factors_lie_in_scratch() -> None:
     stage = only_stage(case("windows").graph)
     assert stage.reads[0].access.count == 3
     assert stage.kernel.scratch == {"v": 0}
-    assert stage.kernel.scratch_bytes == 5 * 3 * 5 * 8  # pixels, kernel rows, groups of four, bytes of each
+    assert stage.kernel.scratch_bytes == 5 * 14 * 8  # pixels, groups of four, bytes of each
 
 
 def test_tiles_leave_no_pixel_alone() -> None:
@@ -107,16 +116,28 @@ def test_tiles_leave_no_pixel_alone() -> None:
 
 
 def test_factors_of_a_long_row_are_made_in_blocks() -> None:
-    """2,048 bytes have room for 14 pixels of 18 groups: four tiles of three."""
-    assert blocks_of(27, 18, 3) == (PixelTiles(0, 12, 2), PixelTiles(24, 3, 1))
+    """2,048 bytes have room for 14 pixels of 18 groups: for four tiles of three."""
     assert blocks_of(14, 18, 3) == (PixelTiles(0, 14, 1),)
+    assert blocks_of(27, 18, 3) == (PixelTiles(0, 9, 3),)
+    assert blocks_of(29, 18, 3) == (PixelTiles(0, 12, 2), PixelTiles(24, 5, 1))
+    assert blocks_of(48, 7, 3) == (PixelTiles(0, 24, 2),)
     assert blocks_of(4, 300, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 1, 1))
 
 
+def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() -> None:
+    assert groups_of_window(3, 9) == 3 * 2 + 1
+    assert groups_of_window(3, 7) == 3 * 2  # joined, three rests of three take three groups, too
+    assert groups_of_window(1, 9) == 3
+    weights = np.arange(27, dtype=np.int8).reshape(1, 3, 3, 3)
+    rows = weights.reshape(3, 9)
+    assert in_order_of_windows(weights).tolist() == [[*rows[:, :8].reshape(-1), *rows[:, 8]]]
+
+
 def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors() -> None:
-    assert saves_cycles(48, 32, 1, 4)
-    assert not saves_cycles(48, 16, 1, 2)
-    assert not saves_cycles(1, 4, 1, 16)
+    assert saves_cycles(48, 32, 1, 16)
+    assert not saves_cycles(48, 16, 1, 8)
+    assert not saves_cycles(1, 4, 1, 64)
+    assert saves_cycles(48, 8, 3, 9)  # fewer groups
 
 
 def test_cores_with_two_slots_and_code_or_memory_to_be_saved_go_another_way() -> None:

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from aot.counted import counted
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS, needs_of
-from codegen.isa.dsp.paired_vector import FACTORS, macro
+from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
-from codegen.kernels.paired_rows import factors_nest, products, tile_factors
+from codegen.kernels.paired_rows import factors_nest, products, rests_nest, tile_factors
 from codegen.kernels.paired_weights import GROUP, HALVES
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, at, load
@@ -101,6 +101,55 @@ def _factors_text(name: str, pixels: int, x_step: int) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+@lru_cache(maxsize=256)
+def rests_of(pixels: int, x_step: int, rows: int, rest: int) -> Instruction:
+    """Makes the factors of what kernel rows have beside whole groups, joined."""
+    v = Buffer("v", DType.I16, 0, Role.SCRATCH)
+    x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
+    name = f"paired_rests_{pixels}_step{x_step}_{rest}_of_{rows}_rows"
+    return Instruction(
+        name=name,
+        params=(v, x),
+        body=(rests_nest(v, x, pixels, x_step, (rows, rest), (0, 0)),),
+        call=f"{name}({{v}}, {{x_array}}, {{x_offset}});",
+        definition=_rests_text(name, pixels, x_step, rows, rest),
+        includes=("string.h",),
+        calls=(FACTORS_OF_WORD,),
+        needs=NEEDS,
+        machine_instructions=(8 * -(-rows * rest // GROUP) + 2) * pixels,
+    )
+
+
+def _rests_text(name: str, pixels: int, x_step: int, rows: int, rest: int) -> str:
+    groups = [range(first, min(first + GROUP, rows * rest)) for first in range(0, rows * rest, GROUP)]
+    lines = [
+        f"/* The same of what {rows} kernel rows have left, {counted(rest, 'byte')} each, joined. */",
+        f"static inline void {name}(int16_t *v, const int8_t *const *x, int32_t offset)",
+        "{",
+        f"    for (int32_t i = 0; i < {pixels}; ++i, offset += {x_step}) {{",
+        "        int32_t firsts, mixed;",
+    ]
+    for n, numbers in enumerate(groups):
+        place = n * pixels * HALVES * FACTORS_EACH
+        word = " | ".join(_shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers)
+        lines += [
+            f"        factors_of_word((int32_t)({word}), &firsts, &mixed);",
+            f"        memcpy(__builtin_assume_aligned({_factor(place)}, 4), &firsts, 4);",
+            f"        memcpy(__builtin_assume_aligned({_factor(place + pixels * HALVES)}, 4), &mixed, 4);",
+        ]
+    return "\n".join([*lines, "    }", "}"]) + "\n"
+
+
+def _shifted(row: int, place: int, shift: int) -> str:
+    """C of a byte of a row, at its place in a word."""
+    byte = f"(uint32_t)(uint8_t)x[{row}][offset{f' + {place}' if place else ''}]"
+    return f"{byte} << {shift}" if shift else byte
+
+
+def _factor(place: int) -> str:
+    return f"v{f' + {place}' if place else ''} + i * {HALVES}"
 
 
 @lru_cache(maxsize=256)

@@ -20,22 +20,37 @@ from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at,
 _WORD = 4
 _WORDS = "abc"  # of weights, one behind the other; with six sums they leave the compiler a register
 
-FACTORS = ScalarFunction(
-    "factors_of_pixels",
+FACTORS_OF_WORD = ScalarFunction(
+    "factors_of_word",
     DType.I32,
     """\
 /* Four bytes as two factors of half-words of two weights, those bytes x y as x and as 256 y + 127 - x. */
-static inline __attribute__((always_inline)) void factors_of_pixels(
-    const int8_t *x, int32_t *firsts, int32_t *mixed)
+static inline __attribute__((always_inline)) void factors_of_word(
+    int32_t word, int32_t *firsts, int32_t *mixed)
 {
-    int32_t word;
-    memcpy(&word, x, sizeof word);
     *firsts = __sxtb16(word);
     *mixed = word ^ 0x7f007f;
 }
 """,
     lambda *_: 0,
-    includes=("string.h", "arm_acle.h"),
+    includes=("arm_acle.h",),
+)
+
+FACTORS = ScalarFunction(
+    "factors_of_pixels",
+    DType.I32,
+    """\
+static inline __attribute__((always_inline)) void factors_of_pixels(
+    const int8_t *x, int32_t *firsts, int32_t *mixed)
+{
+    int32_t word;
+    memcpy(&word, x, sizeof word);
+    factors_of_word(word, firsts, mixed);
+}
+""",
+    lambda *_: 0,
+    includes=("string.h",),
+    calls=(FACTORS_OF_WORD,),
 )
 
 

@@ -19,6 +19,7 @@ from codegen.kernels.conv2d import (
 )
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
 from codegen.kernels.kernel import Site
+from codegen.kernels.paired_rows import in_order_of_windows
 from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition
@@ -29,13 +30,12 @@ def _is_paired(site: Site) -> bool:
     w, op = site.constants[1], conv_op(site)
     channels, rows, columns, depth = w.shape
     is_bare = site.unpadded and op.padding[1] != (0, 0)
-    groups = -(-columns * depth // GROUP)
     return (
         site.allow_widened_rows
         and op.dilation[1] == 1
         and not is_bare
-        and saves_cycles(site.outputs[0].shape[2], channels, rows, groups)
-        and can_pair(site, conv_tail(site), w)
+        and saves_cycles(site.outputs[0].shape[2], channels, rows, columns * depth)
+        and can_pair(site, conv_tail(site), in_order_of_windows(w))
     )
 
 
@@ -45,7 +45,7 @@ def _dot(site: Site, p: DotProblem) -> ScheduledDot:
 
 def _tail(site: Site) -> Requantised:
     if _is_paired(site):
-        return enlarged_tail(conv_tail(site), site.constants[1])
+        return enlarged_tail(conv_tail(site), in_order_of_windows(site.constants[1]))
     return fitted_conv_tail(site)
 
 

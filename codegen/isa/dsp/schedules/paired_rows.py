@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from codegen.isa.dsp.paired_tile import UNROLLS, PairedTile, factors_of, paired_dot
+from aot.ir.types import Array
+from codegen.isa.dsp.paired_tile import UNROLLS, PairedTile, factors_of, paired_dot, rests_of
 from codegen.kernels.dot_product import MOST_PIXELS, DotProblem, ScheduledDot, ends_of, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.kernels.paired_rows import pixel_tiles, rows_nest
-from codegen.kernels.paired_weights import PAIRED, groups_of, half_words
+from codegen.kernels.paired_rows import (
+    groups_of_window,
+    in_order_of_windows,
+    joins_rests,
+    pixel_tiles,
+    rows_nest,
+)
+from codegen.kernels.paired_weights import GROUP, PAIRED, half_words
 from codegen.loops.affine import variable
 from codegen.loops.ir import Proc
 from codegen.loops.pack import pack
@@ -29,14 +36,15 @@ _MAKING_CYCLES = {1: 12, 2: 18, 3: 24}  # of a group's factors
 _ROW_CYCLES = 8  # to begin products of a kernel row, or to begin making its factors
 
 
-def saves_cycles(pixels: int, channels: int, kernel_rows: int, groups: int) -> bool:
-    """True where products with pairs save more than it takes to make factors, by `groups` in a kernel row."""
-    turns = -(-channels // _CHANNELS)
+def saves_cycles(pixels: int, channels: int, kernel_rows: int, length: int) -> bool:
+    """True where products with pairs save more than it takes to make factors, of `length` in a kernel row."""
+    turns, widened = -(-channels // _CHANNELS), kernel_rows * -(-length // GROUP)
+    groups = groups_of_window(kernel_rows, length)
     saved = 0
     for each in pixel_tiles(pixels, MOST_PIXELS):
-        of_group = turns * (_WIDENED_CYCLES[each.pixels] - _PAIRED_CYCLES[each.pixels])
-        of_row = groups * (of_group - _MAKING_CYCLES[each.pixels]) - _ROW_CYCLES
-        saved += each.tiles * (kernel_rows * of_row + turns * (kernel_rows - 1) * _ROW_CYCLES)
+        products = widened * _WIDENED_CYCLES[each.pixels] - groups * _PAIRED_CYCLES[each.pixels]
+        making = groups * _MAKING_CYCLES[each.pixels] + kernel_rows * _ROW_CYCLES
+        saved += each.tiles * (turns * (products + (kernel_rows - 1) * _ROW_CYCLES) - making)
     return saved > 0
 
 
@@ -53,31 +61,43 @@ def paired_rows(site: Site, p: DotProblem) -> ScheduledDot:
     for outer in ("oi", "xi"):
         proc = reorder(proc, outer, "n")
     order = ("ob", "ob_tail", "n", "oi", "h")
-    proc, packing = pack(proc, "w", order, valid=variable("n"), limit=groups_of(p))
+    proc, packing = pack(proc, "w", order, valid=variable("n"), limit=_groups(p))
     proc = reorder(_with_instructions(proc, p, point), "xi", "oi")
     why = f"{point['pixels']} x {_CHANNELS} sums per tile, weights in pairs, 8-bit rows"
-    return ScheduledDot("smlad", why, proc, packing, space, point, half_words)
+    return ScheduledDot("smlad", why, proc, packing, space, point, _stored)
+
+
+def _stored(weights: Array) -> Array:
+    return half_words(in_order_of_windows(weights))
+
+
+def _groups(p: DotProblem) -> int:
+    return groups_of_window(p.kernel_rows, p.length)
 
 
 def _with_instructions(proc: Proc, p: DotProblem, point: Point) -> Proc:
     counts = range(point["pixels"], 0, -1)
-    of_row = groups_of(p) // p.kernel_rows
+    joined = joins_rests(p.kernel_rows, p.length)
+    of_row = (p.length if joined else p.length + GROUP - 1) // GROUP
     makers = [factors_of(pixels, p.x_step, of_row, p.x_aligned) for pixels in counts]
+    if joined:
+        rests = [rests_of(pixels, p.x_step, p.kernel_rows, p.length % GROUP) for pixels in counts]
+        proc = tensorize(proc, "fj", rests)
     channels = sorted({min(_CHANNELS, p.channels), p.channels % _CHANNELS or 1}, reverse=True)
-    dots = [paired_dot(PairedTile(i, j, groups_of(p), point["unroll"])) for i in counts for j in channels]
+    dots = [paired_dot(PairedTile(i, j, _groups(p), point["unroll"])) for i in counts for j in channels]
     return tensorize(tensorize(proc, "g", makers), "n", dots)
 
 
 def _space(p: DotProblem, macs: int) -> Space:
     most = _UNROLLED_HOT if macs >= _HOT_MACS else _UNROLLED
-    unrolled = max(u for u in UNROLLS if u <= most and groups_of(p) % u == 0)
+    unrolled = max(u for u in UNROLLS if u <= most and _groups(p) % u == 0)
     default = {"unroll": unrolled, "pixels": min(MOST_PIXELS, p.pixels)}
-    extents = {"unroll": groups_of(p), "pixels": p.pixels}
+    extents = {"unroll": _groups(p), "pixels": p.pixels}
     return Space(f"{task_of(p)} {PAIRED}", ROW_KNOBS, default, _is_possible(p), extents)
 
 
 def _is_possible(p: DotProblem) -> Callable[[Point], bool]:
     def is_possible(point: Point) -> bool:
-        return groups_of(p) % point["unroll"] == 0 and point["pixels"] <= p.pixels
+        return _groups(p) % point["unroll"] == 0 and point["pixels"] <= p.pixels
 
     return is_possible
