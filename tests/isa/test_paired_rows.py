@@ -35,7 +35,7 @@ POINT, WINDOW = (1, 1), (3, 3)
 SHAPES = {
     "threes_and_twos": ((2, 5, 16, 20), POINT),
     "twos_behind_threes": ((1, 7, 12, 20), POINT),
-    "one_pixel": ((2, 1, 24, 16), POINT),
+    "a_pixel_behind_blocks": ((1, 4, 256, 18), POINT),
     "odd_channels": ((2, 4, 19, 21), POINT),
     "groups_in_twos": ((1, 6, 48, 19), POINT),
     "a_group_left_over": ((1, 6, 72, 18), POINT),
@@ -136,7 +136,7 @@ def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() ->
 def test_few_channels_and_lone_pixels_do_not_make_up_for_the_factors() -> None:
     assert saves_cycles(48, 32, 1, 16)
     assert not saves_cycles(48, 16, 1, 8)
-    assert not saves_cycles(1, 4, 1, 64)
+    assert not saves_cycles(1, 64, 1, 64)
     assert saves_cycles(48, 8, 3, 9)  # fewer groups
 
 

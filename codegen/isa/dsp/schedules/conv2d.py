@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
+from aot.target import Optimize
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.schedules.paired_rows import paired_rows, saves_cycles
@@ -32,6 +33,7 @@ def _is_paired(site: Site) -> bool:
     is_bare = site.unpadded and op.padding[1] != (0, 0)
     return (
         site.allow_widened_rows
+        and site.optimize is Optimize.SPEED  # where memory is the goal, rows of 16 bits find room more often
         and op.dilation[1] == 1
         and not is_bare
         and saves_cycles(site.outputs[0].shape[2], channels, rows, columns * depth)
