@@ -231,8 +231,11 @@ def _temps(tile: PairedTile) -> list[str]:
 
 
 def _twos_and_ones(tile: PairedTile) -> tuple[int, int]:
-    """The groups of a turn: two and two where so many save more than what the registers hold around them."""
-    in_twos = tile.pixels == _MOST_PIXELS and tile.groups >= _LEAST_GROUPS
+    """The groups of a turn: two and two where so many save more than what the registers hold around them.
+
+    That takes every register, and the end of a loop may want one more.
+    """
+    in_twos = tile.pixels == _MOST_PIXELS and tile.groups >= _LEAST_GROUPS and tile.is_straight
     return divmod(tile.unroll, 2) if in_twos else (0, tile.unroll)
 
 
