@@ -218,7 +218,7 @@ def _low_bytes(words: Sequence[str]) -> Iterator[str]:
 
 
 def _products(words: Sequence[str], factors: Sequence[str], first: int = 0) -> Iterator[str]:
-    """Those of the pixels from the `first` one on, which have these factors."""
+    """Adds products of the pixels from the `first` one on, which have these factors."""
     for j, word in enumerate(words):
         for i, factor in enumerate(factors, first):
             yield f"smlad %[s{i}{j}], %[{factor}], %[{word}], %[s{i}{j}]"
