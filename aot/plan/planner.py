@@ -27,7 +27,7 @@ PLACED_ROWS = 1_000_000  # more rows in them all,
 PLACED_PAIRS = 4_000_000  # or more pairs of tensors,
 REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
-CAREFUL = (4_000_000, 1500)
+CAREFUL = (6_000_000, 1500)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Upgrades: widened rows, or padding, for layers that are faster with it and whose rows have room to grow.
+"""Upgrades: widened rows, scratch or padding, for layers that are faster with it and have room to grow.
 
 An upgrade is a layer's name. Whether memory has room is estimated from the rows that are live in the present
 plan; only a new plan proves it.
@@ -20,14 +20,14 @@ _MACS_PER_COPIED_ELEMENT = 16  # at least, for an input that is copied into wide
 
 @dataclass(frozen=True)
 class _Growth:
-    """The bytes by which the rows that a layer reads would grow with its upgrade."""
+    """The bytes by which the rows that a layer reads, or its scratch, would grow with its upgrade."""
 
     layer: str
     stage: str
-    tensor: str  # the one that grows, or the copy that is made of it
+    tensor: str  # the one that grows, or the copy that is made of it; the stage, where scratch grows
     row_bytes: int  # by which each row grows
     rows: int  # of a copy that are there at once
-    is_copy: bool
+    is_apart: bool  # a copy, or scratch: there only while the stage runs
     copying: int  # multiplications that take as long as copying
 
     def take(self, headroom: PlanHeadroom, taken: int) -> bool:
@@ -40,7 +40,7 @@ class _Growth:
             return True
         return (
             headroom.reserve(self.stage, more * self.rows)
-            if self.is_copy
+            if self.is_apart
             else headroom.grow_rows(self.tensor, more)
         )
 
@@ -82,13 +82,14 @@ def _growths(variant: Variant) -> Iterator[_Growth]:
 
 
 def _growth(variant: Variant, upgraded: Variant, before: LoweredStage, after: LoweredStage) -> _Growth | None:
-    """Returns how the rows of one layer grow; None if it reads the same rows."""
+    """Returns how the rows of one layer grow, or its scratch; None if neither does."""
     assert after.node is not None
     reading = after.reads[0]
     old, new = variant.lowered.tensors.get(reading.tensor), upgraded.lowered.tensors[reading.tensor]
     row_bytes = new.format.row_bytes - (old.format.row_bytes if old is not None else 0)
     if row_bytes <= 0:
-        return None
+        more = after.kernel.scratch_bytes - before.kernel.scratch_bytes
+        return _Growth(after.node.name, before.name, after.name, more, 1, True, 0) if more > 0 else None
     rows = min(reading.access.count, new.rows)
     copying = _MACS_PER_COPIED_ELEMENT * row_bytes * new.rows // new.format.dtype_bytes if old is None else 0
     return _Growth(after.node.name, before.name, reading.tensor, row_bytes, rows, old is None, copying)

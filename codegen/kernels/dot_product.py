@@ -154,7 +154,7 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
     window = column * p.x_step + tap * p.tap_step + k + p.x_first
     weight = o * depth + row * (p.taps * p.length) + tap * p.length + k
     product = Binary("*", load(x, window, row), load(w, weight))
-    ends = _ends(p)
+    ends = ends_of(p)
     place = column * p.y_pixel_step + o * p.y_channel_step + p.y_first
     body = (
         Declare(total),
@@ -174,7 +174,7 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
     )
 
 
-def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer, Buffer], ends: _Ends) -> For:
+def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer, Buffer], ends: Ends) -> For:
     """The same for pixels that have a part of their window, summed from their own beginning."""
     x, w, bias = buffers
     depth = p.kernel_rows * p.taps * p.length
@@ -196,7 +196,7 @@ def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer,
 
 
 @dataclass(frozen=True, slots=True)
-class _Ends:
+class Ends:
     """Says where sums begin and what becomes of them."""
 
     result: Buffer
@@ -207,13 +207,13 @@ class _Ends:
     stored: Callable[[Expr], Expr]
 
 
-def _ends(p: DotProblem) -> _Ends:
+def ends_of(p: DotProblem) -> Ends:
     if p.tail is None:
         sums = Buffer("sums", DType.I32, p.y_elements, Role.STATE)
-        return _Ends(sums, (), (), (), None, lambda total: total)
+        return Ends(sums, (), (), (), None, lambda total: total)
     channel = channel_constants(p.tail.storing, p.channels, variable("o"))
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
-    return _Ends(y, channel.tables, channel.loads, channel.names, channel.start, channel.stored)
+    return Ends(y, channel.tables, channel.loads, channel.names, channel.start, channel.stored)
 
 
 def stored_bytes(site: Site) -> int:
@@ -266,7 +266,7 @@ def _pixels_in_threes(pixels: int) -> int:
 def tiled(proc: Proc, p: DotProblem, tile: Tile) -> Proc:
     """Splits the loops over o and x into blocks of channels and pixels, a tile of sums in registers."""
     proc = split(proc, "o", tile.channels, "ob", "oi")
-    proc = privatize(proc, _ends(p).locals, "oi")
+    proc = privatize(proc, ends_of(p).locals, "oi")
     proc = reorder(proc, "oi", "column")
     if tile.pixels == MOST_PIXELS:
         proc = _split_pixels(proc, p.pixels)

@@ -47,4 +47,4 @@ def products_nest(total: BufferPlace, x: Buffer, x_first: Affine, half_word: Exp
     """Adds the products of a channel with a group of four."""
     place = variable("h") * 2 + x_first
     first, second = load(x, place), load(x, place + 1)
-    return For("h", HALVES, two_products(total, second, mixed_pixels(first, second), half_word))
+    return For("h", HALVES, two_products(total, first, mixed_pixels(first, second), half_word))

@@ -1,12 +1,13 @@
 """Dot products with two weights in one factor: what is widened for four products is one word and not two.
 
-A half-word of two weights, 256 * b + a, is a factor of SMLAD as it lies in memory, and a alone is its low
+A half-word of two weights, 256 * a + b, is a factor of SMLAD as it lies in memory, and b alone is its low
 byte, widened. With the values x and y that a and b belong to,
 
-    (256 * b + a) * y + a * (256 * x + 127 - y) = 256 * (a * x + b * y) + 127 * a
+    (256 * a + b) * x + b * (256 * y + 127 - x) = 256 * (a * x + b * y) + 127 * b
 
-so that two products make both sums, 256 times as large and with 127 * a too much, which where sums start
-takes away. The factor 256 * x + 127 - y has 16 bits for every x and y of 8.
+so that two products make both sums, 256 times as large and with 127 * b too much, which where sums start
+takes away. The factor 256 * y + 127 - x has 16 bits for every x and y of 8: of two bytes in memory, x and
+then y, it is both as they lie, seven bits of x turned over.
 """
 
 from __future__ import annotations
@@ -35,14 +36,14 @@ from codegen.loops.ir import (
 PAIRED = "paired"  # ends the name of the task, which the reason for the kernel says
 ENLARGED = 256  # times, that sums of products are too large
 GROUP, HALVES = 4, 2  # weights to a word, and half-words
-_SURPLUS = 127  # for each first weight of a half-word
+_SURPLUS = 127  # for each second weight of a half-word
 _LARGEST_PIXEL = 128
 
 LOW_BYTE = ScalarFunction(
     "low_byte",
     DType.I32,
     """\
-/* The first weight of a half-word of two. */
+/* The second weight of a half-word of two. */
 static inline int32_t low_byte(int32_t weights)
 {
     return (int8_t)weights;
@@ -57,11 +58,11 @@ def half_words(weights: Array) -> Array:
     channels, rows = weights.shape[0], weights.shape[1] if weights.ndim == 4 else 1
     flat = weights.reshape(channels, rows, -1).astype(np.int64)
     whole = np.pad(flat, ((0, 0), (0, 0), (0, -flat.shape[2] % GROUP)))
-    return np.asarray(whole[..., 1::2] * ENLARGED + whole[..., 0::2], np.int64)
+    return np.asarray(whole[..., 0::2] * ENLARGED + whole[..., 1::2], np.int64)
 
 
-def _firsts(weights: Array) -> Array:
-    """The first weights of all half-words, [channel][...]."""
+def _seconds(weights: Array) -> Array:
+    """The second weights of all half-words, [channel][...]."""
     words = half_words(weights).reshape(weights.shape[0], -1)
     return np.asarray((words + 128) % 256 - 128, np.int64)
 
@@ -73,7 +74,7 @@ def pairs_fit(weights: Array, bias: Array) -> bool:
         return False
     sums = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1) * _LARGEST_PIXEL
     enlarged = (sums + np.abs(bias.astype(np.int64))) * ENLARGED
-    surplus = np.abs(_firsts(weights)).sum(axis=1) * _LARGEST_PIXEL
+    surplus = np.abs(_seconds(weights)).sum(axis=1) * _LARGEST_PIXEL
     return bool((enlarged + surplus).max() + most_offset(ENLARGED) <= INT32_MAX)
 
 
@@ -84,7 +85,7 @@ def enlarged_tail(tail: Requantised, weights: Array) -> Requantised:
         true_sums = fitted_tail(tail, weights, DType.I8)
         bias = true_sums.bias.astype(np.int64) * ENLARGED
         fitted = replace(true_sums, bias=bias, storing=_of_enlarged(true_sums.storing))
-    surplus = _firsts(weights).sum(axis=1) * _SURPLUS
+    surplus = _seconds(weights).sum(axis=1) * _SURPLUS
     return replace(fitted, bias=(fitted.bias.astype(np.int64) - surplus).astype(np.int32))
 
 
@@ -117,16 +118,16 @@ def groups_of(p: DotProblem) -> int:
 
 
 def two_products(
-    total: BufferPlace, second: Expr, mixed: Expr, half_word: Expr
+    total: BufferPlace, first: Expr, mixed: Expr, half_word: Expr
 ) -> tuple[Accumulate, Accumulate]:
     """Adds both products with a half-word of weights."""
-    first_weight = Apply(LOW_BYTE, (half_word,))
+    second_weight = Apply(LOW_BYTE, (half_word,))
     return (
-        Accumulate(total, Binary("*", second, half_word)),
-        Accumulate(total, Binary("*", mixed, first_weight)),
+        Accumulate(total, Binary("*", first, half_word)),
+        Accumulate(total, Binary("*", mixed, second_weight)),
     )
 
 
 def mixed_pixels(first: Expr, second: Expr) -> Expr:
-    """The factor of first weights that are alone: 256 * first + 127 - second."""
-    return Binary("-", Binary("+", Binary("*", first, Const(ENLARGED)), Const(_SURPLUS)), second)
+    """The factor of second weights that are alone: 256 * second + 127 - first."""
+    return Binary("-", Binary("+", Binary("*", second, Const(ENLARGED)), Const(_SURPLUS)), first)

@@ -66,13 +66,13 @@ def test_the_c_equals_the_reference(compiler: tuple[str, int], tmp_path: Path) -
 
 def test_a_half_word_holds_two_weights_and_rows_end_in_zeros() -> None:
     weights = np.array([[[[-1, 2, 127]], [[-128, -127, 5]]]], np.int8)
-    assert half_words(weights).tolist() == [[[-1 + 512, 127], [-128 - 127 * 256, 5]]]
+    assert half_words(weights).tolist() == [[[-256 + 2, 127 * 256], [-128 * 256 - 127, 5 * 256]]]
 
 
 def test_pairs_that_no_half_word_holds_go_another_way() -> None:
-    """-128 behind a negative weight would be below -32768."""
-    assert pairs_fit(np.array([[0, -128, 3, 4]], np.int8), np.zeros(1, np.int64))
-    assert not pairs_fit(np.array([[-1, -128, 3, 4]], np.int8), np.zeros(1, np.int64))
+    """-128 before a negative weight would be below -32768."""
+    assert pairs_fit(np.array([[-128, 0, 3, 4]], np.int8), np.zeros(1, np.int64))
+    assert not pairs_fit(np.array([[-128, -1, 3, 4]], np.int8), np.zeros(1, np.int64))
     assert is_paired(vector("few", weights=-127).graph)
     assert not is_paired(vector("few", weights=-128).graph)
 

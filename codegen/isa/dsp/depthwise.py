@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from aot.ir.types import DType
 from codegen.isa.dsp.depthwise_text import (
     TAPS,
+    TAPS_ORDER,
     End,
     block_in_c,
     block_in_registers,
@@ -25,7 +26,7 @@ from codegen.isa.dsp.depthwise_text import (
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, WindowBlock, blocks_of
 from codegen.isa.plain.requantise import StoreQuantised
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -35,6 +36,7 @@ from codegen.loops.ir import (
     For,
     Instruction,
     Role,
+    Stmt,
     Store,
     at,
     load,
@@ -42,8 +44,8 @@ from codegen.loops.ir import (
 
 STRIDES = (1, 2)
 _SHORT = 5  # outputs of a row whose loop would cost more than its code
-_TAP_INSTRUCTIONS = 15  # loading and widening them
-READ_AHEAD = 1  # bytes past a window, and past a channel's weights, that are loaded and not used
+_TAP_INSTRUCTIONS = 8  # loading and widening them
+READ_AHEAD = 1  # bytes past a window that are loaded and not used
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +85,24 @@ class DepthwiseRow:
 
 
 def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
-    """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w[3 * r + t])."""
+    """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w's tap there)."""
     y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
     w = Buffer("w", DType.I8, KERNEL * KERNEL, Role.CONSTANT)
     text = _Text(row, storing)
     start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
-    i, r, t = variable("i"), variable("r"), variable("t")
-    pixel = i * row.stride + t
-    value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
-    product = Binary("*", value, load(w, r * KERNEL + t))
-    windows = For("r", KERNEL, (For("t", KERNEL, (Accumulate(at(total), product),)),))
+    i = variable("i")
+
+    def product(number: int) -> Stmt:
+        r, t = (Affine(constant=n) for n in divmod(number, KERNEL))
+        pixel = i * row.stride + t
+        value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
+        return Accumulate(at(total), Binary("*", value, load(w, TAPS_ORDER.index(number))))
+
+    windows = (product(number) for number in range(KERNEL * KERNEL))
     stored = Apply(storing.store, (load(total), *(load(s) for s in scales)))
-    once = (Declare(total), Store(at(total), load(start)), windows, Store(at(y, i * row.y_step), stored))
+    once = (Declare(total), Store(at(total), load(start)), *windows, Store(at(y, i * row.y_step), stored))
     given = ", ".join(f"{{{name}[0]}}" for name in text.constants)
     numbers = "".join(f"{{{name}}}, " for name, _ in row.numbers)
     return Instruction(
@@ -141,7 +147,7 @@ class _Text:
     def definition(self) -> str:
         windows = f"3x3 windows along planes, stride {self.row.stride}"
         lines = [
-            f"/* Outputs of {windows}; reads one byte past windows and weights. */",
+            f"/* Outputs of {windows}; reads one byte past windows. */",
             f"static inline void {self.name}(",
             f"    {', '.join([f'{self.row.y_dtype.c_name} *y', *_ints(n for n, _ in self.row.numbers)])},",
             f"    {', '.join(_ints(self.constants))},",

@@ -16,16 +16,20 @@ from codegen.isa.dsp.window import WindowBlock, window_row
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.ir import Instruction, ScalarFunction
 
-# Rows 0 and 1 of the windows share a register for their middle taps.
+# A channel's nine weights [kernel row][column], in the order in which few instructions make pairs of them:
+# two words and a byte. Rows 0 and 1 of the windows share a register for their middle taps.
+TAPS_ORDER = (0, 1, 2, 4, 3, 7, 5, 8, 6)
 TAPS = """\
     int32_t taps02[3], tap1[3], even, odd;
-    for (int32_t r = 0; r < 3; ++r) {
-        uint32_t taps;
-        memcpy(&taps, w + 3 * r, sizeof taps);
-        __asm__("sxtb16 %0, %1" : "=r"(taps02[r]) : "r"(taps));
-        __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[r]) : "r"(taps));
-    }
-    __asm__("pkhbt %0, %1, %2, lsl #16" : "=r"(tap1[0]) : "r"(tap1[0]), "r"(tap1[1]));"""
+    uint32_t first, second;
+    memcpy(&first, w, sizeof first);
+    memcpy(&second, w + 4, sizeof second);
+    taps02[2] = w[8];
+    __asm__("sxtb16 %0, %1" : "=r"(taps02[0]) : "r"(first));
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[0]) : "r"(first));
+    __asm__("sxtb16 %0, %1" : "=r"(taps02[1]) : "r"(second));
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[2]) : "r"(second));
+    __asm__("pkhbt %0, %0, %1" : "+r"(taps02[2]) : "r"(tap1[2]));"""
 _IN_MEMORY = "#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */"
 _FITTED_IN_MEMORY = f"""\
 {_IN_MEMORY}
@@ -205,7 +209,8 @@ def _end_name(together: int, end: End) -> str:
     return f"END_OF_{together}{end.value}"
 
 
-_START = ("ldr %[sum0], %[start]", "mov %[sum1], %[sum0]")
+# Loads, so that the pixels' first load stands right behind one: such a row of loads takes a cycle each.
+_START = ("ldr %[sum0], %[start]", "ldr %[sum1], %[start]")
 
 
 def _end(together: int, end: End) -> list[str]:

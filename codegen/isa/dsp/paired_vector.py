@@ -20,23 +20,37 @@ from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at,
 _WORD = 4
 _WORDS = "abc"  # of weights, one behind the other; with six sums they leave the compiler a register
 
-FACTORS = ScalarFunction(
-    "factors_of_pixels",
+FACTORS_OF_WORD = ScalarFunction(
+    "factors_of_word",
     DType.I32,
     """\
-/* Four bytes as two factors of half-words of two weights, those bytes a b as b and as 256 a + 127 - b. */
-static inline __attribute__((always_inline)) void factors_of_pixels(
-    const int8_t *x, int32_t *seconds, int32_t *mixed)
+/* Four bytes as two factors of half-words of two weights, those bytes x y as x and as 256 y + 127 - x. */
+static inline __attribute__((always_inline)) void factors_of_word(
+    int32_t word, int32_t *firsts, int32_t *mixed)
 {
-    int32_t word;
-    memcpy(&word, x, sizeof word);
-    __asm__("sxtb16 %0, %1, ror #8" : "=r"(*seconds) : "r"(word));
-    __asm__("rev16 %0, %1" : "=r"(word) : "r"(word));
+    *firsts = __sxtb16(word);
     *mixed = word ^ 0x7f007f;
 }
 """,
     lambda *_: 0,
+    includes=("arm_acle.h",),
+)
+
+FACTORS = ScalarFunction(
+    "factors_of_pixels",
+    DType.I32,
+    """\
+static inline __attribute__((always_inline)) void factors_of_pixels(
+    const int8_t *x, int32_t *firsts, int32_t *mixed)
+{
+    int32_t word;
+    memcpy(&word, x, sizeof word);
+    factors_of_word(word, firsts, mixed);
+}
+""",
+    lambda *_: 0,
     includes=("string.h",),
+    calls=(FACTORS_OF_WORD,),
 )
 
 
@@ -91,13 +105,13 @@ def _group(tile: PairedVector) -> Iterator[str]:
         yield from (f"ldr {w}, [%[w], #{_WORD * n}]" for n, w in enumerate(words) if n)
         yield f"ldr {words[0]}, [%[w]], #{_WORD * len(words)}"
         if first == 0:
-            yield from ("sxtb16 %[q], %[p], ror #8", "rev16 %[p], %[p]", "eor %[p], %[p], #0x7f007f")
+            yield from ("sxtb16 %[q], %[p]", "eor %[p], %[p], #0x7f007f")
         yield from (f"smlad {s}, %[q], {w}, {s}" for s, w in zip(sums, words, strict=True))
         yield from (f"sxtb16 {w}, {w}" for w in words)
         yield from (f"smlad {s}, %[p], {w}, {s}" for s, w in zip(sums, words, strict=True))
 
 
-def _macro(name: str, lines: list[str]) -> list[str]:
+def macro(name: str, lines: list[str]) -> list[str]:
     *most, last = (f'    "{line}\\n\\t"' for line in lines)
     return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
 
@@ -107,7 +121,7 @@ def _text(tile: PairedVector) -> str:
     turn = f"{tile.name.upper()}_TURN"
     temps = [*_WORDS[: tile.channels], "p", "q"]
     lines = [
-        *_macro(turn, list(_group(tile)) * tile.unroll),
+        *macro(turn, list(_group(tile)) * tile.unroll),
         f"/* Sums of {counted(tile.channels, 'channel')}, four weights at a time: as half-words first. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *sum{j}' for j in range(tile.channels))},",
@@ -138,12 +152,12 @@ def _in_c(tile: PairedVector) -> list[str]:
     """The same by intrinsics, for a compiler to find registers for."""
     lines = [
         "    for (int32_t n = 0; n < groups; ++n) {",
-        "        int32_t seconds, mixed;",
-        "        factors_of_pixels(x, &seconds, &mixed);",
+        "        int32_t firsts, mixed;",
+        "        factors_of_pixels(x, &firsts, &mixed);",
     ]
     for j in range(tile.channels):
         lines += [
             f"        const int32_t w{j} = two_halves(w{f' + {j * HALVES}' if j else ''});",
-            f"        s{j} = __smlad(mixed, __sxtb16(w{j}), __smlad(seconds, w{j}, s{j}));",
+            f"        s{j} = __smlad(mixed, __sxtb16(w{j}), __smlad(firsts, w{j}, s{j}));",
         ]
     return [*lines, f"        x += {GROUP};", f"        w += {tile.channels * HALVES};", "    }"]

@@ -3,17 +3,58 @@
 from __future__ import annotations
 
 from aot.ir.types import DType
+from aot.target import Optimize
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
+from codegen.isa.dsp.schedules.paired_rows import paired_rows, saves_cycles
+from codegen.isa.dsp.schedules.paired_weights import can_pair
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS, NOT_FOR_SIZE
-from codegen.kernels.conv2d import conv2d_schedule, depth_of, sums_of_32_bits
+from codegen.kernels.conv2d import (
+    conv2d_schedule,
+    conv_op,
+    conv_tail,
+    depth_of,
+    fitted_conv_tail,
+    sums_of_32_bits,
+)
+from codegen.kernels.dot_product import DotProblem, ScheduledDot
 from codegen.kernels.kernel import Site
+from codegen.kernels.paired_rows import in_order_of_windows
+from codegen.kernels.paired_weights import enlarged_tail
+from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition
 
 
+def _is_paired(site: Site) -> bool:
+    """True where weights are taken in pairs: where that is faster and memory has room for factors."""
+    w, op = site.constants[1], conv_op(site)
+    channels, rows, columns, depth = w.shape
+    is_bare = site.unpadded and op.padding[1] != (0, 0)
+    return (
+        site.allow_widened_rows
+        and site.optimize is Optimize.SPEED  # where memory is the goal, rows of 16 bits find room more often
+        and op.dilation[1] == 1
+        and not is_bare
+        and saves_cycles(site.outputs[0].shape[2], channels, rows, columns * depth)
+        and can_pair(site, conv_tail(site), in_order_of_windows(w))
+    )
+
+
+def _dot(site: Site, p: DotProblem) -> ScheduledDot:
+    return paired_rows(site, p) if _is_paired(site) else smlad_dot(site, p)
+
+
+def _tail(site: Site) -> Requantised:
+    if _is_paired(site):
+        return enlarged_tail(conv_tail(site), in_order_of_windows(site.constants[1]))
+    return fitted_conv_tail(site)
+
+
 def _row_bytes(site: Site) -> int:
-    """16 bits wide where memory allows: SMLAD reads them without widening."""
+    """16 bits wide where memory allows: SMLAD reads them without widening. Factors are made of bytes."""
+    if _is_paired(site):
+        return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
 
@@ -23,7 +64,7 @@ def _may_widen(site: Site) -> bool:
 
 SCHEDULE = conv2d_schedule(
     "smlad",
-    smlad_dot,
+    _dot,
     _row_bytes,
     GROUP,
     leaves_out_taps=lambda site: depth_of(site) % GROUP == 0,  # weights are packed in groups
@@ -34,4 +75,5 @@ SCHEDULE = conv2d_schedule(
         Condition("layers whose rows may be widened", _may_widen),
         NOT_FOR_SIZE,
     ),
+    tail_of=_tail,
 )

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-
-import numpy as np
+from functools import partial
 
 from aot.ops.requant import quant_of
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.depthwise import READ_AHEAD, STRIDES, DepthwiseRow, depthwise_row
+from codegen.isa.dsp.depthwise_text import TAPS_ORDER
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
 from codegen.kernels.conditions import BYTES
@@ -27,8 +27,9 @@ from codegen.kernels.depthwise_conv2d import (
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
-from codegen.loops.affine import variable
-from codegen.loops.ir import Buffer, Expr
+from codegen.loops.affine import Affine, variable
+from codegen.loops.ir import Body, Buffer, BufferPlace, Expr, For, Proc, Stmt, map_places, substitute
+from codegen.loops.schedule import change_loops
 from codegen.loops.tensorize import tensorize
 
 KNOBS = (Knob("turns", (1, 2, 4), is_written_out=True),)  # of the loop over pairs of outputs
@@ -62,16 +63,38 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     proc = depthwise_nest(site, inputs[0], output, tail, _element(site, inputs[0], row.edges))
     space = _space(f"{proc.name} planes", row)
     point = space.chosen(site.tuned)
+    instruction = depthwise_row(replace(row, turns=point["turns"]), tail.storing)
     made = DepthwiseRows(
         "smlad",
         "3x3 windows along planes, nine weights in five registers",
-        tensorize(proc, "column", [depthwise_row(replace(row, turns=point["turns"]), tail.storing)]),
-        np.append(filters_of(site).reshape(-1), np.zeros(READ_AHEAD, np.int8)),
+        tensorize(_in_order_of_taps(proc), "column", [instruction]),
+        filters_of(site).reshape(-1, KERNEL * KERNEL)[:, TAPS_ORDER].reshape(-1),
         space,
         point,
         slowed_by_edges=row.edges is not None,
     )
     return depthwise_kernel(site, output, tail, made)
+
+
+def _in_order_of_taps(proc: Proc) -> Proc:
+    """The nest with its taps one by one, each where `TAPS_ORDER` has it."""
+    taps = KERNEL * KERNEL
+
+    def ordered(place: BufferPlace, number: int) -> BufferPlace:
+        moved = place.index + (TAPS_ORDER.index(number) - number)
+        return replace(place, index=moved) if place.buffer.name == "w" else place
+
+    def written_out(loop: For) -> Body:
+        (inner,) = loop.body
+        assert isinstance(inner, For)
+        found: list[Stmt] = []
+        for number in range(taps):
+            row, tap = (Affine(constant=n) for n in divmod(number, KERNEL))
+            each = (substitute(stmt, {loop.var: row, inner.var: tap}) for stmt in inner.body)
+            found += [map_places(stmt, partial(ordered, number=number)) for stmt in each]
+        return tuple(found)
+
+    return change_loops(proc, "r", written_out)
 
 
 def _element(site: Site, x: RowFormat, edges: Edges | None) -> Element | None:
