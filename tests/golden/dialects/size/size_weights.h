@@ -7,7 +7,7 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t size_layer1_w[55];
+extern CONSTANT const int8_t size_layer1_w[54];
 extern CONSTANT const int32_t size_layer1_bias[6];
 extern CONSTANT const int32_t size_layer1_mult[6];
 extern CONSTANT const int8_t size_layer1_right[6];
@@ -15,7 +15,7 @@ extern CONSTANT const int8_t size_layer2_w[64];
 extern CONSTANT const int32_t size_layer2_bias[8];
 extern CONSTANT const int32_t size_layer2_mult[8];
 extern CONSTANT const int8_t size_layer2_right[8];
-extern CONSTANT const int8_t size_layer3_w[73];
+extern CONSTANT const int8_t size_layer3_w[72];
 extern CONSTANT const int32_t size_layer3_bias[8];
 extern CONSTANT const int32_t size_layer3_mult[8];
 extern CONSTANT const int8_t size_layer3_right[8];
@@ -23,7 +23,7 @@ extern CONSTANT const int8_t size_layer4_w[96];
 extern CONSTANT const int32_t size_layer4_bias[12];
 extern CONSTANT const int32_t size_layer4_mult[12];
 extern CONSTANT const int8_t size_layer4_right[12];
-extern CONSTANT const int8_t size_layer5_w[109];
+extern CONSTANT const int8_t size_layer5_w[108];
 extern CONSTANT const int32_t size_layer5_bias[12];
 extern CONSTANT const int32_t size_layer5_mult[12];
 extern CONSTANT const int8_t size_layer5_right[12];
@@ -31,7 +31,7 @@ extern CONSTANT const int8_t size_layer6_w[120];
 extern CONSTANT const int32_t size_layer6_bias[10];
 extern CONSTANT const int32_t size_layer6_mult[10];
 extern CONSTANT const int8_t size_layer6_right[10];
-extern CONSTANT const int8_t size_layer7_w[91];
+extern CONSTANT const int8_t size_layer7_w[90];
 extern CONSTANT const int32_t size_layer7_bias[10];
 extern CONSTANT const int32_t size_layer7_mult[10];
 extern CONSTANT const int8_t size_layer7_right[10];

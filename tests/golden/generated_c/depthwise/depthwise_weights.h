@@ -7,7 +7,7 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t depthwise_layer1_w[37];
+extern CONSTANT const int8_t depthwise_layer1_w[36];
 extern CONSTANT const int32_t depthwise_layer1_bias[4];
 extern CONSTANT const int32_t depthwise_layer1_mult[4];
 extern CONSTANT const int16_t depthwise_layer1_addend[4];
