@@ -14,7 +14,7 @@ from benchmarks.backends import MODELS as MODELS_OF_BACKENDS
 from benchmarks.branching import FAMILIES
 from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
 from benchmarks.cartridges import rows as cartridge_rows
-from benchmarks.cases import all_cases
+from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
@@ -42,7 +42,7 @@ from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
 from benchmarks.report import report
-from benchmarks.results import read_results, write_results
+from benchmarks.results import Result, read_results, write_results
 from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
 from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
@@ -55,14 +55,20 @@ from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
 
 
-def _measure() -> None:
-    """On every core of this machine: instructions are counted, so that time does not matter."""
-    results = []
+def _measure(*names: str) -> None:
+    """The cases of these boards or models again, or all. Instructions are counted: time does not matter."""
+    cases = all_cases()
+    asked = [case for case in cases if not names or case.board in names or case.model in names]
+    found = {} if not names else {_case_of(result): result for result in read_results()}
     with ProcessPoolExecutor() as pool:
-        for result in pool.map(measure, all_cases()):
+        for case, result in zip(asked, pool.map(measure, asked), strict=True):
             sys.stderr.write(f"{result.model} on {result.board} for {result.optimize}\n")
-            results.append(result)
-    write_results(results)
+            found[case] = result
+    write_results([found[case] for case in cases if case in found])
+
+
+def _case_of(result: Result) -> Case:
+    return Case(result.model, result.board, result.optimize)
 
 
 def _report() -> None:
@@ -219,7 +225,7 @@ COMMANDS = {
 
 def main(argv: Sequence[str]) -> int:
     if not argv or argv[0] not in COMMANDS:
-        sys.stderr.write(f"usage: python -m benchmarks COMMAND [MODEL ...]\n  {', '.join(COMMANDS)}\n")
+        sys.stderr.write(f"usage: python -m benchmarks COMMAND [MODEL|BOARD ...]\n  {', '.join(COMMANDS)}\n")
         return 2
     COMMANDS[argv[0]](*argv[1:])
     return 0

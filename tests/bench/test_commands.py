@@ -12,5 +12,5 @@ def test_the_commands_are_named(argv: list[str], capsys: pytest.CaptureFixture[s
     assert main(argv) == 2
     assert (
         capsys.readouterr().err
-        == f"usage: python -m benchmarks COMMAND [MODEL ...]\n  {', '.join(COMMANDS)}\n"
+        == f"usage: python -m benchmarks COMMAND [MODEL|BOARD ...]\n  {', '.join(COMMANDS)}\n"
     )
