@@ -77,9 +77,10 @@ def _report() -> None:
 
 def _measure_memory(*names: str) -> None:
     """Measures these models again, or all."""
+    asked = _these_or_all(names)
     kept = [result for result in read_memory() if names and result.model not in names]
     with ProcessPoolExecutor() as pool:
-        measured = [result for result in pool.map(measure_memory, names or shared_models()) if result]
+        measured = [result for result in pool.map(measure_memory, asked) if result]
     write_memory(sorted([*kept, *measured], key=lambda result: result.model))
 
 
@@ -138,15 +139,21 @@ def _searches() -> None:
         sys.stdout.flush()
 
 
-def _print_rows(head: str, names: Sequence[str], rows: Callable[[str], Iterable[str]]) -> None:
-    """Rows of these models, or of all; each row is printed as soon as it is known."""
+def _these_or_all(names: Sequence[str]) -> Sequence[str]:
+    """The shared models of these names; all where none is named. Ends the program where one is unknown."""
     known = shared_models()
     unknown = [name for name in names if name not in known]
     if unknown:
         sys.exit(f"no shared model is called {', '.join(unknown)}; there are: {', '.join(known)}")
+    return names or known
+
+
+def _print_rows(head: str, names: Sequence[str], rows: Callable[[str], Iterable[str]]) -> None:
+    """Rows of these models, or of all; each row is printed as soon as it is known."""
+    asked = _these_or_all(names)
     sys.stdout.write(head)
     sys.stdout.flush()
-    for row in (row for name in names or known for row in rows(name)):
+    for row in (row for name in asked for row in rows(name)):
         sys.stdout.write(row)
         sys.stdout.flush()
 
