@@ -109,6 +109,14 @@ def test_a_model_without_sums_of_products_is_not_said_to_be_proven(subject: Subj
     assert found.verdict is Standing.NOT_RUN
 
 
+def test_a_model_whose_only_sums_are_not_proven_is_not_said_to_have_none(subject: Subject) -> None:
+    facts = subject.artifact.facts
+    dense = replace(facts, layers=tuple(layer for layer in facts.layers if layer.op == "dense"))
+    alone = replace(subject, artifact=Artifact(dense, subject.artifact.files))
+    near = with_bias(alone, "dense_5/bias", 2**31 - 1000)
+    assert examine_sums(near).verdict is Standing.EXCEPTIONS
+
+
 def test_every_function_and_constant_belongs_to_a_layer(subject: Subject) -> None:
     found = examine_traceability(subject)
     assert found.verdict is Standing.PROVEN, found.summary
