@@ -63,6 +63,20 @@ class ProductSums:
         magnitude = np.maximum(np.abs(self.least), np.abs(self.greatest))
         return int((magnitude << self.left_shift).max())
 
+    def in_pairs(self, start: Array) -> int:
+        """A bound on |a part of 256 times a sum|, made by half-words 256 * a + b of two weights.
+
+        Sums begin at 256 * start - 127 * b of all pairs. A pair with the inputs x and y adds, in any order,
+        (256 * a + b) * x and b * (256 * y + 127 - x). With its 127 * b each of them, and both, are at most
+        256 * |a| + 257 * |b| times the widest stored input, so it does not matter which weights are a pair.
+        """
+        products = np.abs(self.weights).sum(axis=1) * 257 * -self.limits[0]
+        return int((products + np.abs(start) * 256).max())
+
+    def fills_half_words(self) -> bool:
+        """True where two weights in any order are a half-word of 16 bits: no weight is -128."""
+        return int(self.weights.min()) > -128
+
     def reached(self) -> bool:
         """Computes the sums of inputs chosen by the weights' signs: they must be the range's ends."""
         pairs = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from aot.ir.graph import Graph
 from aot.ir.types import DType
@@ -17,6 +17,8 @@ from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.subject import Subject
 from deploy.proving.sum_range import ProductSums, sum_range
 
+_MOST_OFFSET_IN_PAIRS = 256 * MOST_OFFSET
+
 # Ops that move or compare values.
 _MOVES = (*COPIES, "max_pool2d", "reshape", "concat", "pad", "gather", "gather_nd", "rearrange", "select")
 _COLUMNS = (
@@ -29,6 +31,7 @@ _COLUMNS = (
     "any part of it",
     "compiler's bound",
     "before the product",
+    "in pairs",
     "of 2^31 - 1",
     "verdict",
 )
@@ -47,6 +50,9 @@ _METHOD = (
     "ends exactly.",
     "'Before the product' is the greatest sum after the reference's shift to the left, where it has one. The "
     "product with the multiplier is made in 64 bits of two factors of 32, so it cannot overflow.",
+    "'In pairs' is there for kernels that multiply by two weights, 256 * a + b, at once: their sums are 256 "
+    "times the reference's. It bounds each intermediate value too, whichever weights are a pair, with 257 "
+    "times all products' magnitudes and 256 times the bias and the offset.",
 )
 
 
@@ -55,6 +61,7 @@ class _Row:
     cells: tuple[Cell, ...]
     exception: str = ""
     failure: str = ""
+    has_range: bool = True
 
 
 def examine_sums(subject: Subject) -> Finding:
@@ -64,7 +71,7 @@ def examine_sums(subject: Subject) -> Finding:
     exceptions = tuple(row.exception for row in rows if row.exception)
     failures = [row.failure for row in rows if row.failure]
     proven = sum(1 for row in rows if not row.exception and not row.failure)
-    if not proven and not failures and not any(map(_of_its_own, layers)):
+    if not any(row.has_range for row in rows) and not any(map(_of_its_own, layers)):
         return not_run("no layer of the model adds products of integers with constant weights")
     summary = f"the sums of {proven} of {len(rows)} computing layers stay within 32 bits for every input"
     table = Table("Sums of each layer", _COLUMNS, tuple(row.cells for row in rows))
@@ -92,6 +99,7 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
     start = folded_bias(found.weights, found.bias, found.zero_point)
     compilers = largest_sum(found.weights, start, -found.limits[0])
     least, greatest = int(found.least.min()), int(found.greatest.max())
+    in_pairs = found.in_pairs(start) + _MOST_OFFSET_IN_PAIRS if _is_paired(layer) else 0
     cells = (
         layer.index,
         layer.op,
@@ -102,7 +110,8 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
         found.partial,
         compilers,
         found.shifted,
-        f"{max(found.partial, compilers) / INT32_MAX:.2%}",
+        in_pairs or "",
+        f"{max(found.partial, compilers, in_pairs) / INT32_MAX:.2%}",
     )
     if not found.reached() or compilers < max(-least, greatest):
         return _Row(
@@ -116,7 +125,21 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
             f"{where}: sums reach {max(-least, greatest):,}, parts of them or what is shifted up to "
             f"{max(found.partial, compilers, found.shifted):,}; 32 bits are not proven to suffice",
         )
+    if in_pairs > INT32_MAX:
+        return _exception(
+            cells,
+            f"{where}: sums made with pairs of weights, 256 times as large, may reach {in_pairs:,}; "
+            "32 bits are not proven to suffice",
+        )
+    if in_pairs and not found.fills_half_words():
+        return _exception(
+            cells, f"{where}: a pair of weights with -128 in it is not proven to fit into 16 bits"
+        )
     return _Row((*cells, Standing.PROVEN.value))
+
+
+def _is_paired(layer: LayerInfo) -> bool:
+    return layer.why.endswith(f" {PAIRED}")
 
 
 def _of_its_own(layer: LayerInfo) -> str:
@@ -125,8 +148,6 @@ def _of_its_own(layer: LayerInfo) -> str:
         return f"is computed by {layer.device}"
     if "winograd" in layer.kernel:
         return "adds transformed pixels (Winograd)"
-    if layer.why.endswith(f" {PAIRED}"):
-        return "adds products with pairs of weights, 256 times as large"
     return ""
 
 
@@ -144,16 +165,16 @@ def _of_pool(layer: LayerInfo, op: AveragePool2d) -> _Row:
     most = terms * 128 + terms // 2
     ends = (-terms * 128, terms * 127, most, most, most)
     share = f"{most / INT32_MAX:.2%}"
-    cells = (layer.index, layer.op, layer.kernel, terms, *ends, share)
+    cells = (layer.index, layer.op, layer.kernel, terms, *ends, "", share)
     if most > INT32_MAX:
         return _exception(cells, f"layer {layer.index}: {terms:,} terms may reach {most:,}")
     return _Row((*cells, Standing.PROVEN.value))
 
 
 def _not_covered(layer: LayerInfo) -> _Row:
-    cells = (layer.index, layer.op, layer.kernel, "", "", "", "", "", "", "")
-    return _exception(
-        cells,
+    cells = (layer.index, layer.op, layer.kernel, "", "", "", "", "", "", "", "")
+    sentence = (
         f"layer {layer.index} ({layer.origin or layer.name}): {layer.op} is no sum of products with "
-        "constant integer weights, so this chapter proves nothing about it",
+        "constant integer weights, so this chapter proves nothing about it"
     )
+    return replace(_exception(cells, sentence), has_range=False)

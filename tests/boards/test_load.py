@@ -187,7 +187,7 @@ MISTAKES = (
         'error: 2 keys are not known\n  FILE: "clok_hz" - did you mean "clock_hz"?\n'
         '  FILE: "cpu" - did you mean "mcu"?\n'
         "  hint: known keys: title, mcu, core, features, clock_hz, regions, flash_access, uart, counter, "
-        "console, usb, flash_algorithm, status, reason, sources, platforms, runners",
+        "console, usb, flash_algorithm, status, reason, sources, accelerators, platforms, runners",
     ),
     (
         "unknown keys of several tables",

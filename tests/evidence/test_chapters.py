@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -109,6 +110,14 @@ def test_a_model_without_sums_of_products_is_not_said_to_be_proven(subject: Subj
     assert found.verdict is Standing.NOT_RUN
 
 
+def test_a_model_whose_only_sums_are_not_proven_is_not_said_to_have_none(subject: Subject) -> None:
+    facts = subject.artifact.facts
+    dense = replace(facts, layers=tuple(layer for layer in facts.layers if layer.op == "dense"))
+    alone = replace(subject, artifact=Artifact(dense, subject.artifact.files))
+    near = with_bias(alone, "dense_5/bias", 2**31 - 1000)
+    assert examine_sums(near).verdict is Standing.EXCEPTIONS
+
+
 def test_every_function_and_constant_belongs_to_a_layer(subject: Subject) -> None:
     found = examine_traceability(subject)
     assert found.verdict is Standing.PROVEN, found.summary
@@ -127,14 +136,16 @@ def test_a_function_that_nobody_calls_fails_the_chapter(subject: Subject) -> Non
 
 
 def test_a_constant_that_nobody_reads_fails_the_chapter(subject: Subject) -> None:
-    old = "CONSTANT const int8_t digits_layer1_w[96]"
+    old = "CONSTANT const int16_t digits_layer1_w[48]"
     found = examine_traceability(with_text(subject, old, f"CONSTANT const int8_t more[3] = {{0}};\n{old}"))
-    assert found.summary.startswith("constant more belongs to no layer; the C has 4,694 bytes of constants")
+    assert found.summary.startswith("constant more belongs to no layer; the C has 4,693 bytes of constants")
 
 
 def test_constants_that_are_not_found_in_the_c_fail_the_chapter(subject: Subject) -> None:
-    found = examine_traceability(with_text(subject, "CONSTANT const int8_t digits_layer1_w[96] =", "X[96] ="))
-    assert "bytes of constants, and 4,691 by the facts of the archive" in found.summary
+    found = examine_traceability(
+        with_text(subject, "CONSTANT const int16_t digits_layer1_w[48] =", "X[96] =")
+    )
+    assert "bytes of constants, and 4,690 by the facts of the archive" in found.summary
 
 
 def test_rows_that_are_joined_where_they_are_written_are_traced() -> None:
@@ -186,16 +197,56 @@ def test_exceptions_are_stated_where_they_are_claimed() -> None:
     assert Chapter("a", "A", "?", examine_sums).name == "a"
 
 
-def test_sums_that_are_made_otherwise_than_the_reference_are_exceptions(tmp_path: Path) -> None:
-    """Pairs of weights make sums 256 times as large: what is proven of the reference's holds for others."""
+def test_sums_made_with_pairs_of_weights_are_proven_by_a_bound_of_their_own(tmp_path: Path) -> None:
+    """They are 256 times as large: a bias that suits the reference's sums, and 2^31 / 256, is too much."""
     build = ModelBuilder("wide")
     w, b, s = random_weights(4, (16, 128))
     x = build.input("x", (1, 128), scale=0.05, zero_point=3)
     y = build.fully_connected(x, w, b // 8, weight_scales=s[:1], scale=0.5, zero_point=0)
     path = tmp_path / "wide.tflite"
     path.write_bytes(build.finish(y))
-    for dialect, found in (("gnu", 1), ("strict", 0)):
-        made = deploy.compile(path, "mps2-an386", dialect=dialect)
-        subject = subject_of(made, About(), CompileOptions())
-        said = [each for each in examine_sums(subject).exceptions if "with pairs of weights" in each]
-        assert len(said) == found, dialect
+    for dialect, is_paired in (("gnu", True), ("strict", False)):
+        subject = subject_of(deploy.compile(path, "mps2-an386", dialect=dialect), About(), CompileOptions())
+        found = examine_sums(subject)
+        assert found.verdict is Standing.PROVEN, dialect
+        assert bool(rows_of(found)["dense"][-3]) == is_paired
+        (bias,) = (node.inputs[2] for node in subject.artifact.graph.nodes)
+        assert bias is not None
+        near = examine_sums(with_bias(subject, bias, 2**23))
+        assert near.verdict is (Standing.EXCEPTIONS if is_paired else Standing.PROVEN)
+        assert all("pairs of weights, 256 times as large, may reach" in each for each in near.exceptions)
+
+
+def test_half_words_that_may_need_more_than_16_bits_are_not_proven(
+    subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ProductSums, "fills_half_words", lambda _: False)
+    said = [each for each in examine_sums(subject).exceptions if "into 16 bits" in each]
+    assert len(said) == 2
+    assert said[0] == (
+        'layer 1 (CONV_2D #0 "conv2d_0"): a pair of weights with -128 in it is not proven to fit into 16 bits'
+    )
+
+
+@pytest.mark.parametrize("row", [(-127, 127, 3, -90), (0, 127, 0, -90)])
+def test_no_order_of_products_with_pairs_leaves_the_bound(row: tuple[int, ...]) -> None:
+    """Every set of the products of two pairs, at the ends of the inputs, whichever weights are a pair."""
+    weights, start = np.array([row]), np.array([-55])
+    bound = ProductSums(weights, start, (-128, 127), 0, np.array([0])).in_pairs(start)
+    reached = 0
+    for a, b, c, d in permutations(row):
+        begin = 256 * -55 - 127 * (b + d)
+        for x, y, z, u in product((-128, 127), repeat=4):
+            terms = (
+                (256 * a + b) * x,
+                b * (256 * y + 127 - x),
+                (256 * c + d) * z,
+                d * (256 * u + 127 - z),
+            )
+            assert begin + sum(terms) == 256 * (a * x + b * y + c * z + d * u - 55)
+            parts = [
+                begin + sum(t for t, i in zip(terms, taken, strict=True) if i)
+                for taken in product((0, 1), repeat=4)
+            ]
+            reached = max(reached, *map(abs, parts))
+    assert 0.99 * bound < reached <= bound
