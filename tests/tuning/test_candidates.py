@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import deploy.demo
+from aot.target import Optimize
 from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
-from codegen.options import CompileOptions, Optimize
+from codegen.options import CompileOptions
 from platforms.board_files import load_board
 from platforms.tuning.candidates import Batch, batch_of
 from platforms.tuning.tasks import experiment_of, tasks_of

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 import deploy.demo
+from aot.target import Optimize
 from codegen.job import read_job
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
-from codegen.options import CompileOptions, Optimize
+from codegen.options import CompileOptions
 from deploy.tuning import TuneChoices, begin
 from platforms.board_files import load_board
 
