@@ -82,7 +82,7 @@ def test_the_arena_is_read_step_by_step_with_the_keyboard(page: Any) -> None:
 def test_a_buffer_is_picked_in_the_table_and_the_others_step_back(page: Any) -> None:
     figure = page.locator("figure").first
     figure.locator("summary").click()
-    button = figure.locator(".buffers tbody button", has_text="conv2d_2")
+    button = figure.locator(".buffers tbody").get_by_role("button", name="conv2d_2", exact=True)
     button.click()
     assert button.get_attribute("aria-pressed") == "true"
     names = figure.locator("svg [data-buffer]:not(.dimmed)").evaluate_all(
