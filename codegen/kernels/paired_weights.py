@@ -72,17 +72,27 @@ def pairs_fit(weights: Array, bias: Array) -> bool:
     words = half_words(weights)
     if weights.dtype != np.int8 or int(words.min()) < -(1 << 15):
         return False
+    return _largest_sum(weights, bias) + most_offset(ENLARGED) <= INT32_MAX
+
+
+def _largest_sum(weights: Array, starts: Array) -> int:
+    """A bound of all sums on the way, 256 times as large, that begin at 256 * `starts`."""
     sums = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1) * _LARGEST_PIXEL
-    enlarged = (sums + np.abs(bias.astype(np.int64))) * ENLARGED
+    enlarged = (sums + np.abs(starts.astype(np.int64))) * ENLARGED
     surplus = np.abs(_seconds(weights)).sum(axis=1) * _LARGEST_PIXEL
-    return bool((enlarged + surplus).max() + most_offset(ENLARGED) <= INT32_MAX)
+    return int((enlarged + surplus).max())
 
 
 def enlarged_tail(tail: Requantised, weights: Array) -> Requantised:
-    """The same tail for enlarged sums: by scales fitted to them, or by those of the true sums."""
+    """The same tail for enlarged sums: by scales fitted to them, or by those of the true sums.
+
+    Where fitted sums begin so far from the bias that 32 bits would not hold them enlarged, none are fitted.
+    """
     fitted = fitted_tail(tail, weights, DType.I8, ENLARGED)
     if not fitted.storing.is_fitted:
         true_sums = fitted_tail(tail, weights, DType.I8)
+        if _largest_sum(weights, true_sums.bias) > INT32_MAX:
+            true_sums = tail
         bias = true_sums.bias.astype(np.int64) * ENLARGED
         fitted = replace(true_sums, bias=bias, storing=_of_enlarged(true_sums.storing))
     surplus = _seconds(weights).sum(axis=1) * _SURPLUS

@@ -16,8 +16,11 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.dense import Dense
 from aot.passes.pipeline import run_meaning
-from codegen.kernels.paired_weights import half_words, pairs_fit
+from codegen.kernels.dense import dense_tail
+from codegen.kernels.knobs import NOT_TUNED
+from codegen.kernels.paired_weights import ENLARGED, enlarged_tail, half_words, pairs_fit
 from codegen.lower.lower import lower_graph
+from codegen.lower.sites import Sites
 from codegen.lower.stages import LoweredStage
 
 VECTORS = {"sixes": (96, 12), "rest": (108, 10), "few": (256, 4), "odd": (149, 7)}
@@ -82,6 +85,21 @@ def test_sums_that_leave_32_bits_256_times_as_large_go_another_way() -> None:
     assert pairs_fit(long, np.zeros(1, np.int64))
     assert not pairs_fit(long, np.full(1, 300_000, np.int64))
     assert not pairs_fit(np.full((1, 600), 127, np.int8), np.zeros(1, np.int64))
+
+
+def test_where_sums_would_begin_too_far_away_none_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bias fits 256 times as large, but not the farthest start that fitting may choose."""
+    graph = run_meaning(vector("few", weights=127).graph).graph
+    no_layers: frozenset[str] = frozenset()
+    sites = Sites(graph, DSP, OPTIONS["speed"], no_layers, NOT_TUNED, no_layers, no_layers)
+    site = sites.of(graph.nodes[0])
+    tail, weights = dense_tail(site), np.full((4, 500), 127, np.int8)
+    far = replace(tail, bias=tail.bias + (1 << 19))
+    for fitted, difference in ((far, 0), (replace(tail, bias=tail.bias + 1), ENLARGED)):
+        monkeypatch.setattr("codegen.kernels.paired_weights.fitted_tail", lambda *_, fitted=fitted: fitted)
+        enlarged = enlarged_tail(tail, weights)
+        surplus = 127 * 127 * weights.shape[1] // 2
+        assert np.array_equal(enlarged.bias, tail.bias * ENLARGED - surplus + difference)
 
 
 def test_cores_with_two_slots_and_code_to_be_small_go_another_way() -> None:
