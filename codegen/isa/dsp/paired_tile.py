@@ -150,9 +150,11 @@ def _rests_text(name: str, pixels: int, x_step: int, rows: int, rest: int) -> st
     ]
     for n, numbers in enumerate(groups):
         place = n * pixels * HALVES * FACTORS_EACH
-        word = " | ".join(_shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers)
+        word = " |\n            ".join(
+            _shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers
+        )
         lines += [
-            f"        factors_of_word((int32_t)({word}), &firsts, &mixed);",
+            f"        factors_of_word((int32_t)(\n            {word}),\n            &firsts, &mixed);",
             f"        memcpy(__builtin_assume_aligned({_factor(place)}, 4), &firsts, 4);",
             f"        memcpy(__builtin_assume_aligned({_factor(place + pixels * HALVES)}, 4), &mixed, 4);",
         ]
