@@ -281,7 +281,8 @@ def _text(tile: PairedTile) -> str:
         f"/* Sums of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')},"
         " four weights at a time: as half-words first. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
-        f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)}, const int16_t *v, const int16_t *w{groups})",
+        f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)},",
+        f"    const int16_t *v, const int16_t *w{groups})",
         "{",
         f"    int32_t {', '.join(f'{s} = *sum{s[1:]}' for s in sums)};",
         "#ifdef FEW_REGISTERS",
