@@ -76,12 +76,14 @@ def _tile_counts(pixels: int, most: int) -> Iterator[tuple[int, int]]:
     yield from ((2, twos), (1, rest - 2 * twos))
 
 
-def blocks_of(pixels: int, groups: int, most: int) -> tuple[PixelTiles, ...]:
+def blocks_of(
+    pixels: int, groups: int, most: int, limit_bytes: int = SCRATCH_BYTES
+) -> tuple[PixelTiles, ...]:
     """The parts of a row whose factors are in scratch together: whole tiles, and as few parts as can be."""
     of_pixel = groups * HALVES * FACTORS * DType.I16.bytes
-    if pixels * of_pixel <= SCRATCH_BYTES:
+    if pixels * of_pixel <= limit_bytes:
         return (PixelTiles(0, pixels, 1),)
-    tiles, room = -(-pixels // most), max(SCRATCH_BYTES // of_pixel // most, 1)
+    tiles, room = -(-pixels // most), max(limit_bytes // of_pixel // most, 1)
     each = min(-(-tiles // -(-tiles // room)) * most, pixels)
     whole, rest = divmod(pixels, each)
     last = (PixelTiles(whole * each, rest, 1),) if rest else ()
@@ -114,14 +116,14 @@ def in_order_of_windows(weights: Array) -> Array:
     return np.concatenate(parts, axis=1)
 
 
-def rows_nest(p: DotProblem, most: int) -> Proc:
-    """The loops before any schedule, in tiles of up to `most` pixels.
+def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Proc:
+    """The loops before any schedule, in tiles of up to `most` pixels, with so many bytes for factors.
 
     `w` has half-words in the order of `half_words`.
     """
     x, *others = p.rows_read
     groups, ends = _groups_of(p), ends_of(p)
-    blocks = blocks_of(p.pixels, groups, most)
+    blocks = blocks_of(p.pixels, groups, most, limit_bytes)
     w = Buffer("w", DType.I16, p.channels * groups * HALVES, Role.CONSTANT)
     v = Buffer("v", DType.I16, blocks[0].pixels * groups * HALVES * FACTORS, Role.LOCAL)
 

@@ -22,6 +22,7 @@ from codegen.kernels.knobs import NOT_TUNED
 from codegen.model import CompiledModel
 
 RAM, SPEED = OPTIONS["ram"], OPTIONS["speed"]
+WIDENS = replace(DSP, pairs_instructions=True)  # whose fastest rows have 16 bits; other cores pair weights
 
 
 def light_behind_heavy() -> Graph:
@@ -40,15 +41,15 @@ def wide_layers(made: CompiledModel) -> set[str]:
 
 def least_without_upgrades(graph: Graph) -> int:
     every = frozenset(node.name for node in graph.nodes)
-    variant = Variant(graph, DSP, RAM, NOT_TUNED, compiled(graph, DSP, RAM, "m").request.pools)
+    variant = Variant(graph, WIDENS, RAM, NOT_TUNED, compiled(graph, WIDENS, RAM, "m").request.pools)
     return min(c.least().plan.arena_bytes for c in (variant, replace(variant, unpadded=every)))
 
 
 @pytest.mark.slow
 def test_where_memory_is_the_goal_rows_away_from_the_peak_are_wide_and_the_arena_is_no_larger() -> None:
-    made = compiled(light_behind_heavy(), DSP, RAM, "m")
+    made = compiled(light_behind_heavy(), WIDENS, RAM, "m")
     assert wide_layers(made)
-    assert wide_layers(made) < wide_layers(compiled(light_behind_heavy(), DSP, SPEED, "m"))
+    assert wide_layers(made) < wide_layers(compiled(light_behind_heavy(), WIDENS, SPEED, "m"))
     assert made.plan.arena_bytes == least_without_upgrades(made.graph)
 
 
@@ -62,13 +63,13 @@ def test_whole_tensors_are_narrow_where_memory_is_the_goal() -> None:
 
 @pytest.mark.slow
 def test_a_larger_budget_makes_more_layers_wide_until_all_are() -> None:
-    least, most = (compiled(light_behind_heavy(), DSP, o, "m").plan.arena_bytes for o in (RAM, SPEED))
+    least, most = (compiled(light_behind_heavy(), WIDENS, o, "m").plan.arena_bytes for o in (RAM, SPEED))
     budgets = [least, least + 300, (least + most) // 2, most]
-    made = [compiled(light_behind_heavy(), DSP, replace(SPEED, ram_bytes=b), "m") for b in budgets]
+    made = [compiled(light_behind_heavy(), WIDENS, replace(SPEED, ram_bytes=b), "m") for b in budgets]
     assert all(each.plan.arena_bytes <= budget for each, budget in zip(made, budgets, strict=True))
     counts = [len(wide_layers(each)) for each in made]
     assert counts == sorted(counts)
-    assert 0 < counts[0] < counts[-1] == len(wide_layers(compiled(light_behind_heavy(), DSP, SPEED, "m")))
+    assert 0 < counts[0] < counts[-1] == len(wide_layers(compiled(light_behind_heavy(), WIDENS, SPEED, "m")))
 
 
 def test_a_layer_that_has_no_room_does_not_keep_lighter_ones_from_it() -> None:

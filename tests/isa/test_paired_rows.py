@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import failures_on_board
+from graphs import Draft
 from model_checks import DSP, OPTIONS, case_checks, samples_of
 from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
 from row_machine import run_lowered
@@ -32,17 +33,18 @@ from codegen.options import CompileOptions
 SAME3 = ((1, 1), (1, 1))
 POINT, WINDOW = (1, 1), (3, 3)
 # Rows and columns of the input, its channels, those of the result; the kernel.
+# So many rows that scratch, a share of the tensors, has room for several tiles.
 SHAPES = {
-    "threes_and_twos": ((2, 5, 16, 20), POINT),
-    "twos_behind_threes": ((1, 7, 12, 20), POINT),
+    "threes_and_twos": ((4, 5, 16, 20), POINT),
+    "twos_behind_threes": ((3, 7, 12, 20), POINT),
     "a_pixel_behind_blocks": ((1, 4, 256, 18), POINT),
     "odd_channels": ((2, 4, 19, 21), POINT),
-    "groups_in_twos": ((1, 6, 48, 19), POINT),
-    "a_group_left_over": ((1, 6, 72, 18), POINT),
-    "windows": ((4, 5, 6, 18), WINDOW),
-    "blocks": ((1, 29, 8, 20), WINDOW),
-    "rests_joined": ((3, 8, 3, 8), WINDOW),
-    "rests_of_two": ((3, 5, 2, 20), WINDOW),
+    "groups_in_twos": ((6, 6, 48, 19), POINT),
+    "a_group_left_over": ((7, 6, 72, 18), POINT),
+    "windows": ((19, 5, 6, 18), WINDOW),
+    "blocks": ((7, 29, 8, 20), WINDOW),
+    "rests_joined": ((21, 8, 3, 8), WINDOW),
+    "rests_of_two": ((8, 5, 2, 20), WINDOW),
 }
 
 
@@ -122,6 +124,15 @@ def test_factors_of_a_long_row_are_made_in_blocks() -> None:
     assert blocks_of(29, 18, 3) == (PixelTiles(0, 12, 2), PixelTiles(24, 5, 1))
     assert blocks_of(48, 7, 3) == (PixelTiles(0, 24, 2),)
     assert blocks_of(4, 300, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 1, 1))
+
+
+def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors() -> None:
+    """A pixel takes 128 bytes, the tensors of 25 pixels 3,200: 800 bytes hold two tiles of three."""
+    d = Draft()
+    stage = only_stage(d.graph(d.conv("c", d.input("x", 1, 5, 5, 64), 64, 1)))
+    assert stage.kernel.scratch_bytes == 5 * (64 // 4) * 8
+    long_row = only_stage(d.graph(d.conv("d", d.input("z", 1, 1, 25, 64), 64, 1)))
+    assert long_row.kernel.scratch_bytes == 6 * (64 // 4) * 8
 
 
 def test_what_kernel_rows_have_left_is_joined_where_that_makes_fewer_groups() -> None:

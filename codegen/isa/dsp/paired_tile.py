@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from types import MappingProxyType
 
 from aot.counted import counted
 from aot.ir.types import DType
@@ -21,13 +20,31 @@ from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
 from codegen.kernels.paired_rows import factors_nest, products, rests_nest, tile_factors
 from codegen.kernels.paired_weights import GROUP, HALVES
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Buffer, For, Instruction, Role, at, load
+from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
 
 _WORD = 4
 _WORDS = ("a", "b")  # of weights
 _FACTORS = ("p", "q", "e", "f")
-# LDM loads the lower registers from the lower addresses.
-_REGISTERS = MappingProxyType(dict(zip(_FACTORS, ("r4", "r5", "r6", "r8"), strict=True)))
+FACTOR_REGISTERS = ScalarFunction(
+    "FACTOR_REGISTERS",
+    DType.I32,
+    """\
+/* LDM loads the lower registers from the lower addresses. With -Os, gcc finds registers for all else around
+   r0 to r3 only; otherwise the others cost fewer moves before and behind. */
+#ifdef __OPTIMIZE_SIZE__
+#define REGISTER_P "r0"
+#define REGISTER_Q "r1"
+#define REGISTER_E "r2"
+#define REGISTER_F "r3"
+#else
+#define REGISTER_P "r4"
+#define REGISTER_Q "r5"
+#define REGISTER_E "r6"
+#define REGISTER_F "r8"
+#endif
+""",
+    lambda: 0,
+)
 _LEAST_GROUPS = 10  # that are taken two and two
 _MOST_PIXELS = 3  # of a tile, whose factors do not come at once
 UNROLLS = tuple(range(1, 25))
@@ -133,9 +150,11 @@ def _rests_text(name: str, pixels: int, x_step: int, rows: int, rest: int) -> st
     ]
     for n, numbers in enumerate(groups):
         place = n * pixels * HALVES * FACTORS_EACH
-        word = " | ".join(_shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers)
+        word = " |\n            ".join(
+            _shifted(*divmod(number, rest), number % GROUP * 8) for number in numbers
+        )
         lines += [
-            f"        factors_of_word((int32_t)({word}), &firsts, &mixed);",
+            f"        factors_of_word((int32_t)(\n            {word}),\n            &firsts, &mixed);",
             f"        memcpy(__builtin_assume_aligned({_factor(place)}, 4), &firsts, 4);",
             f"        memcpy(__builtin_assume_aligned({_factor(place + pixels * HALVES)}, 4), &mixed, 4);",
         ]
@@ -171,7 +190,7 @@ def paired_dot(tile: PairedTile) -> Instruction:
         call=f"{tile.name}({every}, {{v}}, {{w}}{'' if tile.is_straight else ', {groups}'});",
         definition=_text(tile),
         includes=("arm_acle.h",),
-        calls=(FEW_REGISTERS, TWO_HALVES),
+        calls=(FEW_REGISTERS, FACTOR_REGISTERS, TWO_HALVES),
         needs=NEEDS,
         machine_instructions=len(_turn_lines(tile)),
         numbers=() if tile.is_straight else (("groups", tile.groups),),
@@ -247,10 +266,10 @@ def _turn_lines(tile: PairedTile) -> list[str]:
 def _declared(tile: PairedTile) -> list[str]:
     """Variables for them: those of factors in registers that LDM can load."""
     words = [name for name in _temps(tile) if name in _WORDS]
-    fixed = [name for name in _temps(tile) if name in _REGISTERS]
+    fixed = [name for name in _temps(tile) if name in _FACTORS]
     return [
         f"    int32_t {', '.join(words)};",
-        *(f'    register int32_t {name} __asm__("{_REGISTERS[name]}");' for name in fixed),
+        *(f"    register int32_t {name} __asm__(REGISTER_{name.upper()});" for name in fixed),
     ]
 
 
@@ -262,7 +281,8 @@ def _text(tile: PairedTile) -> str:
         f"/* Sums of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')},"
         " four weights at a time: as half-words first. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
-        f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)}, const int16_t *v, const int16_t *w{groups})",
+        f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)},",
+        f"    const int16_t *v, const int16_t *w{groups})",
         "{",
         f"    int32_t {', '.join(f'{s} = *sum{s[1:]}' for s in sums)};",
         "#ifdef FEW_REGISTERS",

@@ -10,6 +10,7 @@ from codegen.kernels.dot_product import MOST_PIXELS, DotProblem, ScheduledDot, e
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.paired_rows import (
+    SCRATCH_BYTES,
     groups_of_window,
     in_order_of_windows,
     joins_rests,
@@ -28,6 +29,7 @@ _CHANNELS = 2  # of a tile
 _UNROLLED = 4  # groups, where code and time weigh the same
 _UNROLLED_HOT = 16  # in layers that take much of the time
 _HOT_MACS = 300_000
+_TENSORS_OF_SCRATCH = 4  # what a layer reads and writes is at least so many times as large as factors
 
 # Cycles of Cortex-M4 for four products of each sum, by the pixels of a tile of two channels.
 _PAIRED_CYCLES = {1: 13, 2: 18, 3: 25}
@@ -53,7 +55,7 @@ def paired_rows(site: Site, p: DotProblem) -> ScheduledDot:
     """Rows of pixels, whose factors lie in scratch."""
     space = _space(p, site.macs)
     point = space.chosen(site.tuned)
-    proc = split(rows_nest(p, point["pixels"]), "o", _CHANNELS, "ob", "oi")
+    proc = split(rows_nest(p, point["pixels"], scratch_limit(site)), "o", _CHANNELS, "ob", "oi")
     proc = privatize(proc, ends_of(p).locals, "oi")
     for inner in ("xb", "xi"):
         proc = reorder(proc, "oi", inner)
@@ -66,6 +68,12 @@ def paired_rows(site: Site, p: DotProblem) -> ScheduledDot:
     proc = reorder(_with_instructions(proc, p, point), "xi", "oi")
     why = f"{point['pixels']} x {_CHANNELS} sums per tile, weights in pairs, 8-bit rows"
     return ScheduledDot("smlad", why, proc, packing, space, point, _stored)
+
+
+def scratch_limit(site: Site) -> int:
+    """The bytes that factors of more than a tile may take: a share of small tensors."""
+    tensors = (site.input(0), site.outputs[0])
+    return min(SCRATCH_BYTES, sum(t.bytes for t in tensors) // _TENSORS_OF_SCRATCH)
 
 
 def _stored(weights: Array) -> Array:
