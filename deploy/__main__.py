@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import errno
 import gc
 import os
@@ -43,6 +44,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
     if argv is None:  # a process of our own, not a call from Python
         gc.set_threshold(_COLLECTED_AFTER)
+        atexit.register(gc.freeze)  # a last look for circles would take a tenth of a second
         _end_in_order()
         spell_out_what_cannot_be_shown()
     try:

@@ -13,7 +13,6 @@ from aot.passes.pipeline import PassStep
 from aot.target import Feature, Target
 from artifact.archive_file import is_archive
 from artifact.facts import facts_of
-from artifact.memory_svg import draw_memory_svg
 from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
@@ -51,6 +50,8 @@ class Inspection:
 
     def _repr_html_(self) -> str:
         """The page, with layers, and the picture of the arena over time."""
+        from artifact.memory_svg import draw_memory_svg
+
         page = html.escape(self.page(layers=True), quote=False)
         return f"<pre>{page}</pre>\n{draw_memory_svg(self.report.facts)}"
 
@@ -111,6 +112,8 @@ class Inspection:
 
     def draw(self, path: Path) -> None:
         """Draws the map of the arena over time as an SVG file."""
+        from artifact.memory_svg import draw_memory_svg
+
         require_place(path, _is_svg, "an SVG picture")
         write_whole(path, draw_memory_svg(self.report.facts).encode())
 
