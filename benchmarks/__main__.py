@@ -18,6 +18,8 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
+from benchmarks.estimates import HEAD as HEAD_OF_ESTIMATES
+from benchmarks.estimates import estimate_rows
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
 from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
@@ -104,6 +106,10 @@ def _passes(*names: str) -> None:
 
 def _levels(*names: str) -> None:
     _print_rows(HEAD_OF_LEVELS, names, level_rows)
+
+
+def _estimates(*names: str) -> None:
+    _print_rows(HEAD_OF_ESTIMATES, names, estimate_rows)
 
 
 def _ethos_u(*names: str) -> None:
@@ -215,6 +221,7 @@ COMMANDS = {
     "passes": _passes,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
+    "estimates": _estimates,
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "searches": _searches,

@@ -59,7 +59,8 @@ def compile_job(job: Job) -> CompiledModel:
         require_standard(constants, target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
-    stack_bytes = estimate_stack_bytes(library, [stage.result.image_rows for stage in lowered.stages], target)
+    rows = [stage.result.image_rows for stage in lowered.stages]
+    stack_bytes = estimate_stack_bytes(library, rows, target, options.optimize)
     made_of = SourceParts(
         name=name,
         model_hash=model.hash,
@@ -95,7 +96,7 @@ def compile_job(job: Job) -> CompiledModel:
         layers=layers,
         constants_bytes=constants.bytes,
         constants_in=constants.bytes_in,
-        code_bytes_estimate=estimate_code_bytes(library, run),
+        code_bytes_estimate=estimate_code_bytes(library, run, target),
         stack_bytes_estimate=stack_bytes,
         c_flags=(dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])),
         parameters=constants.arrays,

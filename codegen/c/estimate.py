@@ -1,34 +1,35 @@
 """Code and stack before there is a compiler: estimates, from what the loop nests and layers consist of.
 
-The factors were fitted to builds of 57 models by gcc 12.2 for Cortex-M4: nine of ten are within a quarter.
+Code is within 15 % of what gcc 12.2 makes at -O2 of each model in benchmarks/results.json, stack never below.
 What a build really takes is measured by `deploy build` and `deploy bench`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from aot.target import Feature, Target
-from codegen.c.function_size import estimate_bytes
+from aot.target import Feature, Optimize, Target
+from codegen.c.function_size import PartBytes, estimate_bytes, estimate_helper_bytes, part_bytes
 from codegen.c.kernel_function import KernelFunction
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
+from codegen.c.library_size import library_bytes, library_calls
 from codegen.c.tensor_rows import ROW_PARAMETER
 from codegen.c.tree import (
     AnyHelper,
     DeclareArray,
     DeclareVariables,
     ForLoop,
+    FunctionCall,
     FunctionDefinition,
+    If,
     InstructionCall,
+    Name,
 )
 from codegen.c.tree_walk import helpers_of, statements_of, walk
 from codegen.isa.table import isas
 from codegen.loops.ir import Buffer, Role, ScalarFunction
 
-_BYTES_OF_A_STEP = 29  # a statement of a layer that runs row by row: places in rings, by multiplication
-_BYTES_OF_A_CALL = 16  # one of a layer that runs once: its pointers are known when it is compiled
-_BYTES_OF_START = 1250  # startup, C library, entry
 # Of the stack, fitted to what 61 models paint on four boards: never below, for 8 of 9 at most half above.
 # The entry, and what measures it: with the instructions of Arm that take words at any address; without.
 _BYTES_OF_A_RUN, _BYTES_OF_OTHERS_RUNS = 83.3, 115.0
@@ -41,27 +42,46 @@ _BYTES_OF_REAL_REGISTERS = 35  # s16 to s31
 _BYTES_OF_SOFT_REALS, _BYTES_OF_OTHERS_SOFT_REALS = 65, 126  # Arm's functions, and those written in C
 _BYTES_OF_LARGE_ANGLES = 300  # the C library's sine and cosine reduce their argument to many digits
 _ANGLES = ("sinf(", "cosf(", "tanf(")
+_OF_SHORT_CODE = 1.05  # -Os keeps more on the stack
 _SAVED_BY_TILES, _SAVED_BY_ROWS = 0.83, 1.47  # so often are the registers of vectors saved
 
 
-def estimate_code_bytes(library: KernelLibrary, run: RunCode) -> int:
+def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
+    """The code of firmware that only runs the model: kernels, layers, their order, startup, the C library."""
+    each = part_bytes(target)
     tables = sum(len(order.table.numbers) for order in run.order.tables)
-    by_row = [layer for layer in run.layers if ROW_PARAMETER in layer.params]
-    steps, all_statements = _statements(by_row), _statements(run.layers)
-    layers = steps * _BYTES_OF_A_STEP + (all_statements - steps) * _BYTES_OF_A_CALL
-    return estimate_kernel_bytes(library) + layers + tables + _BYTES_OF_START
+    layers = sum(_layer_code_bytes(layer, each) for layer in run.layers)
+    kernels = estimate_kernel_bytes(library, target)
+    return round(kernels + layers + tables + _c_library_bytes(library, each) + each.start)
 
 
-def _statements(functions: Iterable[FunctionDefinition]) -> int:
-    return sum(1 for function in functions for _ in statements_of(function))
+def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:
+    each = part_bytes(target)
+    generated = sum(estimate_bytes(kernel.function, each) for kernel in library.kernels)
+    helpers = estimate_helper_bytes(library.helpers.every, each)
+    return round(generated + helpers) + sum(each.code_bytes for each in library.libraries)
 
 
-def estimate_kernel_bytes(library: KernelLibrary) -> int:
-    generated = round(sum(estimate_bytes(kernel.function) for kernel in library.kernels))
-    return generated + sum(each.code_bytes for each in library.libraries)
+def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
+    """Places in rings are computed where a layer runs row by row, else known when it is compiled."""
+    parts = tuple(walk(layer))
+    if ROW_PARAMETER not in layer.params:
+        return each.once_name * sum(isinstance(part, Name) for part in parts)
+    arguments = sum(len(part.arguments) for part in parts if isinstance(part, FunctionCall))
+    choices = sum(isinstance(part, If) for part in parts)
+    return each.row_layer + each.row_argument * arguments + each.row_choice * choices
 
 
-def estimate_stack_bytes(library: KernelLibrary, rows: Sequence[int], target: Target) -> int:
+def _c_library_bytes(library: KernelLibrary, each: PartBytes) -> float:
+    """The C library's functions of real numbers, and what stands in for an FPU."""
+    called = library_calls(helper.definition for helper in library.helpers.every)
+    is_real = bool(called) or any(_is_real(kernel.function) for kernel in library.kernels)
+    return library_bytes(called) * each.library + is_real * each.reals
+
+
+def estimate_stack_bytes(
+    library: KernelLibrary, rows: Sequence[int], target: Target, optimize: Optimize
+) -> int:
     """The calls down to the hungriest kernel and what is called there; `rows` are those of each stage."""
     kernels = {kernel.function.name: kernel for kernel in library.kernels}
     own = [
@@ -72,7 +92,8 @@ def estimate_stack_bytes(library: KernelLibrary, rows: Sequence[int], target: Ta
     ]
     order = _BYTES_OF_A_ROW_COUNTER * len(rows) if max(rows, default=1) > 1 else 0
     run = _BYTES_OF_A_RUN if target.has(Feature.UNALIGNED) else _BYTES_OF_OTHERS_RUNS
-    return round(run + order + max((*own, library.library_stack_bytes)))
+    calls = run + order + max((*own, library.library_stack_bytes))
+    return round(calls * (_OF_SHORT_CODE if optimize is Optimize.SIZE else 1))
 
 
 def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, target: Target) -> float:

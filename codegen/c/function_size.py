@@ -1,27 +1,95 @@
-"""Code before there is a compiler: the bytes of statements, estimated from their instructions and calls.
+"""Code before there is a compiler: the bytes of functions and statements, from the kinds of their parts.
 
-The factors were fitted to builds of 57 models by gcc 12.2 for Cortex-M4.
+What a part takes depends on the core: one with instructions for pairs of numbers has kernels that are mostly
+such instructions, another has plain loops. A row of factors for each kind of core was fitted to builds of the
+models in benchmarks/results.json by gcc 12.2 at -O2; tests/codegen/test_estimates.py holds all of them.
 """
 
 from __future__ import annotations
 
-from codegen.c.tree import FunctionCall, InstructionCall
-from codegen.c.tree_walk import Node, statements_of, walk
-from codegen.loops.ir import ScalarFunction
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
 
-_BYTES_PER_INSTRUCTION = 4.0
-_BYTES_PER_STATEMENT = 9.6
+from aot.target import Feature, Target
+from codegen.c.tree import AnyHelper, DeclareVariables, ForLoop, FunctionCall, InstructionCall, TypedName
+from codegen.c.tree_walk import Node, walk
+from codegen.loops.ir import Instruction, ScalarFunction
+
+_OPERATORS = frozenset("-+*/%&|^~!<>=?")
+_ARM = "cortex-m"
+_INLINED_OPERATORS = 12  # a compiler copies shorter functions into their callers
 
 
-def estimate_bytes(node: Node) -> float:
-    """The machine code of a function, a statement or some statements."""
-    statements = sum(1 for _ in statements_of(node))
-    instructions = sum(_instructions(part) for part in walk(node))
-    return instructions * _BYTES_PER_INSTRUCTION + statements * _BYTES_PER_STATEMENT
+@dataclass(frozen=True, slots=True)
+class PartBytes:
+    """The machine code that parts of generated C take on one kind of core."""
+
+    instruction: float  # each machine instruction of an instruction set's call
+    variable: float
+    named: float  # a parameter, or a variable with the value it keeps
+    loop: float
+    scalar_call: float
+    operator: float  # of a function written by hand that is too long to be copied
+    row_argument: float  # of what a layer that runs row by row calls
+    row_choice: float  # an `if` in such a layer
+    row_layer: float
+    once_name: float  # a name in a layer that runs once
+    start: float  # startup, the entry, the main program
+    library: float  # the C library's functions of real numbers, against those for an FPU
+    reals: float  # real numbers at all: an FPU's instructions, or functions in their place
 
 
-def _instructions(part: Node) -> int:
-    """The machine instructions of one use of an instruction, or of one call of a function."""
-    is_scalar = isinstance(part, FunctionCall) and isinstance(part.helper, ScalarFunction)
-    is_told = is_scalar or isinstance(part, InstructionCall)
-    return part.helper.machine_instructions if is_told else 0
+WITH_PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 12.0, 3.5, 48.3, 27.4, 4.3, 994, 1.0, 0)
+_THUMB_2 = PartBytes(3.9, 5.1, 0.0, 29.2, 22.7, 10.4, 5.6, 25.7, 61.4, 8.0, 865, 1.6, 1454)
+_THUMB_1 = PartBytes(3.9, 18.8, 0.0, 12.2, 39.6, 15.1, 2.8, 76.9, 59.9, 4.1, 1280, 3.5, 2403)
+_OTHERS = PartBytes(3.9, 13.2, 0.0, 31.7, 25.0, 12.2, 5.1, 51.3, 27.9, 2.0, 755, 3.7, 2558)
+
+
+def part_bytes(target: Target) -> PartBytes:
+    """The factors of the kind of core that the target has."""
+    if target.has(Feature.DSP):
+        return WITH_PAIRS
+    if target.has(Feature.UNALIGNED):
+        return _THUMB_2
+    return _THUMB_1 if kind_of_core(target.core) else _OTHERS
+
+
+def kind_of_core(core: str) -> str:
+    """The part of a core's name that decides what code is estimated to take, beside its features."""
+    return _ARM if core.startswith(_ARM) else ""
+
+
+def estimate_bytes(node: Node, each: PartBytes = WITH_PAIRS) -> float:
+    """The machine code of a kernel's function, or of statements of it, without the functions it calls."""
+    return sum(_bytes_of(part, each) for part in walk(node))
+
+
+def _bytes_of(part: Node, each: PartBytes) -> float:
+    match part:
+        case InstructionCall():
+            return part.helper.machine_instructions * each.instruction
+        case DeclareVariables():
+            return len(part.names) * each.variable
+        case TypedName():
+            return each.named
+        case ForLoop():
+            return each.loop
+        case FunctionCall() if isinstance(part.helper, ScalarFunction):
+            return each.scalar_call
+    return 0.0
+
+
+def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> float:
+    """The machine code of functions written by hand: once, but for those copied into their callers."""
+    counts = (
+        _operators(helper.definition.partition("{")[2])
+        for helper in helpers
+        if not isinstance(helper, Instruction)
+    )
+    return sum(count for count in counts if count >= _INLINED_OPERATORS) * each.operator
+
+
+def _operators(text: str) -> int:
+    """The operators of C that somebody wrote, one of several characters once."""
+    return sum(is_operator for is_operator, _ in groupby(text, _OPERATORS.__contains__))

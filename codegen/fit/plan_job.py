@@ -72,7 +72,9 @@ def _missing(plan: CompiledPlan) -> int:
     needs = MemoryNeeds(
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
-        estimate_stack_bytes(plan.library, [stage.result.image_rows for stage in stages], job.target),
+        estimate_stack_bytes(
+            plan.library, [stage.result.image_rows for stage in stages], job.target, job.options.optimize
+        ),
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if job.options.constants else {},
         code=0,

@@ -38,7 +38,7 @@ def _missing(plan: CompiledPlan) -> int:
     if share is None:
         return 0
     constants = collect_constants(plan.job.model.name, plan.lowered.stages).bytes
-    return constants + estimate_kernel_bytes(plan.library) - share
+    return constants + estimate_kernel_bytes(plan.library, plan.job.target) - share
 
 
 def models_share(target: Target) -> int | None:

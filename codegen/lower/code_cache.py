@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from codegen.c.function_size import estimate_bytes
 from codegen.c.kernel_function import kernel_function
 from codegen.c.tree import ForLoop, Number, Stmt
 from codegen.kernels.default_points import with_default
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
+from codegen.lower.statement_size import statement_bytes
 
 _ABOUT_AS_LITTLE = 2  # times the fewest bytes read: what is read once weighs little
 
@@ -30,7 +30,7 @@ def within_cache(
     for tried in chain([kernel], others):
         body = kernel_function(tried.proc, "").function.body
         reads.append((code_read(body, cache_bytes), tried))
-        if estimate_bytes(body) <= cache_bytes:
+        if statement_bytes(body) <= cache_bytes:
             break
     most = _ABOUT_AS_LITTLE * min(read for read, _ in reads)
     return next(tried for read, tried in reads if read <= most)
@@ -43,11 +43,11 @@ def code_read(body: tuple[Stmt, ...], cache_bytes: int) -> float:
 
 def _read_by(stmt: Stmt, cache_bytes: int) -> float:
     """A loop that fits is read once, any other again on every turn."""
-    whole = estimate_bytes(stmt)
+    whole = statement_bytes(stmt)
     if not isinstance(stmt, ForLoop) or whole <= cache_bytes:
         return whole
     assert isinstance(stmt.count, Number)  # only functions that several layers share have others
-    head = whole - estimate_bytes(stmt.body)
+    head = whole - statement_bytes(stmt.body)
     return head + stmt.count.value * code_read(stmt.body, cache_bytes)
 
 

@@ -15,7 +15,6 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
-from codegen.c.function_size import estimate_bytes
 from codegen.c.kernel_function import kernel_function
 from codegen.c.tree import Assign, ForLoop, Name, Number, Stmt
 from codegen.kernels.kernel import Kernel
@@ -23,6 +22,7 @@ from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lower.code_cache import code_read
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
+from codegen.lower.statement_size import statement_bytes
 
 KB = replace(DSP, code_cache_bytes=1024)
 
@@ -51,7 +51,7 @@ def kernel_on(target: Target, graph: Graph | None = None, tuned: Mapping[str, Po
 def is_read_once(kernel: Kernel) -> bool:
     """All of its loops fit a kilobyte; what is before and behind them need not."""
     body = kernel_function(kernel.proc, "").function.body
-    return code_read(body, 1024) == estimate_bytes(body)
+    return code_read(body, 1024) == statement_bytes(body)
 
 
 def test_the_longest_whose_loops_fit_is_taken() -> None:
@@ -83,7 +83,7 @@ def test_a_loop_that_does_not_fit_is_read_on_every_turn() -> None:
     def loop(*body: Stmt) -> ForLoop:
         return ForLoop("int32_t", "n", Number(10), body)
 
-    one = estimate_bytes(stores(1))
+    one = statement_bytes(stores(1))
     assert code_read((loop(*stores(4)),), round(5 * one)) == 5 * one, "the loop itself is a statement"
     assert code_read((loop(*stores(5)),), round(5 * one)) == one + 10 * 5 * one
     assert code_read((loop(loop(*stores(3)), *stores(2)),), round(5 * one)) == one + 10 * (4 + 2) * one
