@@ -19,6 +19,7 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
+from codegen.lang.door import door
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -60,6 +61,7 @@ class BuiltKernel:
             self.to_prove.clear()
         return self._apart(result)
 
+    @door
     def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
         """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
 
@@ -78,6 +80,7 @@ class BuiltKernel:
             self.compiled, self.compiled.board, self.toolchain, LineOptions(), layers=False
         ).run.count
 
+    @door
     def verify(self, samples: int = 3) -> None:
         """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
         for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
@@ -131,6 +134,7 @@ class BuiltKernel:
         return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
 
 
+@door
 def build(
     kernel: LoopSchedule | Proc,
     board: str,
@@ -178,15 +182,8 @@ def build(
 
 
 def schedule_of(kernel: LoopSchedule | Proc) -> LoopSchedule:
-    """The schedule, or one without steps of a proc. Raises InputError where it is neither."""
-    if isinstance(kernel, LoopSchedule):
-        return kernel
-    if not isinstance(kernel, Proc):
-        raise misuse(
-            f"{type(kernel).__name__} is neither a schedule nor a proc",
-            "lang.schedule(...) or lang.parse(text)",
-        )
-    return LoopSchedule(kernel)
+    """The schedule, or one without steps of a proc."""
+    return kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
 
 
 def _require_inside(proc: Proc) -> None:

@@ -15,6 +15,7 @@ from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
+from codegen.lang.door import door
 from codegen.lang.loops_op import over_rows
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -53,6 +54,7 @@ class SearchedSchedule:
         return head + self.schedule.script()
 
 
+@door
 def search(
     kernel: LoopSchedule | Proc,
     board: str,

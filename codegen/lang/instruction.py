@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 
 from aot.target import FEATURES, Feature
+from codegen.lang.door import door
 from codegen.lang.misuse import misuse
 from codegen.loops.ir import Buffer, Instruction, Proc, Role
 from codegen.loops.parse import parse_proc
 
 
+@door
 def instruction(
     meaning: str,
     call: str,

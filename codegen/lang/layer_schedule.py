@@ -17,6 +17,7 @@ from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
+from codegen.lang.door import door
 from codegen.lang.misuse import misuse
 from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
@@ -57,6 +58,7 @@ class LayerSchedule:
         )
 
 
+@door
 def layer_schedule(
     *ops: str, needs: Sequence[str] = (), row_bits: int | None = None, group: int = 1
 ) -> Callable[[Template], LayerSchedule]:

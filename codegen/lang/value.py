@@ -6,11 +6,15 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from keyword import iskeyword
+from numbers import Integral, Real
 from typing import Any
 
 from aot.ir.types import DType
+from codegen.lang.door import door, door_named
 from codegen.lang.index import Axis, Position
 from codegen.lang.misuse import misuse
+from codegen.lang.operators import OF_VALUES, refuse_operators
 from codegen.loops.ir import (
     Apply,
     Binary,
@@ -28,9 +32,10 @@ from codegen.loops.ir import (
 _numbers = itertools.count()  # tell reductions apart until their tensor names them
 _SAME = 1e-5  # between scales that single precision has rounded
 _WIDE = (DType.I64, DType.U64)
+_WHOLE = (DType.I32, *_WIDE)  # the types of numbers without a point, the first that holds it
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class GrowingLocal:
     """A local that grows over axes: by sums, or as the greatest or least so far."""
 
@@ -49,6 +54,7 @@ class ElementValue:
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
     scale: float | None = None  # of a quantised value: times it, the integer is the number
+    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the value
 
     def __add__(self, other: Operand) -> ElementValue:
         return _binary("+", self, other)
@@ -71,16 +77,25 @@ class ElementValue:
     def __neg__(self) -> ElementValue:
         return _binary("-", 0, self)
 
-    def __truediv__(self, _other: Operand) -> ElementValue:
-        raise misuse("values are not divided", "multiply by a real number, or a function(...) of your own")
-
-    __floordiv__ = __truediv__
-
     def __lt__(self, other: Operand) -> ElementValue:
         return _binary("<", self, other)
 
     def __gt__(self, other: Operand) -> ElementValue:
         return _binary("<", other, self)
+
+    def __le__(self, other: Operand) -> ElementValue:
+        return (self < other) + (self == other)
+
+    def __ge__(self, other: Operand) -> ElementValue:
+        return (self > other) + (self == other)
+
+    def __eq__(self, other: Operand) -> ElementValue:  # type: ignore[override]
+        return _binary("==", self, other)
+
+    def __ne__(self, other: Operand) -> ElementValue:  # type: ignore[override]
+        return _binary("==", self == other, 0)
+
+    __hash__ = object.__hash__
 
     def __bool__(self) -> bool:
         raise misuse(
@@ -88,6 +103,7 @@ class ElementValue:
         )
 
 
+refuse_operators(ElementValue, "values", OF_VALUES)
 Operand = ElementValue | Position | int | float
 
 
@@ -96,9 +112,15 @@ def to_value(given: Operand) -> ElementValue:
         return given
     if isinstance(given, Position):
         return ElementValue(Index(given.affine), DType.I32)
-    if isinstance(given, bool) or not isinstance(given, int | float):
+    if isinstance(given, bool) or not isinstance(given, Real):
         raise misuse(f"{given!r} is no value", "values are elements of tensors, axes and numbers")
-    return ElementValue(Const(given), DType.F32 if isinstance(given, float) else DType.I32)
+    if not isinstance(given, Integral):
+        return ElementValue(Const(float(given)), DType.F32)
+    number = int(given)
+    kind = next((kind for kind in _WHOLE if kind.limits[0] <= number <= kind.limits[1]), None)
+    if kind is None:
+        raise misuse(f"{number} is beyond 64 bits", "numbers are whole and of up to 64 bits, or real")
+    return ElementValue(Const(number), kind)
 
 
 def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
@@ -147,29 +169,32 @@ def _scale_said(value: ElementValue) -> str:
     return f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
 
 
+@door
 def minimum(left: Operand, right: Operand) -> ElementValue:
     return _binary("min", left, right)
 
 
+@door
 def maximum(left: Operand, right: Operand) -> ElementValue:
     return _binary("max", left, right)
 
 
+@door
 def equal(left: Operand, right: Operand) -> ElementValue:
     """1 where the two are equal, else 0."""
     return _binary("==", left, right)
 
 
+@door
 def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
     if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
         raise misuse(f"nothing is between {low} and {high}", "clamp(value, low, high)")
     return maximum(minimum(value, high), low)
 
 
+@door
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
-    if not isinstance(condition, ElementValue):
-        raise misuse(f"{condition!r} is no condition", "such as a < b or equal(a, b), of elements")
     a, b = to_value(yes), to_value(no)
     return ElementValue(
         Choose(condition.expr, a.expr, b.expr),
@@ -179,25 +204,30 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     )
 
 
+@door
 def cast(dtype: str, value: Operand) -> ElementValue:
     """The value as C converts it to a type such as "i8"."""
     kind, inner = dtype_of(dtype), to_value(value)
     return ElementValue(Cast(kind, inner.expr), kind, inner.reductions, inner.scale)
 
 
+def require_name(name: str, what: str) -> None:
+    """Raises InputError where a word names nothing in Python's texts."""
+    if not name.isidentifier() or iskeyword(name):
+        raise misuse(f'"{name}" is no name of {what}', "a name is an identifier of Python")
+
+
 def dtype_of(name: str) -> DType:
     known = [dtype.value for dtype in DType]
-    if not isinstance(name, str):
-        raise misuse(
-            f'a type is a word such as "i8", {type(name).__name__} is none', f"known: {', '.join(known)}"
-        )
     if name not in known:
         raise misuse(f'"{name}" is no type', f"known: {', '.join(known)}")
     return DType(name)
 
 
+@door
 def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
     """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
+    require_name(name, "a function")
     made = ScalarFunction(name, dtype_of(dtype), c, compute)
 
     def call(*arguments: Operand) -> ElementValue:
@@ -207,16 +237,19 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
     return call
 
 
+@door_named("sum")
 def sum_of(value: Operand, *axes: Axis, start: Operand = 0) -> ElementValue:
     """The sum over axes, from `start` on: 32 bits wide for integers."""
     return _reduced("sum", "+", value, axes, to_value(start))
 
 
+@door_named("max")
 def most_of(value: Operand, *axes: Axis) -> ElementValue:
     """The greatest over axes."""
     return _reduced("most", "max", value, axes, None)
 
 
+@door_named("min")
 def least_of(value: Operand, *axes: Axis) -> ElementValue:
     """The least over axes."""
     return _reduced("least", "min", value, axes, None)
@@ -226,8 +259,12 @@ def _reduced(
     name: str, op: str, value: Operand, axes: tuple[Axis, ...], start: ElementValue | None
 ) -> ElementValue:
     inner = to_value(value)
-    if not axes or not all(isinstance(axis, Axis) for axis in axes):
+    if not axes:
         raise misuse("a reduction needs axes to go over", 'such as k = reduce_axis("k", 64)')
+    names = [axis.name for axis in axes]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise misuse(f"a reduction goes over {twice} twice", "two axes have two names")
     if inner.reductions or (start is not None and start.reductions):
         raise misuse("a reduction of what is reduced itself is not one step", "compute the inner one first")
     dtype = _common(inner.dtype, inner.dtype)
