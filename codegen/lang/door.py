@@ -1,4 +1,4 @@
-"""The door of the language: what a function is given is of the kind it takes, or the program's line is told."""
+"""The door of the language: what a function is given is of the kind it takes, or is told with its line."""
 
 from __future__ import annotations
 
@@ -22,24 +22,28 @@ _SAID: Mapping[object, str] = {
     str: "a word",
     bool: "True or False",
     type(None): "None",
-    "LoopSchedule": "a schedule, as lang.schedule(...) makes it",
-    "Proc": "a proc, as lang.parse(text) makes it",
-    "Instruction": "an instruction, as lang.instruction(...) makes it",
-    "TensorExpression": "a tensor, as placeholder(...) and compute(...) make it",
-    "ElementValue": "an element such as x[i, j], or what is made of elements",
+    "LoopSchedule": "a schedule",
+    "Proc": "a proc",
+    "Instruction": "an instruction(...)",
+    "TensorExpression": "a tensor",
+    "ElementValue": "a value such as x[i, j] < 3",
     "Position": "an axis",
-    "Axis": "an axis, as reduce_axis(...) makes it",
-    "QuantizedType": "a type, as quantized(...) makes it",
+    "Axis": "a reduce_axis(...)",
+    "QuantizedType": "quantized(...)",
     "TemplateKnobs": "knobs",
 }
 _SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
+_SHORT.maxstring = _SHORT.maxother = 40
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 class _OtherKindError(Exception):
     """A value is not of a kind."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
 
 
 def door(function: Callable[P, T]) -> Callable[P, T]:
@@ -70,14 +74,15 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
         for name, value in bound.arguments.items():
             if name not in kinds:  # self
                 continue
+            is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
             try:
-                if signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL:
-                    bound.arguments[name] = tuple(_taken(each, kinds[name]) for each in value)
-                else:
-                    bound.arguments[name] = _taken(value, kinds[name])
-            except _OtherKindError:
+                bound.arguments[name] = (
+                    _each_taken(value, [kinds[name]] * len(value)) if is_many else _taken(value, kinds[name])
+                )
+            except _OtherKindError as other:
+                wrong = other.value if is_many else value
                 raise misuse(
-                    f"{called}: {name} is {_SHORT.repr(value)}, and must be {_said(kinds[name])}",
+                    f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_said(kinds[name])}",
                     _as_called(called, signature),
                 ) from None
         return function(*bound.args, **bound.kwargs)
@@ -109,11 +114,10 @@ def _taken(value: Any, kind: Any) -> Any:
         return _pair_taken(value, inner)
     if origin is abc.Sequence:
         if isinstance(value, str | bytes) or not isinstance(value, Sequence):
-            raise _OtherKindError
+            raise _OtherKindError(value)
         return _each_taken(value, inner * len(value))
     if origin is abc.Mapping:
-        if not isinstance(value, Mapping):
-            raise _OtherKindError
+        _only(value, isinstance(value, Mapping))
         return {_taken(k, inner[0]): _taken(v, inner[1]) for k, v in value.items()}
     if origin is abc.Callable:
         return _only(value, callable(value))
@@ -129,7 +133,7 @@ def _taken(value: Any, kind: Any) -> Any:
 
 def _only(value: Any, is_of_kind: bool) -> Any:
     if not is_of_kind:
-        raise _OtherKindError
+        raise _OtherKindError(value)
     return value
 
 
@@ -139,13 +143,13 @@ def _first_taken(value: Any, kinds: Sequence[Any]) -> Any:
             return _taken(value, kind)
         except _OtherKindError:
             continue
-    raise _OtherKindError
+    raise _OtherKindError(value)
 
 
 def _pair_taken(value: Any, kinds: Sequence[Any]) -> Any:
     _only(value, isinstance(value, tuple))
     if kinds[-1] is ...:
-        return _each_taken(value, kinds[:1] * len(value))
+        return _each_taken(value, [kinds[0]] * len(value))
     _only(value, len(value) == len(kinds))
     return _each_taken(value, kinds)
 
@@ -162,11 +166,12 @@ def _said(kind: Any) -> str:
         *most, last = dict.fromkeys(map(_said, inner))
         return f"{', '.join(most)} or {last}" if most else last
     if origin is tuple:
-        return f"({', '.join(map(_said, inner))})"
+        return f"a tuple of {len(inner)}"
     if origin is abc.Sequence:
-        return f"a sequence, each {_said(inner[0])}"
+        return f"a list of which each is {_said(inner[0])}"
     if origin is abc.Mapping:
         return "a mapping, such as a dict"
     if origin is abc.Callable:
         return "a function"
-    return _SAID.get(kind) or _SAID.get(getattr(kind, "__name__", "")) or getattr(kind, "__name__", str(kind))
+    name = str(getattr(kind, "__name__", kind))
+    return _SAID.get(kind) or _SAID.get(name) or name

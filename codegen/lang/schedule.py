@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array
 from codegen.lang.door import door, door_named
+from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
+from codegen.lang.named_parts import NamedParts
 from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
-from codegen.lang.tensor import Outputs, TensorExpression, outputs_of, proc
+from codegen.lang.step import ScheduleStep
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
 from codegen.loops.axes import statements
@@ -31,36 +32,6 @@ from codegen.loops.share import share
 from codegen.loops.sketches import Steps
 from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
-
-_Of = TypeVar("_Of")
-
-
-class _NamedTurns(dict[str, _Of]):
-    """What there is of a kernel by name; what there is not is told with the program's line."""
-
-    def __init__(self, proc: str, what: str, found: Mapping[str, _Of]) -> None:
-        super().__init__(found)
-        self._proc, self._what = proc, what
-
-    def __missing__(self, name: str) -> _Of:
-        raise misuse(f"{self._proc} has no {self._what} {name}", f"{self._what}s: {', '.join(self)}")
-
-
-@dataclass(frozen=True)
-class ScheduleStep:
-    """One call of a method, with what it was given."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    words: tuple[tuple[str, Any], ...] = ()  # arguments that are given by name
-
-    def __str__(self) -> str:
-        said = [*map(_said, self.arguments), *(f"{name}={_said(value)}" for name, value in self.words)]
-        return f"s.{self.name}({', '.join(said)})"
-
-
-def _said(argument: object) -> str:
-    return argument.name if isinstance(argument, Instruction) else repr(argument)
 
 
 class LoopSchedule:
@@ -94,7 +65,7 @@ class LoopSchedule:
         for stmt in walk(self.proc.body):
             if isinstance(stmt, For):
                 found.setdefault(stmt.var, stmt.extent)
-        return _NamedTurns(self.proc.name, "loop", found)
+        return NamedParts(self.proc.name, "loop", found)
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -108,7 +79,7 @@ class LoopSchedule:
         for stmt, around in statements(self.proc.body, {}):
             if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
                 found.setdefault(stmt.place.buffer.name, tuple(around))
-        return _NamedTurns(self.proc.name, "block", found)
+        return NamedParts(self.proc.name, "block", found)
 
     @property
     def locals(self) -> tuple[str, ...]:
@@ -417,8 +388,10 @@ class LoopSchedule:
                 known = factor if isinstance(factor, int) else factor[0] or factor[1] or 0
             case _:
                 raise misuse(f"{factor!r} is no factor of {loop}", "4, (None, 4) or (4, None)")
-        if not 1 <= known <= turns:
-            raise misuse(f"{loop} has {turns} turns: a factor of {known} is not from 1 to {turns}")
+        if known < 1:
+            raise misuse(f"{known} is no factor of {loop}: it must be at least 1")
+        if known > turns:
+            raise misuse(f"{loop} has {turns} turns, fewer than a factor of {known}")
         is_outer = isinstance(factor, tuple) and factor[1] is None
         return -(-turns // known) if is_outer else known
 
@@ -432,19 +405,3 @@ class LoopSchedule:
     def _require_loop(self, loop: str) -> None:
         if loop not in self.loops:
             raise misuse(f"{self.proc.name} has no loop {loop}", f"loops: {', '.join(self.loops)}")
-
-
-def isas_with_lanes() -> Mapping[str, Lanes]:
-    """The lanes of the instruction sets that have any, by name."""
-    from codegen.isa.table import isas  # only who asks for lanes needs the instruction sets
-
-    return {each.name: each.lanes for each in isas() if each.lanes is not None}
-
-
-@door
-def schedule(
-    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
-) -> LoopSchedule:
-    """A schedule without steps for what computes one or several outputs of these inputs and constants."""
-    shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
-    return LoopSchedule(proc(name, inputs, output), check, shapes)

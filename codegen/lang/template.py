@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import permutations
 
+from aot.counted import counted
 from aot.errors import InputError
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lang.door import door
+from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
-from codegen.lang.schedule import LoopSchedule, isas_with_lanes
+from codegen.lang.schedule import LoopSchedule
 
+_TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 _MOST_ORDERED = 5  # loops, which stand in 120 orders
 
 
@@ -76,6 +80,17 @@ class TemplateKnobs:
 
 
 Template = Callable[[LoopSchedule, TemplateKnobs], None]
+
+
+def require_template(template: Template) -> None:
+    """Raises InputError where a function does not take a schedule and knobs."""
+    taken = signature(template).parameters
+    if len(taken) != _TEMPLATE_PARAMETERS:
+        name = getattr(template, "__name__", "template")
+        raise misuse(
+            f"{name} has {counted(len(taken), 'parameter')}, a template has two",
+            f"def {name}(schedule, knobs):".replace("<lambda>", "template"),
+        )
 
 
 def applied(template: Template, schedule: LoopSchedule, point: Point) -> LoopSchedule:

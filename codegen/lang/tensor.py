@@ -38,7 +38,6 @@ from codegen.loops.ir import (
     substitute,
 )
 
-
 _MOST_ELEMENTS = 2**31 - 1  # that C's int32_t counts
 
 
@@ -226,9 +225,10 @@ def compute(
 
 
 def _parameters(name: str, body: Callable[..., Operand]) -> list[str]:
-    """The names of what the body takes, which loops are called by."""
+    """The names of what the body must be given, which loops are called by."""
     try:
-        return list(inspect.signature(body).parameters)
+        taken = inspect.signature(body).parameters.values()
+        return [each.name for each in taken if each.default is inspect.Parameter.empty]
     except ValueError:
         raise misuse(f"the body of {name} does not say what it takes", "lambda i, j: ...") from None
 

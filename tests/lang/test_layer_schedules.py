@@ -35,7 +35,6 @@ def pairs(s, knobs):
 @lang.layer_schedule("dense")
 def packed(s: lang.Schedule, knobs: lang.Knobs) -> None:
     """Weights in the order of the inputs."""
-    s.privatize("o", "sum")
     s.pack("w", "r", "t", "k", "o")
 
 
@@ -186,7 +185,7 @@ FILES = {
     "group": (PAIRS.replace('"conv2d"', '"conv2d", group=0'), "a group of 0 elements is none", ":5: "),
     "alone": (
         PAIRS.replace("(s, knobs)", "(s)"),
-        "pairs has 1 parameters, a schedule of layers has two",
+        "pairs has 1 parameter, a template has two",
         ":5: @lang.layer_schedule",
     ),
     "bug": (
