@@ -171,9 +171,7 @@ class LoopSchedule:
     @door
     def reorder(self, *loops: str) -> None:
         """Puts nested loops into this order, outermost first; there may be nothing between them."""
-        for loop in loops:
-            self._require_loop(loop)
-        if len(loops) < 2:
+        if len([self.loops[loop] for loop in loops]) < 2:
             raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
@@ -381,7 +379,6 @@ class LoopSchedule:
             )
 
     def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
-        self._require_loop(loop)
         turns = self.loops[loop]
         match factor:
             case int() | (None, int()) | (int(), None):
@@ -397,11 +394,7 @@ class LoopSchedule:
 
     def _require_turns(self, loop: str, most: int) -> None:
         """Raises InputError where no loop of that name has so many turns."""
-        self._require_loop(loop)
-        turns = [stmt.extent for stmt in walk(self.proc.body) if isinstance(stmt, For) and stmt.var == loop]
+        alike = (stmt for stmt in walk(self.proc.body) if isinstance(stmt, For) and stmt.var == loop)
+        turns = [self.loops[loop], *(each.extent for each in alike)]
         if most > max(turns):
             raise misuse(f"{loop} has {max(turns)} turns, fewer than {most}")
-
-    def _require_loop(self, loop: str) -> None:
-        if loop not in self.loops:
-            raise misuse(f"{self.proc.name} has no loop {loop}", f"loops: {', '.join(self.loops)}")
