@@ -168,7 +168,8 @@ def test_installed_packages_bring_schedules(mine: Path) -> None:
 
 FILES = {
     "empty": ("x = 1\n", "the file makes no schedule of layers", ""),
-    "syntax": ("def f(:\n", "the file does not run: SyntaxError: invalid syntax", ""),
+    "end": ("raise SystemExit(3)\n", "the file does not run: SystemExit: 3", ":1: raise SystemExit(3)"),
+    "syntax": ("def f(:\n", "the file is not Python: invalid syntax", ":1: def f(:"),
     "raises": (
         "import os\nos.no_such_name\n",
         "the file does not run: AttributeError: ",
