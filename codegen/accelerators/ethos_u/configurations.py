@@ -26,7 +26,6 @@ class NpuConfig:
 
 _U55, _U65 = "Ethos_U55_High_End_Embedded", "Ethos_U65_Embedded"
 
-# Two cores of an Ethos-U65 share each layer, which the device model does not do.
 CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
     {
         config.word: config
@@ -37,5 +36,12 @@ CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
             NpuConfig("u55-256", 256, "ethos-u55-256", _U55, 48),
             NpuConfig("u65-256", 256, "ethos-u65-256", _U65, 48, product=1),
         )
+    }
+)
+
+NO_CONFIGS: Mapping[str, str] = MappingProxyType(
+    {
+        "u65-512": "its two cores share each layer, which the device model does not do, "
+        "so that nobody could say which bits it computes"
     }
 )
