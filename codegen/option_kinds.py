@@ -8,7 +8,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -63,7 +63,6 @@ class Choice(OptionKind[T]):
     """One of a few values, each with its word."""
 
     values: Mapping[str, T]
-    refused: Mapping[str, str] = field(default_factory=dict)  # words that one may expect -> the reason
 
     @property
     def metavar(self) -> str:
@@ -77,11 +76,8 @@ class Choice(OptionKind[T]):
         word = given.value if isinstance(given, Enum) else given
         if isinstance(word, str) and word in self.values:
             return self.values[word]
-        known = f"known: {', '.join(self.values)}"
-        if str(word) in self.refused:
-            raise WrongValueError(f"{_shown(given)} is not there: {self.refused[str(word)]}", known)
         near = did_you_mean(str(word), self.values)
-        raise WrongValueError(f"{_shown(given)} is not known{near}", known)
+        raise WrongValueError(f"{_shown(given)} is not known{near}", f"known: {', '.join(self.values)}")
 
     def words(self, value: T) -> tuple[str, ...]:
         return tuple(word for word, meant in self.values.items() if meant == value)
