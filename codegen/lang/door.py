@@ -31,6 +31,7 @@ _SAID: Mapping[object, str] = {
     "Axis": "a reduce_axis(...)",
     "QuantizedType": "quantized(...)",
     "TemplateKnobs": "knobs",
+    "GraphValue": "a value of a graph",
 }
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 40
