@@ -160,8 +160,6 @@ class ModelGraph:
         except (UnwritableError, TypeError, ValueError) as error:
             self._names.discard(result)
             raise misuse(f"{operator}({_listed(given)}): {error}") from None
-        if any(size < 1 for size in slot.shape):
-            raise misuse(f"{operator}({_listed(given)}) is {slot}: sizes are 1 or more")
         return GraphValue(self, result, slot)
 
     @door

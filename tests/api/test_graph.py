@@ -124,7 +124,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     ),
     "filter that is larger": (
         lambda g, x: g.conv2d(x, np.zeros((4, 2, 9, 9))),
-        "Conv(f32[1, 2, 6, 6], f32[4, 2, 9, 9], none) is f32[1, 4, -2, -2]",
+        "Conv(f32[1, 2, 6, 6], f32[4, 2, 9, 9], none): it would be f32[1, 4, -2, -2], and sizes",
     ),
     "window that is larger": (lambda g, x: g.max_pool2d(x, 99), "windows of 99 do not fit <image"),
     "no padding": (lambda g, x: g.conv2d(x, W, padding=None), "conv2d: padding is None, and must be a whole"),  # type: ignore[arg-type]
