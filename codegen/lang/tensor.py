@@ -16,6 +16,7 @@ from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_TENSORS, refuse_operators
 from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
+from codegen.lang.spans import span_of
 from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, require_name, to_value
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -80,9 +81,11 @@ class TensorExpression:
             flat = flat + self._inside(axis, index) * stride
         if isinstance(last, ElementValue):
             looked_up = Element(at(self.buffer, flat.affine), last.expr)
-            return self._read(ElementValue(looked_up, self.dtype, last.reductions))
+            found = ElementValue(looked_up, self.dtype, last.reductions, span=span_of(self.dtype))
+            return self._read(found)
         flat = flat + self._inside(len(outer), last)
-        return self._read(ElementValue(load(self.buffer, flat.affine), self.dtype))
+        found = ElementValue(load(self.buffer, flat.affine), self.dtype, span=span_of(self.dtype))
+        return self._read(found)
 
     def _read(self, stored: ElementValue) -> ElementValue:
         return stored if self.quant is None else read_as(stored, self.quant)

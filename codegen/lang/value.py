@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from keyword import iskeyword
 from numbers import Integral, Real
 from typing import Any
@@ -15,6 +15,7 @@ from codegen.lang.door import door, door_named
 from codegen.lang.index import Axis, Position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
+from codegen.lang.spans import Span, cast_span, combined, joined, span_of
 from codegen.loops.ir import (
     Apply,
     Binary,
@@ -54,6 +55,7 @@ class ElementValue:
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
     scale: float | None = None  # of a quantised value: times it, the integer is the number
+    span: Span | None = field(default=None, repr=False)  # least and greatest, where they are known
     __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the value
 
     def __add__(self, other: Operand) -> ElementValue:
@@ -111,7 +113,10 @@ def to_value(given: Operand) -> ElementValue:
     if isinstance(given, ElementValue):
         return given
     if isinstance(given, Position):
-        return ElementValue(Index(given.affine), DType.I32)
+        low, high = DType.I32.limits
+        if not low <= given.least <= given.most <= high:
+            raise misuse(f"a place from {given.least:,} to {given.most:,} is no number of 32 bits")
+        return ElementValue(Index(given.affine), DType.I32, span=(given.least, given.most))
     if isinstance(given, bool) or not isinstance(given, Real):
         raise misuse(f"{given!r} is no value", "values are elements of tensors, axes and numbers")
     if not isinstance(given, Integral):
@@ -120,7 +125,7 @@ def to_value(given: Operand) -> ElementValue:
     kind = next((kind for kind in _WHOLE if kind.limits[0] <= number <= kind.limits[1]), None)
     if kind is None:
         raise misuse(f"{number} is beyond 64 bits", "numbers are whole and of up to 64 bits, or real")
-    return ElementValue(Const(number), kind)
+    return ElementValue(Const(number), kind, span=(number, number))
 
 
 def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
@@ -128,7 +133,8 @@ def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
     is_asked = op in ("<", "==")
     dtype = DType.I32 if is_asked else _common(a.dtype, b.dtype)
     scale = _product_of_scales(a, b) if op == "*" else _same_scale(a, b)
-    return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b), None if is_asked else scale)
+    span = combined(op, a.span, b.span, dtype)
+    return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b), None if is_asked else scale, span)
 
 
 def _product_of_scales(a: ElementValue, b: ElementValue) -> float | None:
@@ -201,6 +207,7 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
         _common(a.dtype, b.dtype),
         _joined(condition, a, b),
         _same_scale(a, b),
+        joined(a.span, b.span),
     )
 
 
@@ -208,7 +215,8 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
 def cast(dtype: str, value: Operand) -> ElementValue:
     """The value as C converts it to a type such as "i8"."""
     kind, inner = dtype_of(dtype), to_value(value)
-    return ElementValue(Cast(kind, inner.expr), kind, inner.reductions, inner.scale)
+    span = cast_span(kind, inner.span)
+    return ElementValue(Cast(kind, inner.expr), kind, inner.reductions, inner.scale, span)
 
 
 def require_name(name: str, what: str) -> None:
@@ -232,7 +240,8 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
 
     def call(*arguments: Operand) -> ElementValue:
         values = [to_value(argument) for argument in arguments]
-        return ElementValue(Apply(made, tuple(v.expr for v in values)), made.result, _joined(*values))
+        expr = Apply(made, tuple(v.expr for v in values))
+        return ElementValue(expr, made.result, _joined(*values), span=span_of(made.result))
 
     return call
 
@@ -272,7 +281,9 @@ def _reduced(
         _same_scale(start, inner)
     begin = start if start is not None else ElementValue(Const(_end_of(dtype, op)), dtype)
     local = Buffer(f"{name}#{next(_numbers)}", dtype, 1, Role.LOCAL)
-    return ElementValue(load(local), dtype, (GrowingLocal(local, op, begin, inner, axes),), inner.scale)
+    span = None if op == "+" else inner.span
+    grown = GrowingLocal(local, op, begin, inner, axes)
+    return ElementValue(load(local), dtype, (grown,), inner.scale, span)
 
 
 def _end_of(dtype: DType, op: str) -> int | float:

@@ -134,8 +134,16 @@ def test_numbers_stand_on_either_side_and_are_compared_as_in_numpy() -> None:
         assert np.array_equal(ran(lang.proc("p", [x], made), x=a), wanted.reshape(-1))
 
 
+def test_more_than_32_bits_are_computed_in_64_where_they_are_asked_for() -> None:
+    a = numbers(14, 4)
+    x = lang.placeholder("x", (4,), "i8")
+    made = lang.compute("y", (4,), lambda i: lang.clamp(lang.cast("i64", x[i]) * 10**12, -5, 5))
+    assert np.array_equal(ran(lang.proc("p", [x], made), x=a), np.clip(a.astype(int), -1, 1) * 5)
+    assert lang.compute("y", (4,), lambda i: lang.clamp(x[i] * 10**6, -9, 9) * 10**6).dtype.value == "i32"
+
+
 def test_a_number_has_the_type_that_holds_it() -> None:
-    values = [lang.compute("y", (1,), lambda i, n=n: i + n) for n in (2**31 - 1, 2**31, 2**63)]
+    values = [lang.compute("y", (1,), lambda i, n=n: lang.maximum(i, n)) for n in (2**31 - 1, 2**31, 2**63)]
     assert [value.dtype.value for value in values] == ["i32", "i64", "u64"]
 
 

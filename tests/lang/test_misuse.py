@@ -238,6 +238,14 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         "a position can be multiplied by a number, not by float",
     ),
     "number beyond 64 bits": (lambda s: X[0, 0] * 10**20, "100000000000000000000 is beyond 64 bits"),
+    "more than 32 bits": (
+        lambda s: X[0, 0] * 1000000 * 1000000,
+        "a result can be from -128,000,000,000,000 to 127,000,000,000,000, beyond the 32 bits of i32",
+    ),
+    "place beyond 32 bits": (
+        lambda s: lang.compute("y", (4,), lambda i: i + 2**31),
+        "a place from 2,147,483,648 to 2,147,483,651 is no number of 32 bits",
+    ),
     "axis twice": (lambda s: lang.sum(X[0, 0], K, K), "a reduction goes over k twice"),
     "start of a greatest": (
         lambda s: lang.max(X[0, 0], K, start=3),
