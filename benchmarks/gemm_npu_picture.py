@@ -22,7 +22,7 @@ _COLOURS = {
     "store": "#ee8866",
 }
 _LEFT, _WIDTH, _RIGHT, _LANE, _BAR = 86, 820, 24, 30, 20
-_TOP, _BETWEEN = 64, 62
+_TOP, _BETWEEN, _BELOW = 64, 62, 26
 
 
 def draw() -> str:
@@ -30,7 +30,7 @@ def draw() -> str:
     programs = {threads: instructions(LAYER, TILING, threads) for threads in (1, 2)}
     runs = {threads: timed(program) for threads, program in programs.items()}
     longest = max(run.cycles for run in runs.values())
-    height = _TOP + 2 * (3 * _LANE + _BETWEEN) + 26
+    height = _TOP + 2 * 3 * _LANE + _BETWEEN + _BELOW
     width = _LEFT + _WIDTH + _RIGHT
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.counted import counted
 from aot.errors import InputError
 from aot.frontend.single import graph_of_op
 from aot.interpret import run_graph
@@ -19,11 +20,13 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
+from codegen.lang.door import door
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
-from codegen.loops.axes import least, most, statements
-from codegen.loops.ir import Declare, For, Proc, Role, places_of, walk
+from codegen.loops.axes import goes_beyond
+from codegen.loops.defined import undefined
+from codegen.loops.ir import Declare, For, Proc, Role, walk
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
 from deploy.choosing import require_board_or_target
@@ -60,6 +63,7 @@ class BuiltKernel:
             self.to_prove.clear()
         return self._apart(result)
 
+    @door
     def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
         """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
 
@@ -78,8 +82,11 @@ class BuiltKernel:
             self.compiled, self.compiled.board, self.toolchain, LineOptions(), layers=False
         ).run.count
 
+    @door
     def verify(self, samples: int = 3) -> None:
         """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
+        if samples < 1:
+            raise misuse(f"{samples} samples compare nothing: there must be 1 or more")
         for arrays in random_samples(self.compiled.report.facts.inputs, samples).each:
             (found,) = self._run(arrays).outputs.values()
             self._require_meant(found, arrays)
@@ -98,6 +105,7 @@ class BuiltKernel:
 
     def reference(self, *arrays: Array) -> Any:
         """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
+        self._require_all(arrays)
         return self._apart(self._meant(arrays))
 
     def _meant(self, arrays: Sequence[Array]) -> Array:
@@ -119,18 +127,24 @@ class BuiltKernel:
         return view_of(self.compiled.model, self.compiled.model.layers[-1].index)
 
     def _run(self, arrays: Sequence[Array]) -> Run:
+        self._require_all(arrays)
+        names = self.compiled.job.model.graph.inputs
+        return run(self.compiled, dict(zip(names, arrays, strict=True)), toolchain=self.toolchain)
+
+    def _require_all(self, arrays: Sequence[Array]) -> None:
         names = self.compiled.job.model.graph.inputs
         if len(arrays) != len(names):
-            raise InputError(
-                f"{self.compiled.artifact.name} has {len(names)} inputs, {len(arrays)} arrays are given",
-                hint=f"in this order: {', '.join(names)}",
+            raise misuse(
+                f"{self.compiled.artifact.name} has {counted(len(names), 'input')}, "
+                f"{counted(len(arrays), 'array')} {'is' if len(arrays) == 1 else 'are'} given",
+                f"in this order: {', '.join(names)}",
             )
-        return run(self.compiled, dict(zip(names, arrays, strict=True)), toolchain=self.toolchain)
 
     def _random(self) -> list[Array]:
         return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
 
 
+@door
 def build(
     kernel: LoopSchedule | Proc,
     board: str,
@@ -145,16 +159,12 @@ def build(
     meaning, given = schedule.meaning, dict(constants or {})
     many = next((p for p in meaning.params if p.rows > 1), None)
     if many is not None:
-        raise InputError(
-            f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row",
-            meaning.name,
-        )
+        raise misuse(f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row")
     place = require_board_or_target(board, None)
-    _require_inside(meaning)
-    _require_inside(schedule.proc)
+    require_sound(schedule)
     _require_c_names(schedule.proc)
     _require_callable(schedule.proc, place)
-    _require_constants(meaning, given)
+    _require_constants(meaning, given, schedule.shapes)
     _require_one_type(meaning)
     made = UserKernel(meaning, schedule.proc, schedule.packings)
     sizes = {p.name: schedule.shapes.get(p.name, (p.elements,)) for p in meaning.params}
@@ -178,33 +188,27 @@ def build(
 
 
 def schedule_of(kernel: LoopSchedule | Proc) -> LoopSchedule:
-    """The schedule, or one without steps of a proc. Raises InputError where it is neither."""
-    if isinstance(kernel, LoopSchedule):
-        return kernel
-    if not isinstance(kernel, Proc):
-        raise misuse(
-            f"{type(kernel).__name__} is neither a schedule nor a proc",
-            "lang.schedule(...) or lang.parse(text)",
-        )
-    return LoopSchedule(kernel)
+    """The schedule, or one without steps of a proc."""
+    return kernel if isinstance(kernel, LoopSchedule) else LoopSchedule(kernel)
 
 
-def _require_inside(proc: Proc) -> None:
-    """Raises InputError where loops read or write beyond a buffer."""
-    for stmt, around in statements(proc.body, {}):
-        for place in places_of(stmt):
-            low, high = least(place.index, around), most(place.index, around)
-            if low < 0 or high >= place.buffer.elements:
-                raise misuse(
-                    f"{proc.name} goes from element {low} to {high} of {place.buffer.name}, "
-                    f"which has {place.buffer.elements}",
-                    "the extents of the loops decide which elements are touched",
-                )
+def require_sound(schedule: LoopSchedule) -> None:
+    """Raises InputError where loops go beyond a buffer, or where C would take what nobody has stored."""
+    for proc in (schedule.meaning, schedule.proc):
+        beyond = goes_beyond(proc)
+        if beyond:
+            raise misuse(beyond, "the extents of the loops decide which elements are touched")
+    lacking = undefined(schedule.meaning)
+    if lacking:
+        raise misuse(lacking, "each element of an output and of a local is stored before it is read")
 
 
 def _stored(name: str, array: Array, kind: TensorType) -> Array:
     """The array in its type and shape. Raises InputError where the type does not hold its values."""
-    found = array.astype(kind.dtype.numpy)
+    if array.dtype.kind not in "biuf":
+        raise misuse(f"the constant {name} is of {array.dtype}, no array of numbers")
+    with np.errstate(invalid="ignore"):  # what is no number is told below
+        found = array.astype(kind.dtype.numpy)
     if not np.array_equal(found, array) and kind.dtype.is_integer:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
         raise misuse(f"the constant {name} holds {wrong}, which {kind.dtype.value} does not")
@@ -215,13 +219,12 @@ def _require_one_type(proc: Proc) -> None:
     """Several outputs lie one behind the other: they must be of one type."""
     results = [p for p in proc.params if p.role is Role.OUTPUT]
     if not results:
-        raise InputError(f"{proc.name} has no output")
+        raise misuse(f"{proc.name} has no output")
     other = next((p for p in results if p.dtype is not results[0].dtype), None)
     if other is not None:
-        raise InputError(
+        raise misuse(
             f"{results[0].name} is {results[0].dtype.value} and {other.name} {other.dtype.value}: "
             "outputs that are built together have one type",
-            proc.name,
             f'compute(..., dtype="{max(results, key=lambda p: p.dtype.bytes).dtype.value}") for both',
         )
 
@@ -230,12 +233,11 @@ def _require_callable(proc: Proc, board: Board) -> None:
     known: dict[str, Named] = {}
     for used in called_in(proc):
         if known.setdefault(used.name, used).definition != used.definition:
-            raise InputError(f"two functions are called {used.name}", proc.name, "name one of them otherwise")
+            raise misuse(f"two functions are called {used.name}", "name one of them otherwise")
         missing = sorted(used.needs - board.features)
         if missing:
-            raise InputError(
-                f"{used.name} needs {', '.join(missing)}, which {board.name}'s {board.core.name} lacks",
-                proc.name,
+            raise misuse(
+                f"{used.name} needs {', '.join(missing)}, which {board.name}'s {board.core.name} lacks"
             )
 
 
@@ -247,16 +249,24 @@ def _require_c_names(proc: Proc) -> None:
         )
     wrong = next((name for name in names if not is_c_name(name)), None)
     if wrong is not None:
-        raise InputError(f'C has no "{wrong}" as a name', proc.name, "name it otherwise")
+        raise misuse(f'C has no "{wrong}" as a name', "name it otherwise")
 
 
-def _require_constants(proc: Proc, given: Mapping[str, Array]) -> None:
+def _require_constants(proc: Proc, given: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
     wanted = {p.name: p.elements for p in proc.params if p.role is Role.CONSTANT}
     for name in wanted.keys() ^ given.keys():
         what = "is a constant, and no array is given for it" if name in wanted else "is no constant"
         raise misuse(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
     for name, elements in wanted.items():
-        if np.asarray(given[name]).size != elements:
-            raise misuse(
-                f"the constant {name} has {elements} elements, the array has {np.asarray(given[name]).size}"
-            )
+        found, shape = _array(name, given[name]).shape, shapes.get(name, (elements,))
+        if math.prod(found) != elements:
+            raise misuse(f"the constant {name} has {elements} elements, the array has {math.prod(found)}")
+        if found not in (shape, (elements,)):
+            raise misuse(f"the constant {name} has the shape {list(shape)}, the array has {list(found)}")
+
+
+def _array(name: str, given: object) -> Array:
+    try:
+        return np.asarray(given)
+    except ValueError:  # lists of several lengths
+        raise misuse(f"the constant {name} is no array of numbers") from None

@@ -27,12 +27,13 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from codegen.lang.from_tensors import schedule
 from codegen.lang.instruction import instruction
 from codegen.lang.quantized import quantized
 from codegen.lang.schedule import LoopSchedule as Schedule
-from codegen.lang.schedule import schedule
 from codegen.lang.template import TemplateKnobs as Knobs
 from codegen.lang.tensor import compute, placeholder, proc, reduce_axis
+from codegen.lang.text import named_in, parse, print_instruction, print_proc
 from codegen.lang.value import (
     cast,
     clamp,
@@ -45,8 +46,6 @@ from codegen.lang.value import (
 from codegen.lang.value import least_of as min
 from codegen.lang.value import most_of as max
 from codegen.lang.value import sum_of as sum
-from codegen.loops.parse import parse_proc as parse
-from codegen.loops.text import named_in, print_instruction, print_proc
 
 if TYPE_CHECKING:
     from codegen.lang.layer_schedule import layer_schedule

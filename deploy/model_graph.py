@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from math import prod
+from math import inf, prod
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,9 @@ from aot.frontend.onnx.written import (
 )
 from aot.ir.types import Array
 from artifact.whole_file import write_whole
+from codegen.lang.door import door
 from codegen.lang.misuse import misuse
+from codegen.lang.operators import refuse_operators
 from deploy.cache import cached
 from deploy.model import Model, load
 
@@ -78,8 +80,23 @@ class GraphValue:
     def __matmul__(self, other: Any) -> GraphValue:
         return self.graph.apply("MatMul", self, other)
 
+    def __rmatmul__(self, other: Any) -> GraphValue:
+        return self.graph.apply("MatMul", other, self)
+
     def __neg__(self) -> GraphValue:
         return self.graph.apply("Neg", self)
+
+
+_APPLIED = "graph.apply(...) has all operators of ONNX"
+_REFUSED = {
+    **dict.fromkeys(("floordiv", "mod"), ("divided with a remainder", _APPLIED)),
+    "pow": ("raised to powers by **", 'graph.apply("Pow", x, 2.0)'),
+    **dict.fromkeys(("lt", "le", "gt", "ge"), ("compared", _APPLIED)),
+    "getitem": ("taken apart by [...]", 'graph.apply("Slice", x, starts, ends)'),
+    "bool": ("known while the graph is written", 'graph.apply("Where", condition, x, y)'),
+    "len": ("counted by len", "x.shape"),
+}
+refuse_operators(GraphValue, "values of a graph", _REFUSED)
 
 
 class ModelGraph:
@@ -98,23 +115,28 @@ class ModelGraph:
 
     # ---- what goes in and comes out ----
 
+    @door
     def input(self, name: str, shape: Sequence[int], dtype: str = "f32") -> GraphValue:
         if dtype not in WRITTEN_TYPES:
             near = did_you_mean(dtype, WRITTEN_TYPES)
             raise misuse(f'there is no type "{dtype}"{near}', f"there are {', '.join(WRITTEN_TYPES)}")
         if any(size < 1 for size in shape):
             raise misuse(f"{name} has the shape {list(shape)}; sizes are 1 or more")
+        if not name:
+            raise misuse("an input has a name that is not empty")
         slot = self._written.put_input(self._free(name), dtype, shape)
         self.inputs[name] = GraphValue(self, name, slot)
         return self.inputs[name]
 
+    @door
     def constant(self, array: Array | float, name: str = "") -> GraphValue:
         """A constant; real numbers are of single precision."""
-        found = np.asarray(array)
+        found = self._numbers(array)
         found = found.astype(np.float32) if found.dtype == np.float64 else found
         taken = self._free(name) if name else self._new("constant")
         return GraphValue(self, taken, self._written.put_constant(taken, found))
 
+    @door
     def output(self, value: GraphValue, name: str = "") -> GraphValue:
         """Makes a value an output, under a name of its own if one is given."""
         self._require_own(value)
@@ -124,6 +146,7 @@ class ModelGraph:
 
     # ---- operators ----
 
+    @door
     def apply(self, operator: str, *operands: Any, name: str = "", **attributes: Any) -> GraphValue:
         """Any operator of ONNX with one result, whose shape and type follow; None is an operand left out."""
         if operator not in operators():
@@ -132,13 +155,14 @@ class ModelGraph:
         result = self._free(name) if name else self._new(operator.lower())
         try:
             slot = self._written.put_node(
-                operator, [each.name if each else "" for each in given], result, attributes
+                operator, [each.name if each is not None else "" for each in given], result, attributes
             )
-        except UnwritableError as error:
+        except (UnwritableError, TypeError, ValueError) as error:
             self._names.discard(result)
             raise misuse(f"{operator}({_listed(given)}): {error}") from None
         return GraphValue(self, result, slot)
 
+    @door
     def conv2d(
         self,
         x: GraphValue,
@@ -157,11 +181,18 @@ class ModelGraph:
             raise misuse(
                 f"conv2d({_listed([x, kernel])}): the image has {x.shape[1]} channels, the weights {depth}"
             )
+        outputs = kernel.shape[:1]
+        added = None if bias is None else self._operand(bias, (x,))
+        if added is not None and added.shape != outputs:
+            raise misuse(
+                f"conv2d({_listed([x, kernel, added])}): the bias has the shape {list(added.shape)}, "
+                f"and the weights make {outputs[0]} channels"
+            )
         made = self.apply(
             "Conv",
             x,
             kernel,
-            bias,
+            added,
             name="" if activation else name,
             strides=[stride, stride],
             group=groups,
@@ -169,6 +200,7 @@ class ModelGraph:
         )
         return self.activation(made, activation, name) if activation else made
 
+    @door
     def dense(
         self, x: GraphValue, weights: Any, bias: Any = None, activation: str = "", name: str = ""
     ) -> GraphValue:
@@ -177,22 +209,26 @@ class ModelGraph:
         made = self.apply("Gemm", flat, weights, bias, name="" if activation else name, transB=1)
         return self.activation(made, activation, name) if activation else made
 
+    @door
     def max_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
         """The stride is the size unless another is given."""
         return self._pool("MaxPool", x, size, stride, padding, name)
 
+    @door
     def average_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
         """The stride is the size unless another is given."""
         return self._pool("AveragePool", x, size, stride, padding, name)
 
+    @door
     def mean_of_image(self, x: GraphValue, name: str = "") -> GraphValue:
         """The mean of each channel over all rows and columns."""
         return self.apply("GlobalAveragePool", x, name=name)
 
+    @door
     def activation(self, x: GraphValue, kind: str, name: str = "") -> GraphValue:
         """One of "relu", "relu6", "sigmoid" and "tanh"."""
         if kind not in _ACTIVATIONS:
@@ -204,27 +240,36 @@ class ModelGraph:
             return self.apply("Clip", x, np.float32(0), np.float32(6), name=name)
         return self.apply(kind.title(), x, name=name)
 
+    @door
     def softmax(self, x: GraphValue, axis: int = -1, name: str = "") -> GraphValue:
         return self.apply("Softmax", x, name=name, axis=axis)
 
+    @door
     def reshape(self, x: GraphValue, shape: Sequence[int], name: str = "") -> GraphValue:
+        if any(size < 1 for size in shape if size != -1) or list(shape).count(-1) > 1:
+            raise misuse(
+                f"{list(shape)} is no shape to give {x!r}", "sizes are 1 or more; one may be -1: what is left"
+            )
         if -1 not in shape and prod(shape) != prod(x.shape):
             raise misuse(f"reshape: {x!r} has {prod(x.shape)} elements, {list(shape)} has {prod(shape)}")
         return self.apply("Reshape", x, np.asarray(shape, np.int64), name=name)
 
+    @door
     def concat(self, values: Sequence[GraphValue], axis: int = 1, name: str = "") -> GraphValue:
         return self.apply("Concat", *values, name=name, axis=axis)
 
+    @door
     def quantize(
         self, x: GraphValue, scale: float, zero_point: int = 0, dtype: str = "i8", name: str = ""
     ) -> GraphValue:
         """The nearest integers of x / scale + zero point. From here to `dequantize`, layers are integers."""
-        zero = np.asarray(zero_point, numpy_of(dtype))
+        zero = self._zero_point(scale, zero_point, dtype)
         return self.apply("QuantizeLinear", x, np.float32(scale), zero, name=name)
 
+    @door
     def dequantize(self, x: GraphValue, scale: float, zero_point: int = 0, name: str = "") -> GraphValue:
         """The real numbers that integers stand for."""
-        zero = np.asarray(zero_point, numpy_of(x.dtype))
+        zero = self._zero_point(scale, zero_point, x.dtype)
         return self.apply("DequantizeLinear", x, np.float32(scale), zero, name=name)
 
     # ---- what it makes ----
@@ -237,6 +282,7 @@ class ModelGraph:
         folder = cached(f"graph-{digest}", lambda place: write_whole(place / file, data))
         return load(folder / file, **options)
 
+    @door
     def save(self, path: str | Path) -> Path:
         """Writes an ONNX file, which `deploy quantize` and other tools take."""
         place = Path(path)
@@ -255,6 +301,9 @@ class ModelGraph:
     def _pool(
         self, operator: str, x: GraphValue, size: int, stride: int, padding: int | str, name: str
     ) -> GraphValue:
+        edge = 2 * padding if isinstance(padding, int) else size
+        if not 1 <= size <= min(x.shape[2:], default=size) + edge:
+            raise misuse(f"windows of {size} do not fit {x!r}", "images are [batch, channels, rows, columns]")
         step = stride or size
         return self.apply(
             operator, x, name=name, kernel_shape=[size, size], strides=[step, step], **_padding(padding)
@@ -264,13 +313,29 @@ class ModelGraph:
         if isinstance(given, GraphValue):
             self._require_own(given)
             return given
-        array = np.asarray(given)
+        array = self._numbers(given)
         if isinstance(given, int | float):  # a bare number is of the type of what stands beside it
             types = [each.dtype for each in beside if isinstance(each, GraphValue)]
             array = array.astype(numpy_of(types[0])) if types else array
-        if array.dtype.kind not in "fiub":
-            raise misuse(f"{given!r} is neither a value of the graph nor an array of numbers")
         return self.constant(array)
+
+    def _numbers(self, given: Any) -> Array:
+        try:
+            array = np.asarray(given)
+        except ValueError:  # lists of several lengths
+            array = np.asarray(None)
+        if array.dtype.kind not in "fiub" or not array.size:
+            raise misuse(f"{given!r} is neither a value of the graph nor an array of numbers")
+        return array
+
+    def _zero_point(self, scale: float, zero_point: int, dtype: str) -> Array:
+        """The zero point in its type. Raises InputError where it or the scale is none."""
+        kind = numpy_of(dtype)
+        if not 0 < scale < inf:
+            raise misuse(f"a scale of {scale:g} stands for nothing", "a scale is more than 0, and finite")
+        if kind.kind not in "iu" or not np.iinfo(kind).min <= zero_point <= np.iinfo(kind).max:
+            raise misuse(f"{dtype} holds no zero point {zero_point}", "i8 goes from -128 to 127")
+        return np.asarray(zero_point, kind)
 
     def _require_own(self, value: GraphValue) -> None:
         if not isinstance(value, GraphValue) or value.graph is not self:
@@ -287,6 +352,7 @@ class ModelGraph:
         return self._free(f"{stem}_{number}")
 
 
+@door
 def graph(name: str = "model") -> ModelGraph:
     """A new, empty graph.
 

@@ -193,6 +193,8 @@ class OpenLine:
         return RunTime(number, self._meter.unit, spread(counts), spread(seconds))
 
     def _require_short(self, min_repeat_ms: float) -> None:
+        if not min_repeat_ms >= 0:
+            raise InputError(f"min_repeat_ms is {min_repeat_ms:g}, and must be 0 or more")
         most = self._line.run_s * _OF_DEADLINE
         if min_repeat_ms / 1e3 > most:
             raise InputError(

@@ -15,15 +15,16 @@ from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
+from codegen.lang.door import door
 from codegen.lang.loops_op import over_rows
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
-from codegen.lang.template import Template, applied, template_space
+from codegen.lang.template import Template, applied, require_template, template_space
 from codegen.loops.ir import Proc, Role
 from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import is_sound, nest_of
 from codegen.loops.text import print_proc
-from deploy.building import schedule_of
+from deploy.building import require_sound, schedule_of
 from deploy.tuning import TuneChoices, Tuning, begin_nest, search_from
 from platforms.board_files import load_board
 from platforms.tuning.auto import AutoTask, auto_task, template_task
@@ -53,6 +54,7 @@ class SearchedSchedule:
         return head + self.schedule.script()
 
 
+@door
 def search(
     kernel: LoopSchedule | Proc,
     board: str,
@@ -76,6 +78,11 @@ def search(
         raise misuse(
             f'there is no tuner "{tuner}"{did_you_mean(tuner, TUNERS)}', f"there are {', '.join(TUNERS)}"
         )
+    if template is not None:
+        require_template(template)
+    if seed < 0:
+        raise misuse(f"a seed of {seed} is none", "0 or more")
+    require_sound(schedule)
     _require_unscheduled(schedule)
     place, choices = load_board(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
     marked, lanes = _marked(schedule.proc), _lanes(schedule.proc, place)

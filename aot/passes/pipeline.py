@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
+from aot.errors import DeployError, ExtensionError
 from aot.ir.graph import Graph
 from aot.ir.verify import GraphRuleError, verify
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
@@ -48,11 +50,34 @@ def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = 
     verify(graph)
     steps: list[PassStep] = []
     for each in passes:
-        step = PassStep(each, graph, DISABLED if each.name in disabled else each.run(graph))
+        step = PassStep(each, graph, DISABLED if each.name in disabled else _answer(each, graph))
         steps.append(step)
         _check(step, [before.what.name for before in steps[:-1]], len(passes))
         graph = step.after
     return PassRun(graph, tuple(steps))
+
+
+def _answer(what: Pass, graph: Graph) -> Outcome:
+    """The pass's answer. Raises ExtensionError where an extension's pass fails or answers something else."""
+    if not what.is_added:
+        return what.run(graph)
+    try:
+        answer: object = what.run(graph)
+    except DeployError:
+        raise
+    except Exception as error:  # whatever a user's function does
+        line = traceback.extract_tb(error.__traceback__)[-1]
+        raise ExtensionError(
+            f"the pass {what.name} fails: {type(error).__name__}: {error}",
+            f"{line.filename}:{line.lineno}: {line.line}",
+            f"--disable {what.name} leaves it out",
+        ) from error
+    if not isinstance(answer, Rewritten | Unchanged):
+        raise ExtensionError(
+            f"the pass {what.name} gives {type(answer).__name__}: it is to give Rewritten or Unchanged",
+            hint="aot.passes.outcome has both; a Mutator's mutate(graph) gives them",
+        )
+    return answer
 
 
 def _check(step: PassStep, before: Sequence[str], count: int) -> None:
@@ -63,8 +88,14 @@ def _check(step: PassStep, before: Sequence[str], count: int) -> None:
         f"after {', '.join(before) or 'none'})"
     )
     if step.after is step.before:
-        raise PassError(f"{where} answered Rewritten with the graph that it was given")
+        raise _broken(step.what, f"{where} answered Rewritten with the graph that it was given")
     try:
         verify(step.after)
     except GraphRuleError as error:
-        raise PassError(f'{where} broke rule "{error.rule}": {error.fact}') from error
+        raise _broken(step.what, f'{where} broke rule "{error.rule}": {error.fact}') from error
+
+
+def _broken(what: Pass, said: str) -> Exception:
+    """The error of whom it is: of the extension's author, or ours."""
+    hint = f"--disable {what.name} leaves it out"
+    return ExtensionError(said, hint=hint) if what.is_added else PassError(said)

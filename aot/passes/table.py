@@ -40,6 +40,7 @@ class Pass:
     run: Callable[[Graph], Outcome]
     why: str  # why it stands where it stands in its table
     device: str = ""  # whose regions it forms
+    is_added: bool = False  # by an extension
 
 
 def pass_names() -> tuple[str, ...]:
@@ -69,12 +70,22 @@ def _passes(table: str, **arguments: Goal) -> Iterator[Pass]:
     for name, why in TABLES[table].items():
         for its_name, module in added:
             if getattr(module, "BEFORE", "") == name:
-                yield _pass(its_name, table, module, str(getattr(module, "WHY", "")), **arguments)
+                yield replace(_added(its_name, table, module, **arguments), is_added=True)
         yield _pass(name, table, import_module(f"aot.passes.{table.lower()}.{_stem(name)}"), why, **arguments)
 
 
+def _added(name: str, table: str, module: Any, **arguments: Goal) -> Pass:
+    """Raises ExtensionError where the extension has no function of the pass's name."""
+    if not callable(getattr(module, _stem(name), None)):
+        raise ExtensionError(
+            f'the pass "{name}" of an extension has no function {_stem(name)}',
+            hint=f"def {_stem(name)}(graph): ... gives Rewritten or Unchanged",
+        )
+    return _pass(name, table, module, str(getattr(module, "WHY", "")), **arguments)
+
+
 def _pass(name: str, table: str, module: Any, why: str, **arguments: Goal) -> Pass:
-    summary, *_ = module.__doc__.splitlines()
+    summary, *_ = (module.__doc__ or "It does not say what it does.").splitlines()
     return Pass(name, table, summary, partial(getattr(module, _stem(name)), **arguments), why)
 
 

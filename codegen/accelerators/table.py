@@ -14,6 +14,7 @@ from aot.ir.region import DeviceRegion
 from aot.ops.op import Op
 from codegen.accelerators import ACCELERATORS
 from codegen.accelerators.accelerator import Accelerator
+from codegen.accelerators.guarded import guarded
 from codegen.accelerators.settings import read_settings
 from codegen.isa.table import schedules_of
 from codegen.kernels.kernel import PassedOver
@@ -80,6 +81,8 @@ def device_of(word: str) -> str:
 def _configured(name: str, known: Accelerator, words: str) -> Accelerator:
     settings = read_settings(name, known.options, words)
     made = known.configured(settings) if known.configured is not None else known
+    if name not in ACCELERATORS:
+        made = guarded(name, made)
     regions = made.regions
     return replace(
         made,

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Integral
+from typing import Any
 
 from codegen.lang.misuse import misuse
+from codegen.lang.operators import OF_PLACES, refuse_operators
 from codegen.loops.affine import Affine, to_affine, variable
 
+_MOST_TURNS = 2**31 - 1  # that C's int32_t counts
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Position:
     """A sum of axes, each times a number."""
 
     affine: Affine
-    extents: Mapping[str, int] = field(default_factory=dict, compare=False)  # of the axes in it
+    extents: Mapping[str, int] = field(default_factory=dict)  # of the axes in it
+    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the place
 
     def __add__(self, other: Position | int) -> Position:
-        if not isinstance(other, Position | int):
+        if not isinstance(other, Position | Integral):
             return NotImplemented  # a value adds itself to a position
         other = to_position(other)
         return Position(self.affine + other.affine, {**self.extents, **other.extents})
@@ -25,7 +31,7 @@ class Position:
     __radd__ = __add__
 
     def __sub__(self, other: Position | int) -> Position:
-        if not isinstance(other, Position | int):
+        if not isinstance(other, Position | Integral):
             return NotImplemented
         return self + to_position(other) * -1
 
@@ -33,16 +39,41 @@ class Position:
         return to_position(other) - self
 
     def __mul__(self, factor: int) -> Position:
-        if not isinstance(factor, Position | int):
+        if not isinstance(factor, Position | Integral | float):
             return NotImplemented
-        if not isinstance(factor, int):
+        if not isinstance(factor, Integral):
             raise misuse(
                 f"a position can be multiplied by a number, not by {type(factor).__name__}",
                 "an index must be a sum of axes times numbers",
             )
-        return Position(self.affine * factor, self.extents)
+        return Position(self.affine * int(factor), self.extents)
 
     __rmul__ = __mul__
+
+    def __lt__(self, other: Any) -> Any:
+        return self._as_value() < other
+
+    def __gt__(self, other: Any) -> Any:
+        return self._as_value() > other
+
+    def __le__(self, other: Any) -> Any:
+        return self._as_value() <= other
+
+    def __ge__(self, other: Any) -> Any:
+        return self._as_value() >= other
+
+    def __eq__(self, other: Any) -> Any:
+        return self._as_value() == other
+
+    def __ne__(self, other: Any) -> Any:
+        return self._as_value() != other
+
+    __hash__ = object.__hash__
+
+    def _as_value(self) -> Any:
+        from codegen.lang.value import to_value  # values are made of places
+
+        return to_value(self)
 
     @property
     def least(self) -> int:
@@ -53,14 +84,17 @@ class Position:
         return self.affine.constant + sum(max(0, f * (self.extents[v] - 1)) for v, f in self.affine.terms)
 
 
+refuse_operators(Position, "places", OF_PLACES)
+
+
 class Axis(Position):
     """A loop that runs from 0 to before its extent."""
 
     def __init__(self, name: str, extent: int) -> None:
         if not name.isidentifier():
             raise misuse(f'"{name}" is no name of an axis', "a name is an identifier of Python")
-        if extent < 1:
-            raise misuse(f"the axis {name} has the extent {extent}: it must be 1 or more")
+        if not 1 <= extent <= _MOST_TURNS:
+            raise misuse(f"the axis {name} has the extent {extent}: it must be from 1 to {_MOST_TURNS:,}")
         super().__init__(variable(name), {name: extent})
         object.__setattr__(self, "name", name)
         object.__setattr__(self, "extent", extent)
@@ -72,6 +106,6 @@ class Axis(Position):
 def to_position(value: Position | int) -> Position:
     if isinstance(value, Position):
         return value
-    if isinstance(value, int):
-        return Position(to_affine(value))
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return Position(to_affine(int(value)))
     raise misuse(f"{value!r} is no index", "an index is a number or a sum of axes times numbers")

@@ -7,11 +7,14 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 
 from aot.target import FEATURES, Feature
+from codegen.lang.door import door
 from codegen.lang.misuse import misuse
+from codegen.lang.text import parse
+from codegen.loops.axes import goes_beyond
 from codegen.loops.ir import Buffer, Instruction, Proc, Role
-from codegen.loops.parse import parse_proc
 
 
+@door
 def instruction(
     meaning: str,
     call: str,
@@ -35,7 +38,10 @@ def instruction(
             "static inline int32_t smlad(const int16_t *x, const int16_t *w, int32_t sum) ...",
         )
     """
-    proc = parse_proc(textwrap.dedent(meaning).strip())
+    proc = parse(textwrap.dedent(meaning).strip())
+    beyond = goes_beyond(proc)
+    if beyond:
+        raise misuse(beyond, "the extents of the loops decide which elements are touched")
     _require_known(call, proc)
     pointers = {p.name: _pointer(p) for p in proc.params if p.role is not Role.LOCAL}
     known = {feature: feature for feature in FEATURES}
@@ -63,6 +69,11 @@ def _require_known(call: str, proc: Proc) -> None:
     for name in named:
         param, _, rest = name.partition("[")
         element = rest.rstrip("]")
+        if param in sizes and _stands_as_elements(proc.param(param)) and not element.isdigit():
+            raise misuse(
+                f"the call of {proc.name} has {{{name}}}, and {param} is local: it stands as its elements",
+                f"{{{param}[0]}}",
+            )
         if param not in sizes:
             raise misuse(
                 f"the call of {proc.name} has {{{name}}}, and its meaning no {param}",
@@ -70,6 +81,10 @@ def _require_known(call: str, proc: Proc) -> None:
             )
         if element.isdigit() and int(element) >= max(sizes[param], proc.param(param).rows):
             raise misuse(f"the call of {proc.name} has {{{name}}}, and {param} has {sizes[param]} elements")
+
+
+def _stands_as_elements(param: Buffer) -> bool:
+    return param.role is Role.LOCAL and not param.vector_type
 
 
 def _pointer(param: Buffer) -> str:

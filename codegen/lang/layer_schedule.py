@@ -5,7 +5,6 @@ from __future__ import annotations
 import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from inspect import signature
 
 import numpy as np
 
@@ -17,13 +16,13 @@ from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
+from codegen.lang.door import door, door_named
 from codegen.lang.misuse import misuse
 from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
-from codegen.lang.template import Template, TemplateKnobs, applied, space_of
+from codegen.lang.template import Template, TemplateKnobs, applied, require_template, space_of
 
 _WIDTHS = (8, 16)
-_TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 
 
 @dataclass(frozen=True)
@@ -57,6 +56,7 @@ class LayerSchedule:
         )
 
 
+@door
 def layer_schedule(
     *ops: str, needs: Sequence[str] = (), row_bits: int | None = None, group: int = 1
 ) -> Callable[[Template], LayerSchedule]:
@@ -84,13 +84,9 @@ def layer_schedule(
     if missing is not None:
         raise misuse(f'there is no feature "{missing}" of a core', f"there are {', '.join(sorted(known))}")
 
+    @door_named("layer_schedule")
     def made(template: Template) -> LayerSchedule:
-        taken = signature(template).parameters
-        if len(taken) != _TEMPLATE_PARAMETERS:
-            raise misuse(
-                f"{template.__name__} has {len(taken)} parameters, a schedule of layers has two",
-                f"def {template.__name__}(schedule, knobs):",
-            )
+        require_template(template)
         features = frozenset(known[name] for name in needs)
         text = (template.__doc__ or "").strip().splitlines()
         says = text[0].rstrip(".") if text else "a schedule of your own"

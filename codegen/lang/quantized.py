@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from aot.ir.types import DType
+from codegen.lang.door import door
 from codegen.lang.misuse import misuse
 from codegen.lang.value import ElementValue, dtype_of
 from codegen.loops.ir import Apply, Const
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from aot.ops.rounding import RequantRounding
 
 ROUNDINGS = ("double", "single")
+_RESULTS = (DType.I8, DType.I16)  # the types that values are rounded to
+_MOST_FACTOR = 2**30  # by which integers of 32 bits are multiplied, at most
 
 
 @dataclass(frozen=True)
@@ -24,13 +29,14 @@ class QuantizedType:
     zero_point: int
 
 
+@door
 def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
     """A quantised type, for placeholders and results: a result is rounded to it from its value's scale."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
         raise misuse(f"{dtype} holds real numbers as they are", "a quantised type is one of integers")
-    if not scale > 0:
-        raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0")
+    if not 0 < scale < math.inf:
+        raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0, and finite")
     low, high = kind.limits
     if not low <= zero_point <= high:
         raise misuse(f"{dtype} does not hold the zero point {zero_point}: it goes from {low} to {high}")
@@ -44,6 +50,11 @@ def read_as(stored: ElementValue, kind: QuantizedType) -> ElementValue:
     return replace(value, scale=kind.scale)
 
 
+def require_rounding(word: str) -> None:
+    if word not in ROUNDINGS:
+        raise misuse(f'there is no rounding "{word}"', " or ".join(ROUNDINGS))
+
+
 def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: str) -> ElementValue:
     """The element that stands for a value, nearest and within the type.
 
@@ -53,14 +64,21 @@ def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: st
     from aot.ops.rounding import RequantRounding
     from codegen.isa.plain.requantise import Requant, store_quantised
 
-    if rounding not in ROUNDINGS:
-        raise misuse(f'there is no rounding "{rounding}"', " or ".join(ROUNDINGS))
     if value.scale is None:
         raise misuse(
             f"{name} is quantised, and its value has no scale", "make it of elements that are quantised"
         )
-    mult, shift = quantize_multiplier(value.scale / kind.scale)
-    dtype = dtype_of(kind.dtype)
+    dtype, factor = dtype_of(kind.dtype), value.scale / kind.scale
+    if dtype not in _RESULTS:
+        raise misuse(
+            f"{name} is quantised as {kind.dtype}: results are {', '.join(each.value for each in _RESULTS)}"
+        )
+    if not factor < _MOST_FACTOR:
+        raise misuse(
+            f"a value of scale {value.scale:.6g} is {factor:.6g} times the scale {kind.scale:.6g} of {name}",
+            f"it can be less than {_MOST_FACTOR:,} times",
+        )
+    mult, shift = quantize_multiplier(factor)
     low, high = dtype.limits
     way: RequantRounding = RequantRounding(rounding)
     requant = Requant(kind.zero_point, low, high, way, (-shift, -shift), False, dtype)

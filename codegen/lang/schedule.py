@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array
+from codegen.lang.door import door, door_named
+from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
+from codegen.lang.named_parts import NamedParts
 from codegen.lang.outcome import outcome
 from codegen.lang.padding import padded
-from codegen.lang.tensor import Outputs, TensorExpression, outputs_of, proc
+from codegen.lang.step import ScheduleStep
 from codegen.loops import schedule as primitives
 from codegen.loops.affine import Affine
 from codegen.loops.axes import statements
@@ -32,23 +34,6 @@ from codegen.loops.tensorize import tensorize
 from codegen.loops.text import print_proc
 
 
-@dataclass(frozen=True)
-class ScheduleStep:
-    """One call of a method, with what it was given."""
-
-    name: str
-    arguments: tuple[Any, ...]
-    words: tuple[tuple[str, Any], ...] = ()  # arguments that are given by name
-
-    def __str__(self) -> str:
-        said = [*map(_said, self.arguments), *(f"{name}={_said(value)}" for name, value in self.words)]
-        return f"s.{self.name}({', '.join(said)})"
-
-
-def _said(argument: object) -> str:
-    return argument.name if isinstance(argument, Instruction) else repr(argument)
-
-
 class LoopSchedule:
     """A proc under way from what it means to how it is computed.
 
@@ -57,6 +42,7 @@ class LoopSchedule:
     the loop interpreter runs the proc before and after each step as well, on random numbers.
     """
 
+    @door_named("Schedule")
     def __init__(
         self, proc: Proc, check: bool = False, shapes: Mapping[str, tuple[int, ...]] | None = None
     ) -> None:
@@ -79,7 +65,7 @@ class LoopSchedule:
         for stmt in walk(self.proc.body):
             if isinstance(stmt, For):
                 found.setdefault(stmt.var, stmt.extent)
-        return found
+        return NamedParts(self.proc.name, "loop", found)
 
     @property
     def buffers(self) -> tuple[str, ...]:
@@ -93,7 +79,7 @@ class LoopSchedule:
         for stmt, around in statements(self.proc.body, {}):
             if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
                 found.setdefault(stmt.place.buffer.name, tuple(around))
-        return found
+        return NamedParts(self.proc.name, "block", found)
 
     @property
     def locals(self) -> tuple[str, ...]:
@@ -108,6 +94,7 @@ class LoopSchedule:
         """The steps as Python, for a schedule `s`."""
         return "".join(f"{step}\n" for step in self.trace)
 
+    @door
     def apply_sketch(self, steps: Steps) -> None:
         """Takes the steps that a search has found for a proc without any, but those that change nothing."""
         names: dict[str, str] = {}  # of the sketch's loops here
@@ -136,6 +123,7 @@ class LoopSchedule:
                 case (name, _):
                     raise AssertionError(f"a sketch has no step {name}")
 
+    @door
     def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
         """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
         made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
@@ -143,6 +131,7 @@ class LoopSchedule:
             getattr(made, step.name)(*step.arguments, **dict(step.words))
         return made
 
+    @door
     def stored(self, constants: Mapping[str, Array]) -> dict[str, Array]:
         """The constants in the order in which the loops read them."""
         return {
@@ -152,18 +141,18 @@ class LoopSchedule:
 
     # ---- loops ----
 
+    @door
     def split(self, loop: str, factor: int | tuple[int | None, int | None]) -> tuple[str, str]:
         """A loop as two nested ones; gives their names. `factor` is the inner extent; (4, None), the outer.
 
         The rest becomes a loop `<outer>_tail` with an inner loop of the same name.
         """
         inner = self._inner_factor(loop, factor)
-        if inner > self.loops[loop]:
-            raise misuse(f"{loop} has {self.loops[loop]} turns, fewer than a factor of {inner}")
         names = f"{loop}_o", f"{loop}_i"
         self._step("split", (loop, factor), lambda p: primitives.split(p, loop, inner, *names))
         return names
 
+    @door
     def tile(self, outer: str, inner: str, outer_factor: int, inner_factor: int) -> tuple[str, str, str, str]:
         """Two nested loops in blocks; gives the names of both outer loops, then of both inner ones."""
         a, b = self.split(outer, outer_factor)
@@ -172,26 +161,28 @@ class LoopSchedule:
         self.reorder(b, d)
         return a, c, b, d
 
+    @door
     def fuse(self, outer: str, inner: str) -> str:
         """Two nested loops as one; gives its name."""
         name = f"{outer}_{inner}"
         self._step("fuse", (outer, inner), lambda p: primitives.fuse(p, outer, inner, name))
         return name
 
+    @door
     def reorder(self, *loops: str) -> None:
         """Puts nested loops into this order, outermost first; there may be nothing between them."""
-        for loop in loops:
-            self._require_loop(loop)
-        if len(loops) < 2:
+        if len([self.loops[loop] for loop in loops]) < 2:
             raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
+    @door
     def partition(self, loop: str, at: int) -> tuple[str, str]:
         """A loop as two, one after the other; gives the names of the first `at` turns and of the rest."""
         names = f"{loop}_a", f"{loop}_b"
         self._step("partition", (loop, at), lambda p: primitives.partition(p, loop, at, *names))
         return names
 
+    @door
     def unroll(self, loop: str, times: int | None = None, statements: int | None = None) -> None:
         """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop.
 
@@ -209,20 +200,26 @@ class LoopSchedule:
             )
         elif times is not None:
             turns = times
+            self._require_turns(loop, turns)
             self._step("unroll", (loop, turns), lambda p: primitives.unroll_by(p, loop, turns))
         else:
             self._step("unroll", (loop,), lambda p: primitives.unroll(p, loop))
 
+    @door
     def annotate(self, loop: str, note: str) -> None:
         """Puts a comment above a loop, in the text and in C."""
+        if not note.isprintable():
+            raise misuse(f"the note {note!r} does not fit a line of comment in C")
         self._step("annotate", (loop, note), lambda p: primitives.annotate(p, loop, note))
 
+    @door
     def decompose_reduction(self, loop: str) -> str:
         """Makes a loop of what begins the sums of a loop's turns, before it; gives that loop's name."""
         first = f"{loop}_begin"
         self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
         return first
 
+    @door
     def share(self, loop: str, window: str) -> str:
         """Reduces once what windows of neighbouring turns of a loop have in common; gives its loop's name.
 
@@ -234,6 +231,7 @@ class LoopSchedule:
 
     # ---- tensors ----
 
+    @door
     def compute_at(self, tensor: str, loop: str) -> None:
         """Makes of a tensor between nests, in each turn of a loop that reads it, what that turn reads.
 
@@ -241,16 +239,19 @@ class LoopSchedule:
         """
         self._step("compute_at", (tensor, loop), lambda p: compute_at(p, tensor, loop))
 
+    @door
     def reverse_compute_at(self, tensor: str, loop: str) -> None:
         """Makes a part of a tensor as soon as what it is made of is there: at the end of a loop before it."""
         self._step("reverse_compute_at", (tensor, loop), lambda p: reverse_compute_at(p, tensor, loop))
 
+    @door
     def compute_inline(self, tensor: str) -> None:
         """Computes the elements of a tensor without sums where they are read; it takes no memory then."""
         self._step("compute_inline", (tensor,), lambda p: compute_inline(p, tensor))
 
     # ---- buffers ----
 
+    @door
     def privatize(self, loop: str, *buffers: str) -> None:
         """Gives each turn of a loop its own copy of locals, and makes a loop of each statement in it.
 
@@ -260,20 +261,30 @@ class LoopSchedule:
         if not buffers or lacking is not None:
             what = "no local is named" if lacking is None else f"{self.proc.name} has no local {lacking}"
             raise misuse(f"privatize {loop}: {what}", f"locals: {', '.join(self.locals) or 'none'}")
+        before = self.proc
         self._step("privatize", (loop, *buffers), lambda p: primitives.privatize(p, buffers, loop))
+        if self.proc == before:
+            self.trace = self.trace[:-1]
+            raise misuse(
+                f"privatize {loop}: no loop {loop} declares {', '.join(buffers)}",
+                "a local is declared in the loop around its sum",
+            )
 
+    @door
     def cache_read(self, buffer: str, loop: str) -> str:
         """Copies what each turn of a loop reads of a buffer into a local first; gives its name."""
         name = f"{buffer}_near"
         self._step("cache_read", (buffer, loop), lambda p: cache_read(p, buffer, loop, name))
         return name
 
+    @door
     def cache_write(self, buffer: str, loop: str) -> str:
         """Writes what a turn of a loop makes of a result into a local, copied out last; gives its name."""
         name = f"{buffer}_near"
         self._step("cache_write", (buffer, loop), lambda p: cache_write(p, buffer, loop, name))
         return name
 
+    @door
     def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
         """Lengthens a loop that sums to a multiple; the constant `zeros` is stored with zeros there.
 
@@ -287,8 +298,11 @@ class LoopSchedule:
             found.append(packing)
             return made
 
+        if multiple < 1:
+            raise misuse(f"{loop} has no multiple of {multiple} turns", "1 or more")
         self._step("pad_reduction", (loop, multiple, zeros), change, lambda: {zeros: found[-1]})
 
+    @door
     def pack(self, constant: str, *loops: str) -> None:
         """Stores a constant in the order in which these loops walk it, outermost first, when it is built."""
         self._require_constant(constant)
@@ -303,17 +317,17 @@ class LoopSchedule:
 
     # ---- instructions ----
 
+    @door
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
         """Puts the first of the instructions that means the same in the place of each loop of that name."""
         if not instructions:
             raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
 
+    @door
     def vectorize(self, loop: str, isa: str) -> None:
         """Computes the turns of a loop side by side, in the lanes of an instruction set such as "dsp"."""
-        from codegen.isa.table import isas  # only who asks for lanes needs the instruction sets
-
-        known = {each.name: each.lanes for each in isas() if each.lanes is not None}
+        known = isas_with_lanes()
         lanes = known.get(isa)
         if lanes is None:
             raise misuse(f'no instruction set "{isa}" has lanes', f"there are {', '.join(known)}")
@@ -332,11 +346,6 @@ class LoopSchedule:
         step = ScheduleStep(name, tuple(arguments), tuple(words.items()))
         try:
             changed = change(self.proc)
-        except (TypeError, AttributeError) as error:
-            raise misuse(
-                f"{step}: an argument is of another kind than this step takes",
-                "names are words, numbers are whole, instructions are made by lang.instruction(...)",
-            ) from error
         except primitives.ScheduleError as error:
             raise misuse(f"{step}: {error}", f"loops: {', '.join(self.loops)}") from None
         packings = {**self.packings, **{name: self._packed_twice(name, p) for name, p in packed().items()}}
@@ -370,27 +379,22 @@ class LoopSchedule:
             )
 
     def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
-        self._require_loop(loop)
+        turns = self.loops[loop]
         match factor:
-            case int():
-                return factor
-            case (None, int() as inner):
-                return inner
-            case (int() as outer, None) if outer >= 1:
-                return -(-self.loops[loop] // outer)
-        raise misuse(f"{factor!r} is no factor of {loop}", "4, (None, 4) or (4, None)")
+            case int() | (None, int()) | (int(), None):
+                known = factor if isinstance(factor, int) else factor[0] or factor[1] or 0
+            case _:
+                raise misuse(f"{factor!r} is no factor of {loop}", "4, (None, 4) or (4, None)")
+        if known < 1:
+            raise misuse(f"{known} is no factor of {loop}: it must be at least 1")
+        if known > turns:
+            raise misuse(f"{loop} has {turns} turns, fewer than a factor of {known}")
+        is_outer = isinstance(factor, tuple) and factor[1] is None
+        return -(-turns // known) if is_outer else known
 
-    def _require_loop(self, loop: str) -> None:
-        if loop not in self.loops:
-            raise misuse(f"{self.proc.name} has no loop {loop}", f"loops: {', '.join(self.loops)}")
-
-
-def schedule(
-    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
-) -> LoopSchedule:
-    """A schedule without steps for what computes one or several outputs of these inputs and constants."""
-    for each in (*inputs, *outputs_of(output)):
-        if not isinstance(each, TensorExpression):
-            raise misuse(f"{each!r} is no tensor", "placeholder(...) and compute(...) make tensors")
-    shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
-    return LoopSchedule(proc(name, inputs, output), check, shapes)
+    def _require_turns(self, loop: str, most: int) -> None:
+        """Raises InputError where no loop of that name has so many turns."""
+        alike = (stmt for stmt in walk(self.proc.body) if isinstance(stmt, For) and stmt.var == loop)
+        turns = [self.loops[loop], *(each.extent for each in alike)]
+        if most > max(turns):
+            raise misuse(f"{loop} has {max(turns)} turns, fewer than {most}")

@@ -57,7 +57,12 @@ def _module(path: Path) -> ModuleType:
         spec.loader.exec_module(module)
     except InputError:
         raise
-    except Exception as error:  # whatever a user's file does
+    except SyntaxError as error:
+        line = (error.text or "").strip()
+        raise InputError(
+            f"the file is not Python: {error.msg}", f"{error.filename or path}:{error.lineno}: {line}"
+        ) from None
+    except (Exception, SystemExit) as error:  # whatever a user's file does
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename == spec.origin]
         where = f"{path}:{lines[-1].lineno}: {lines[-1].line}" if lines else str(path)
         raise InputError(f"the file does not run: {type(error).__name__}: {error}", where) from error

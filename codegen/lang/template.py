@@ -5,13 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
+from inspect import signature
 from itertools import permutations
 
+from aot.counted import counted
 from aot.errors import InputError
 from codegen.kernels.knobs import Knob, Point, Space
+from codegen.lang.door import door
+from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
 
+_TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
 _MOST_ORDERED = 5  # loops, which stand in 120 orders
 
 
@@ -22,42 +27,50 @@ class TemplateKnobs:
     point: Point
     asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
+    @door
     def choose(self, name: str, values: Sequence[int]) -> int:
         """One of several numbers; the first of them unless the point says another."""
-        if not isinstance(values, Sequence) or not all(isinstance(value, int) for value in values):
-            raise misuse(
-                f"the knob {name} has the values {values!r}: they are whole numbers", "such as (1, 2, 4)"
-            )
         if not values:
             raise misuse(f"the knob {name} has no values")
+        if len(set(values)) < len(values):
+            raise misuse(f"the knob {name} has a value twice: {', '.join(map(str, values))}")
         if self.asked.setdefault(name, tuple(values)) != tuple(values):
             raise misuse(f"the knob {name} is asked for twice, with other values")
-        return self.point.get(name, values[0])
+        chosen = self.point.get(name, values[0])
+        if chosen not in values:
+            raise misuse(f"the knob {name} is {chosen}, and can be {', '.join(map(str, values))}")
+        return chosen
 
+    @door
     def require(self, is_possible: bool) -> None:
         """Leaves this point out where it is not possible: of two knobs that do not go together, for one."""
         if not is_possible:
             raise misuse("the point is not possible")
 
+    @door
     def factor(self, name: str, extent: int, most: int = 64) -> int:
         """A divisor of an extent, 1 by default."""
-        if not isinstance(extent, int):
-            raise misuse(
-                f"the knob {name} divides {extent!r}, which is no whole number", 'schedule.loops["i"] is one'
-            )
         return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
 
+    @door
     def order(self, name: str, *loops: str) -> tuple[str, ...]:
         """An order of up to five loops, as they are given by default."""
         if not 1 <= len(loops) <= _MOST_ORDERED:
             raise misuse(f"the knob {name} orders {len(loops)} loops, it can be 1 to {_MOST_ORDERED}")
+        if len(set(loops)) < len(loops):
+            raise misuse(f"the knob {name} orders a loop twice: {', '.join(loops)}")
         orders = tuple(permutations(loops))
         return orders[self.choose(name, range(len(orders)))]
 
+    @door
     def annotate(
         self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
     ) -> str:
         """Does one of several things to a loop: "none", "unroll", or vectorize by an instruction set."""
+        known = ("none", "unroll", *isas_with_lanes())
+        unknown = next((each for each in ways if each not in known), None)
+        if unknown is not None:
+            raise misuse(f'nothing is done to a loop by "{unknown}"', f"there are {', '.join(known)}")
         way = ways[self.choose(name, range(len(ways)))]
         if way == "unroll":
             schedule.unroll(loop)
@@ -67,6 +80,17 @@ class TemplateKnobs:
 
 
 Template = Callable[[LoopSchedule, TemplateKnobs], None]
+
+
+def require_template(template: Template) -> None:
+    """Raises InputError where a function does not take a schedule and knobs."""
+    taken = signature(template).parameters
+    if len(taken) != _TEMPLATE_PARAMETERS:
+        name = getattr(template, "__name__", "template")
+        raise misuse(
+            f"{name} has {counted(len(taken), 'parameter')}, a template has two",
+            f"def {name}(schedule, knobs):".replace("<lambda>", "template"),
+        )
 
 
 def applied(template: Template, schedule: LoopSchedule, point: Point) -> LoopSchedule:

@@ -11,10 +11,13 @@ import numpy as np
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
+from codegen.lang.door import door
 from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse
-from codegen.lang.quantized import QuantizedType, read_as, rounded_to
-from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, to_value
+from codegen.lang.operators import OF_TENSORS, refuse_operators
+from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
+from codegen.lang.spans import span_of
+from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, require_name, to_value
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -36,6 +39,8 @@ from codegen.loops.ir import (
     substitute,
 )
 
+_MOST_ELEMENTS = 2**31 - 1  # that C's int32_t counts
+
 
 @dataclass(frozen=True, eq=False)
 class TensorExpression:
@@ -51,6 +56,7 @@ class TensorExpression:
     reads: tuple[TensorExpression, ...] = ()  # whose elements are loaded from memory
     quant: QuantizedType | None = None
     is_stored: bool = False  # in memory, though readers could compute it
+    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the tensor
 
     @property
     def buffer(self) -> Buffer:
@@ -75,9 +81,11 @@ class TensorExpression:
             flat = flat + self._inside(axis, index) * stride
         if isinstance(last, ElementValue):
             looked_up = Element(at(self.buffer, flat.affine), last.expr)
-            return self._read(ElementValue(looked_up, self.dtype, last.reductions))
+            found = ElementValue(looked_up, self.dtype, last.reductions, span=span_of(self.dtype))
+            return self._read(found)
         flat = flat + self._inside(len(outer), last)
-        return self._read(ElementValue(load(self.buffer, flat.affine), self.dtype))
+        found = ElementValue(load(self.buffer, flat.affine), self.dtype, span=span_of(self.dtype))
+        return self._read(found)
 
     def _read(self, stored: ElementValue) -> ElementValue:
         return stored if self.quant is None else read_as(stored, self.quant)
@@ -85,16 +93,21 @@ class TensorExpression:
     def __add__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "plus", lambda a, b: a + b)
 
+    __radd__ = __add__
+
     def __sub__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "minus", lambda a, b: a - b)
 
-    def __truediv__(self, _other: TensorExpression | Operand) -> TensorExpression:
-        raise misuse("tensors are not divided", "multiply by a real number, or a function(...) of your own")
+    def __rsub__(self, other: Operand) -> TensorExpression:
+        return _elementwise(self, other, "from", lambda a, b: to_value(b) - a)
 
-    __floordiv__ = __truediv__
+    def __neg__(self) -> TensorExpression:
+        return self * -1
 
     def __mul__(self, other: TensorExpression | Operand) -> TensorExpression:
         return _elementwise(self, other, "times", lambda a, b: a * b)
+
+    __rmul__ = __mul__
 
     def _inside(self, axis: int, index: Operand) -> Position:
         if isinstance(index, float):
@@ -110,6 +123,9 @@ class TensorExpression:
                 f"it is read from {place.least} to {place.most}"
             )
         return place
+
+
+refuse_operators(TensorExpression, "tensors", OF_TENSORS)
 
 
 def _elementwise(
@@ -149,34 +165,34 @@ def _repeated(shape: Sequence[int], indices: Sequence[Position]) -> tuple[Operan
 _reading: list[TensorExpression] = []  # tensors whose elements were loaded since `compute` last looked
 
 
+@door
 def placeholder(
     name: str, shape: Sequence[int], dtype: str | QuantizedType, constant: bool = False
 ) -> TensorExpression:
     """A tensor that is given when the kernel runs, or, if `constant`, when it is built."""
     sizes = sizes_of(name, shape)
-    if not isinstance(name, str) or not name.isidentifier():
-        raise misuse(f'"{name}" is no name of a tensor', "a name is an identifier of Python")
+    require_name(name, "a tensor")
     quant = dtype if isinstance(dtype, QuantizedType) else None
     kind = dtype_of(dtype.dtype if isinstance(dtype, QuantizedType) else dtype)
     return TensorExpression(name, sizes, kind, Role.CONSTANT if constant else Role.INPUT, quant=quant)
 
 
 def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of a tensor, which are whole numbers."""
-    if not isinstance(shape, list | tuple) or not all(isinstance(size, int | np.integer) for size in shape):
-        raise misuse(
-            f"{name} has the shape {shape!r}: a tuple of whole numbers is one", "such as (4, 8) or (4,)"
-        )
+    """The sizes of a tensor."""
     if not shape or min(shape) < 1:
         raise misuse(f"{name} has the shape {list(shape)}: each size must be 1 or more")
-    return tuple(map(int, shape))
+    if math.prod(shape) > _MOST_ELEMENTS:
+        raise misuse(f"{name} has {math.prod(shape):,} elements, a tensor can have {_MOST_ELEMENTS:,}")
+    return tuple(shape)
 
 
+@door
 def reduce_axis(name: str, extent: int) -> Axis:
     """An axis that sum, max and min go over."""
     return Axis(name, extent)
 
 
+@door
 def compute(
     name: str,
     shape: Sequence[int],
@@ -195,9 +211,9 @@ def compute(
     rounded, and `rounding` how: "double" as TensorFlow Lite Micro, "single" as LiteRT's dense layers.
     """
     shape = sizes_of(name, shape)
-    if not callable(body):
-        raise misuse(f"the body of {name} is {body!r}: it is to be a function of places", "lambda i, j: ...")
-    names = list(inspect.signature(body).parameters)
+    require_name(name, "a tensor")
+    require_rounding(rounding)
+    names = _parameters(name, body)
     if len(names) != len(shape):
         raise misuse(f"{name} has {len(shape)} axes, its body takes {len(names)}")
     if not isinstance(dtype, QuantizedType):
@@ -209,6 +225,15 @@ def compute(
 
     made = _computed(name, names, shape, stored_element, quant.dtype)
     return replace(made, is_stored=True, quant=quant)
+
+
+def _parameters(name: str, body: Callable[..., Operand]) -> list[str]:
+    """The names of what the body must be given, which loops are called by."""
+    try:
+        taken = inspect.signature(body).parameters.values()
+        return [each.name for each in taken if each.default is inspect.Parameter.empty]
+    except ValueError:
+        raise misuse(f"the body of {name} does not say what it takes", "lambda i, j: ...") from None
 
 
 def _computed(
@@ -275,8 +300,10 @@ def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
     return (output,) if isinstance(output, TensorExpression) else tuple(output)
 
 
+@door
 def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
     """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
+    require_name(name, "a kernel")
     outputs = outputs_of(output)
     if not outputs:
         raise misuse(f"{name} has no output: there is nothing to do")

@@ -6,7 +6,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Buffer, BufferPlace, For, Invoke, Stmt, Store, loads_of
+from codegen.loops.ir import (
+    Accumulate,
+    Buffer,
+    BufferPlace,
+    For,
+    Invoke,
+    Proc,
+    Stmt,
+    Store,
+    loads_of,
+    places_of,
+)
 from codegen.loops.schedule import ScheduleError
 
 Extents = Mapping[str, int]  # of loops, by name
@@ -95,6 +106,19 @@ def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Ex
             yield from statements(stmt.body, {**around, stmt.var: stmt.extent})
         else:
             yield stmt, around
+
+
+def goes_beyond(proc: Proc) -> str:
+    """Says where loops read or write beyond a buffer; empty where they do not."""
+    for stmt, around in statements(proc.body, {}):
+        for place in places_of(stmt):
+            low, high = least(place.index, around), most(place.index, around)
+            if low < 0 or high >= place.buffer.elements:
+                return (
+                    f"{proc.name} goes from element {low} to {high} of {place.buffer.name}, "
+                    f"which has {place.buffer.elements}"
+                )
+    return ""
 
 
 def written(body: Iterable[Stmt]) -> frozenset[Buffer]:

@@ -52,18 +52,19 @@ def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
 
     Raises InputError with the line where the text says no proc.
     """
-    if not isinstance(text, str):
-        raise InputError(
-            f"{type(text).__name__} is no text of a proc", hint="def name(x: input(i8[4]), ...): ..."
-        )
     try:
         module = ast.parse(text)
+        reader = _Reader(text.splitlines(), named or {})
+        match module.body:
+            case [ast.FunctionDef() as function]:
+                return reader.proc(function)
     except SyntaxError as error:
-        raise InputError(f"not Python: {error.msg}", f"line {error.lineno}") from None
-    reader = _Reader(text.splitlines(), named or {})
-    match module.body:
-        case [ast.FunctionDef() as function]:
-            return reader.proc(function)
+        line = f"line {error.lineno}" if error.lineno else ""
+        raise InputError(f"not Python: {error.msg}", line) from None
+    except ValueError as error:  # of bytes that no text has
+        raise InputError(f"not Python: {error}") from None
+    except RecursionError:
+        raise InputError("an expression of the text is nested too deeply to be read") from None
     raise InputError("the text of a proc is one function", hint="def name(x: input(i8[4]), ...): ...")
 
 
@@ -82,8 +83,11 @@ class _Reader:
         return InputError(what, f"line {line}: {self.lines[line - 1].strip()}", hint)
 
     def proc(self, function: ast.FunctionDef) -> Proc:
-        if function.args.defaults or function.args.vararg or function.args.kwonlyargs or function.args.kwarg:
+        given = function.args
+        if given.defaults or given.vararg or given.kwonlyargs or given.kwarg or given.posonlyargs:
             raise self.wrong(function, "a proc has plain parameters only, each with its annotation")
+        if function.decorator_list or function.returns:
+            raise self.wrong(function, "a proc has no decorators, and gives nothing back")
         params = tuple(self.declared(arg, arg.arg, arg.annotation) for arg in function.args.args)
         return Proc(function.name, params, self.body(function.body))
 
@@ -106,12 +110,16 @@ class _Reader:
         unknown = set(more) - {"rows", "may_alias", "vector_type"}
         if unknown:
             raise self.wrong(node, f"a buffer has no {min(unknown)}", "known: rows, may_alias, vector_type")
+        if name in self.loops or (name in self.buffers and _ROLES[role] is not Role.LOCAL):
+            raise self.wrong(node, f"{name} has a meaning already", "give the buffer another name")
+        if name in self.buffers and self.buffers[name].role is not Role.LOCAL:
+            raise self.wrong(node, f"{name} is a parameter already", "give the local another name")
         made = Buffer(
             name,
             _DTYPES[dtype],
-            int(self.literal(elements)),
+            self.size(elements, self.literal(elements)),
             _ROLES[role],
-            rows=int(more.get("rows", 1)),
+            rows=self.size(node, more.get("rows", 1)),
             may_alias=bool(more.get("may_alias", False)),
             vector_type=str(more.get("vector_type", "")),
         )
@@ -123,6 +131,11 @@ class _Reader:
             case ast.Constant(value=int() | float() | str() as value):
                 return value
         raise self.wrong(node, f"{ast.unparse(node)} is not a literal")
+
+    def size(self, node: ast.AST, found: float | str) -> int:
+        if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+            raise self.wrong(node, f"a buffer has {found!r} elements or rows", "a whole number")
+        return found
 
     # ---- statements ----
 
@@ -260,6 +273,8 @@ class _Reader:
     def expr(self, node: ast.expr) -> Expr:
         match node:
             case ast.Constant(value=int() | float() as value):
+                if isinstance(value, int) and value >= 2**64:
+                    raise self.wrong(node, f"{value} is beyond 64 bits")
                 return Const(value)
             case ast.UnaryOp(op=ast.USub(), operand=operand):
                 return Const(-self.number(operand))

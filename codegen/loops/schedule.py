@@ -109,7 +109,7 @@ def unroll(proc: Proc, var: str) -> Proc:
 
 def annotate(proc: Proc, var: str, note: str) -> Proc:
     """Put a comment above the loop in C."""
-    if "*/" in note or "\n" in note:
+    if any(mark in note for mark in ("*/", "/*", "\n")):
         raise ScheduleError(f"the note {note!r} does not fit a line of comment in C")
     return change_loops(proc, var, lambda loop: (replace(loop, note=note),))
 

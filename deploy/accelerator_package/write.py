@@ -13,6 +13,7 @@ from pathlib import Path
 from aot.errors import InputError, did_you_mean
 from codegen.accelerators import EXAMPLES
 from codegen.accelerators.names import accelerator_names
+from codegen.c.names import is_c_name
 from deploy.answer import Answer
 from platforms.folder import write_project
 
@@ -79,7 +80,8 @@ def _around(name: str, like: str) -> Iterator[tuple[str, str]]:
 
 def _require_name(name: str) -> None:
     """Raises InputError for what cannot be the name of an accelerator, a module and C functions at once."""
-    if not re.fullmatch(r"[a-z][a-z0-9_]*", name) or keyword.iskeyword(name):
+    is_word = re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None
+    if not is_word or keyword.iskeyword(name) or not is_c_name(name):
         raise InputError(
             f'"{name}" cannot be the name of an accelerator',
             hint="a word of small letters, digits and _, such as my_npu: Python and C have it, too",

@@ -105,6 +105,46 @@ def test_claims_that_cannot_be_are_refused(regions: Any, text: str, add: Add) ->
     assert str(caught.value) == f"{text}\n{hint}"
 
 
+def fails(*_given: object) -> Any:
+    raise ValueError("no such tile")
+
+
+@pytest.mark.parametrize(
+    ("claims", "said"),
+    [
+        (fails, "the accelerator npu fails as it claims nodes of net: ValueError: no such tile"),
+        (lambda *_: None, "the accelerator npu is wrong: its claims of nodes of net are NoneType"),
+    ],
+    ids=["fails", "nothing"],
+)
+def test_claims_in_python_that_fail_are_told(claims: Any, said: str, add: Add) -> None:
+    assert SUMS.regions is not None
+    add("npu", Accelerator("claims", regions=Regions(claims, SUMS.regions.schedules)))
+    with pytest.raises(DeployError) as caught:
+        compiled("npu")
+    assert caught.value.what.startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"lower": fails}, 'the accelerator npu fails as it lowers "one": ValueError: no such tile'),
+        ({"lower": lambda *_: 3}, 'the accelerator npu is wrong: what it makes of "one" is int'),
+        ({"requests": fails}, 'the accelerator npu fails as it is asked about "one": ValueError'),
+        ({"refuses": fails}, 'the accelerator npu fails as it is asked about "one": ValueError'),
+    ],
+    ids=["lower", "another kind", "requests", "refuses"],
+)
+def test_schedules_in_python_that_fail_name_the_node(change: Any, said: str, add: Add) -> None:
+    assert SUMS.regions is not None
+    (known, *_) = SUMS.regions.schedules
+    regions = Regions(lambda owner, _: Claims(owner, (("one",),)), (replace(known, **change),))
+    add("npu", Accelerator("sums", regions=regions))
+    with pytest.raises(DeployError) as caught:
+        compiled("npu")
+    assert caught.value.what.startswith(said)
+
+
 def test_a_region_around_what_stays_is_no_region(add: Add) -> None:
     """The node between would wait for the region, and the region for it."""
     add("npu", claiming(("one", "three")))

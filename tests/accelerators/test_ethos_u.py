@@ -21,8 +21,9 @@ from aot.ir.types import Array
 from aot.target import Target
 from codegen.accelerators.ethos_u import vela
 from codegen.accelerators.ethos_u.claims import claims, misfit
-from codegen.accelerators.ethos_u.configurations import CONFIGS
+from codegen.accelerators.ethos_u.configurations import CONFIGS, NpuConfig
 from codegen.accelerators.ethos_u.program import program_of
+from codegen.accelerators.ethos_u.vela import named
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
@@ -40,7 +41,7 @@ def needs_vela(require_package: Callable[..., None]) -> None:
 
 @pytest.fixture
 def no_memory_of_runs() -> None:
-    vela.run_vela.cache_clear()
+    vela._ran.cache_clear()
 
 
 def compiled(name: str, word: str = "ethos-u") -> CompiledModel:
@@ -249,6 +250,9 @@ output "y"
 # ---- Bad input ------------------------------------------------------------------------------------------
 
 
+CONV = named(read_tflite(TINY["conv"](), "conv.tflite").nodes)
+
+
 def failing_with(code: str) -> Callable[..., list[str]]:
     return lambda *_: [sys.executable, "-c", code]
 
@@ -265,7 +269,7 @@ def test_vela_that_is_not_installed_is_said_with_the_way_out(
 ) -> None:
     monkeypatch.setattr(vela, "find_spec", lambda _: None)
     assert error_of(lambda: compiled("conv")) == (
-        "error: the accelerator ethos-u needs Vela, which is not installed\n"
+        f"error: the accelerator ethos-u needs Vela for {CONV}, and it is not installed\n"
         "  hint: pip install 'solder[ethosu]'"
     )
 
@@ -275,7 +279,7 @@ def test_vela_that_crashes_is_named_with_its_last_words(
 ) -> None:
     monkeypatch.setattr(vela, "vela_argv", failing_with("raise MemoryError('no more')"))
     assert error_of(lambda: compiled("conv")) == (
-        "error: Vela failed\n"
+        f"error: ethos-u: Vela failed on {CONV}\n"
         "  for ethos-u55-128, exit status 1\n"
         "  MemoryError: no more\n"
         "  hint: python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"
@@ -287,7 +291,26 @@ def test_vela_that_does_not_end_is_ended(
 ) -> None:
     monkeypatch.setattr(vela, "vela_argv", failing_with("import time; time.sleep(100)"))
     monkeypatch.setattr(vela, "DEADLINE_S", 0.2)
-    assert error_of(lambda: compiled("conv")) == ("error: Vela did not end within 0 s\n  for ethos-u55-128")
+    assert error_of(lambda: compiled("conv")) == (
+        f"error: ethos-u: Vela did not end within 0 s with {CONV}\n  for ethos-u55-128"
+    )
+
+
+def test_the_node_on_which_vela_crashes_is_found_among_many(
+    no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Vela that fails on every file with a softmax."""
+    graph = read_tflite(TINY["classifier"](), "classifier.tflite")
+    wrong = next(node for node in graph.nodes if node.op.name == "softmax")
+    known = vela.vela_argv
+
+    def argv(source: str, made: str, config: NpuConfig) -> list[str]:
+        is_wrong = wrong.outputs[0].encode() in Path(source).read_bytes()
+        return failing_with("raise MemoryError('no more')")() if is_wrong else known(source, made, config)
+
+    monkeypatch.setattr(vela, "vela_argv", argv)
+    said = error_of(lambda: claims(U55, "ethos-u", graph))
+    assert said.startswith(f'error: ethos-u: Vela failed on "{wrong.name}"\n')
 
 
 def test_a_region_that_vela_gives_up_names_it(
@@ -297,7 +320,7 @@ def test_a_region_that_vela_gives_up_names_it(
     broken = failing_with("raise RuntimeError('Compilation failed: Error: it is too hot')")
     monkeypatch.setattr(vela, "vela_argv", broken)
     said = error_of(lambda: program_of(graph, U55))
-    assert said.startswith(f'error: Vela cannot compile "{graph.nodes[0].name}"\n')
+    assert said.startswith(f'error: ethos-u: Vela cannot compile "{graph.nodes[0].name}"\n')
     assert "RuntimeError: Compilation failed: Error: it is too hot" in said
 
 
@@ -309,6 +332,18 @@ def test_a_configuration_that_does_not_exist_is_refused(run_deploy: Run, tmp_pat
         2,
         'error: --accelerator "ethos-u:config=u55-127": config "u55-127" is not known'
         ' - did you mean "u55-128"?\n'
+        "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
+    )
+
+
+def test_two_cores_are_refused_with_the_reason(run_deploy: Run, tmp_path: Path) -> None:
+    path = tmp_path / "net.tflite"
+    path.write_bytes(TINY["conv"]())
+    done = run_deploy("inspect", path, "--accelerator", "ethos-u:config=u65-512")
+    assert (done.status, done.err) == (
+        2,
+        'error: --accelerator "ethos-u:config=u65-512": config "u65-512" is not there: its two cores share '
+        "each layer, which the device model does not do, so that nobody could say which bits it computes\n"
         "  hint: known: u55-32, u55-64, u55-128, u55-256, u65-256\n",
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import re
 import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -128,6 +129,12 @@ def test_the_page_has_the_table_of_the_code(repo_root: Path) -> None:
 def test_the_picture_is_what_the_command_draws(repo_root: Path) -> None:
     picture = repo_root / "docs" / "pictures" / "gemm-npu-queues.svg"
     assert picture.read_text(encoding="utf-8") == draw()
+
+
+def test_the_picture_ends_below_its_last_line() -> None:
+    lowest = max(float(y) for y in re.findall(r'<text [^>]*y="([0-9.]+)"', draw()))
+    (height,) = re.findall(r'<svg [^>]* height="([0-9]+)"', draw())
+    assert 0 < int(height) - lowest < 20
 
 
 def test_two_virtual_threads_load_while_they_compute() -> None:

@@ -80,6 +80,7 @@ def test_between_quantize_and_dequantize_layers_are_integers() -> None:
     assert found.tolist() == [[0.25 * (0.5 - 1 + 3 + 6)]]
 
 
+W = np.zeros((4, 2, 3, 3))
 MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     "channels": (
         lambda g, x: g.conv2d(x, np.zeros((4, 3, 3, 3))),
@@ -113,6 +114,34 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
         "<image: f32[1, 2, 6, 6]> is no value of the graph f",
     ),
     "nothing": (lambda g, x: g.model(), "g has no output"),
+    "shape of a number": (lambda g, x: g.input("y", 4), "input: shape is 4, and must be a list"),  # type: ignore[arg-type]
+    "half a size": (lambda g, x: g.input("y", (1.5,)), "input: shape is (1.5,), and must be a list"),  # type: ignore[arg-type]
+    "no constant": (lambda g, x: g.constant(None), "None is neither a value of the graph nor an array"),  # type: ignore[arg-type]
+    "constant of a list with gaps": (lambda g, x: x * [[1], [1, 2]], "[[1], [1, 2]] is neither a value"),
+    "bias": (
+        lambda g, x: g.conv2d(x, W, np.zeros(3)),
+        "conv2d(f32[1, 2, 6, 6], f32[4, 2, 3, 3], f32[3]): the bias",
+    ),
+    "filter that is larger": (
+        lambda g, x: g.conv2d(x, np.zeros((4, 2, 9, 9))),
+        "Conv(f32[1, 2, 6, 6], f32[4, 2, 9, 9], none): it would be f32[1, 4, -2, -2], and sizes",
+    ),
+    "window that is larger": (lambda g, x: g.max_pool2d(x, 99), "windows of 99 do not fit <image"),
+    "no padding": (lambda g, x: g.conv2d(x, W, padding=None), "conv2d: padding is None, and must be a whole"),  # type: ignore[arg-type]
+    "list of one": (
+        lambda g, x: g.concat(x),  # type: ignore[arg-type]
+        "concat: values is <image: f32[1, 2, 6, 6]>, and must be a list",
+    ),
+    "two open sizes": (lambda g, x: g.reshape(x, (-1, -1)), "[-1, -1] is no shape to give <image"),
+    "no scale": (lambda g, x: g.quantize(x, 0.0), "a scale of 0 stands for nothing"),
+    "scale without end": (lambda g, x: g.quantize(x, float("inf")), "a scale of inf stands for nothing"),
+    "zero point": (lambda g, x: g.quantize(x, 0.1, 300), "i8 holds no zero point 300"),
+    "zero point of reals": (lambda g, x: g.dequantize(x, 0.1), "f32 holds no zero point 0"),
+    "attribute": (lambda g, x: g.apply("Relu", x, slope=object()), "Relu(f32[1, 2, 6, 6]): "),
+    "comparison": (lambda g, x: x < 2, "values of a graph are not compared"),  # type: ignore[operator]
+    "choice": (lambda g, x: 1 if x else 0, "values of a graph are not known while the graph is written"),
+    "part": (lambda g, x: x[0], "values of a graph are not taken apart by [...]"),  # type: ignore[index]
+    "name of a graph": (lambda g, x: deploy.graph(3), "graph: name is 3, and must be a word"),  # type: ignore[arg-type]
 }
 
 

@@ -64,6 +64,7 @@ def test_the_page_says_what_comes_next(run_deploy: Run, tmp_path: Path) -> None:
     [
         ("My-NPU", 'error: "My-NPU" cannot be the name of an accelerator\n  hint: a word of small letters'),
         ("while", 'error: "while" cannot be the name of an accelerator'),
+        ("int", 'error: "int" cannot be the name of an accelerator'),
         (
             "vanilla",
             'error: there is an accelerator "vanilla" already\n  hint: deploy accelerators lists them',

@@ -225,7 +225,10 @@ def test_inputs_are_counted(require_tool: Callable[..., None]) -> None:
     kernel = lang.build(product(), "host", {"w": W})
     with pytest.raises(InputError) as caught:
         kernel()
-    assert str(caught.value) == "error: product has 1 inputs, 0 arrays are given\n  hint: in this order: x"
+    assert caught.value.what == "product has 1 input, 0 arrays are given"
+    assert caught.value.hint == "in this order: x"
+    with pytest.raises(InputError, match="product has 1 input, 2 arrays are given"):
+        kernel.reference(W, W)
 
 
 def test_what_a_type_does_not_hold_is_told() -> None:

@@ -117,6 +117,36 @@ def test_an_index_is_a_number_as_well() -> None:
     assert ran(lang.proc("places", [], y)).tolist() == [1, 1, 2, 10, 12, 12]
 
 
+def test_numbers_stand_on_either_side_and_are_compared_as_in_numpy() -> None:
+    a = numbers(13, 4, 8)
+    wide = a.astype(int)
+    x = lang.placeholder("x", (4, 8), "i8")
+    for made, wanted in (
+        (3 - x, 3 - wide),
+        (np.int8(3) * x + np.int16(2), 3 * wide + 2),
+        (-x, -wide),
+        (lang.compute("y", (4, 8), lambda i, j: x[i, j] <= 3), wide <= 3),
+        (lang.compute("y", (4, 8), lambda i, j: x[i, j] >= x[i, 0]), wide >= wide[:, :1]),
+        (lang.compute("y", (4, 8), lambda i, j: lang.where(x[i, j] != 3, 1, 2)), np.where(wide != 3, 1, 2)),
+        (lang.compute("y", (4, 8), lambda i, j: lang.where(i == 2, x[i, j], 0)), wide * [[0], [0], [1], [0]]),
+        (lang.compute("y", (4, 8), lambda i, j: lang.where(j < 3, x[i, j], 0)), wide * (np.arange(8) < 3)),
+    ):
+        assert np.array_equal(ran(lang.proc("p", [x], made), x=a), wanted.reshape(-1))
+
+
+def test_more_than_32_bits_are_computed_in_64_where_they_are_asked_for() -> None:
+    a = numbers(14, 4)
+    x = lang.placeholder("x", (4,), "i8")
+    made = lang.compute("y", (4,), lambda i: lang.clamp(lang.cast("i64", x[i]) * 10**12, -5, 5))
+    assert np.array_equal(ran(lang.proc("p", [x], made), x=a), np.clip(a.astype(int), -1, 1) * 5)
+    assert lang.compute("y", (4,), lambda i: lang.clamp(x[i] * 10**6, -9, 9) * 10**6).dtype.value == "i32"
+
+
+def test_a_number_has_the_type_that_holds_it() -> None:
+    values = [lang.compute("y", (1,), lambda i, n=n: lang.maximum(i, n)) for n in (2**31 - 1, 2**31, 2**63)]
+    assert [value.dtype.value for value in values] == ["i32", "i64", "u64"]
+
+
 X = lang.placeholder("x", (4, 8), "i8")
 K = lang.reduce_axis("k", 8)
 # What is written, and what is said of it.
@@ -134,7 +164,10 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     ),
     "name": (lambda: lang.placeholder("x y", (4,), "i8"), '"x y" is no name of a tensor'),
     "type": (lambda: lang.placeholder("x", (4,), "int8"), '"int8" is no type'),
-    "extent": (lambda: lang.reduce_axis("k", 0), "the axis k has the extent 0: it must be 1 or more"),
+    "extent": (
+        lambda: lang.reduce_axis("k", 0),
+        "the axis k has the extent 0: it must be from 1 to 2,147,483,647",
+    ),
     "axis_name": (lambda: lang.reduce_axis("1", 3), '"1" is no name of an axis'),
     "body": (lambda: lang.compute("y", (4,), lambda i, j: i), "y has 1 axes, its body takes 2"),
     "free_axis": (

@@ -35,7 +35,6 @@ def pairs(s, knobs):
 @lang.layer_schedule("dense")
 def packed(s: lang.Schedule, knobs: lang.Knobs) -> None:
     """Weights in the order of the inputs."""
-    s.privatize("o", "sum")
     s.pack("w", "r", "t", "k", "o")
 
 
@@ -169,7 +168,8 @@ def test_installed_packages_bring_schedules(mine: Path) -> None:
 
 FILES = {
     "empty": ("x = 1\n", "the file makes no schedule of layers", ""),
-    "syntax": ("def f(:\n", "the file does not run: SyntaxError: invalid syntax", ""),
+    "end": ("raise SystemExit(3)\n", "the file does not run: SystemExit: 3", ":1: raise SystemExit(3)"),
+    "syntax": ("def f(:\n", "the file is not Python: invalid syntax", ":1: def f(:"),
     "raises": (
         "import os\nos.no_such_name\n",
         "the file does not run: AttributeError: ",
@@ -186,7 +186,7 @@ FILES = {
     "group": (PAIRS.replace('"conv2d"', '"conv2d", group=0'), "a group of 0 elements is none", ":5: "),
     "alone": (
         PAIRS.replace("(s, knobs)", "(s)"),
-        "pairs has 1 parameters, a schedule of layers has two",
+        "pairs has 1 parameter, a template has two",
         ":5: @lang.layer_schedule",
     ),
     "bug": (

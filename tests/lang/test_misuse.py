@@ -1,5 +1,7 @@
 """A mistake of any kind is told in a sentence, with the line of the program; none goes on as wrong code."""
 
+# mypy: disable-error-code="arg-type, call-arg, list-item, dict-item, operator, misc"
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -14,6 +16,9 @@ from deploy import lang
 X = lang.placeholder("x", (4, 8), "i8")
 W = lang.placeholder("w", (3, 8), "i8", constant=True)
 ONES = np.ones((3, 8), np.int8)
+K = lang.reduce_axis("k", 8)
+FAR = lang.placeholder("far", (4,), lang.quantized("i8", 1e30))
+ACC = "def f(acc: local(i32[1])):\n    acc[0] = 0"
 BEYOND = "def f(x: input(i8[4]), y: output(i8[4])):\n    for i in range(9):\n        y[i] = x[i]"
 
 
@@ -23,40 +28,25 @@ def product() -> lang.Schedule:
     return lang.schedule("product", [X, W], y)
 
 
-def call(text: str) -> Any:
-    return lang.instruction("def f(acc: local(i32[1])):\n    acc[0] = 0", text)
+def call(said: str) -> Any:
+    return lang.instruction(ACC, said)
 
 
-def other_kind(step: str) -> str:
-    return f"s.{step}: an argument is of another kind than this step takes"
+def text(*stores: str) -> str:
+    return "\n    ".join(["def f(x: input(i8[2]), y: output(i8[2])):", *stores])
+
+
+def twice(size: int) -> lang.Schedule:
+    x = lang.placeholder("x", (size,), "i8")
+    return lang.schedule("twice", [x], lang.compute("z", (size,), lambda k: x[k] * 2))
 
 
 MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     "order of none": (lambda s: s.reorder(), "reorder puts two loops or more into an order"),
     "order of one": (lambda s: s.reorder("i"), "reorder puts two loops or more into an order"),
-    "times in words": (lambda s: s.unroll("k", "4"), other_kind("unroll('k', '4')")),
-    "place in words": (lambda s: s.partition("i", "9"), other_kind("partition('i', '9')")),
-    "note of a number": (lambda s: s.annotate("i", 3), other_kind("annotate('i', 3)")),
-    "instruction in words": (lambda s: s.tensorize("k", "smlad"), other_kind("tensorize('k', 'smlad')")),
     "no instruction": (lambda s: s.tensorize("k"), "tensorize k: no instruction is given"),
     "no such local": (lambda s: s.privatize("j", "most"), "privatize j: product has no local most"),
     "no local": (lambda s: s.privatize("j"), "privatize j: no local is named"),
-    "size of a part": (
-        lambda s: lang.placeholder("x", (2.5,), "i8"),  # type: ignore[arg-type]
-        "x has the shape (2.5,): a tuple of whole numbers is one",
-    ),
-    "shape without brackets": (
-        lambda s: lang.placeholder("x", 4, "i8"),  # type: ignore[arg-type]
-        "x has the shape 4: a tuple of whole numbers is one",
-    ),
-    "name of a number": (
-        lambda s: lang.placeholder(3, (4,), "i8"),  # type: ignore[arg-type]
-        '"3" is no name of a tensor',
-    ),
-    "body of a number": (
-        lambda s: lang.compute("y", (4,), 3),  # type: ignore[arg-type]
-        "the body of y is 3: it is to be a function of places",
-    ),
     "half a place": (
         lambda s: lang.compute("y", (4,), lambda i: X[i, 0.5]),
         "0.5 is no place along axis 1 of x",
@@ -64,20 +54,6 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     "quotient": (lambda s: X[0, 0] / 2, "values are not divided"),
     "quotient of tensors": (lambda s: X / 2, "tensors are not divided"),
     "empty range": (lambda s: lang.clamp(X[0, 0], 5, 1), "nothing is between 5 and 1"),
-    "type last": (
-        lambda s: lang.cast(X[0, 0], "i8"),  # type: ignore[arg-type]
-        'a type is a word such as "i8", ElementValue is none',
-    ),
-    "no condition": (lambda s: lang.where(1, 2, 3), "1 is no condition"),  # type: ignore[arg-type]
-    "input in words": (lambda s: lang.schedule("p", ["x"], X), "'x' is no tensor"),  # type: ignore[list-item]
-    "knob of a number": (
-        lambda s: lang.Knobs({}).choose("n", 3),  # type: ignore[arg-type]
-        "the knob n has the values 3: they are whole numbers",
-    ),
-    "divisor of a word": (
-        lambda s: lang.Knobs({}).factor("n", "8"),  # type: ignore[arg-type]
-        "the knob n divides '8', which is no whole number",
-    ),
     "call of what is not there": (
         lambda s: call("{sum[0]} = 0;"),
         "the call of f has {sum[0]}, and its meaning no sum",
@@ -94,10 +70,6 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build(lang.parse(BEYOND), "host"),
         "f goes from element 0 to 8 of y, which has 4",
     ),
-    "board's kernel in words": (
-        lambda s: lang.build("product", "host"),  # type: ignore[arg-type]
-        "str is neither a schedule nor a proc",
-    ),
     "constant that lacks": (
         lambda s: lang.build(s, "host"),
         "w is a constant, and no array is given for it",
@@ -110,10 +82,6 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build(s, "host", {"w": ONES.astype(np.int32) * 500}),
         "the constant w holds 500, which i8 does not",
     ),
-    "search of a word": (
-        lambda s: lang.search("product", "mps2-an386"),  # type: ignore[arg-type]
-        "str is neither a schedule nor a proc",
-    ),
     "no trials": (
         lambda s: lang.search(s, "mps2-an386", 0),
         "0 trials find nothing: there must be 1 or more",
@@ -121,6 +89,352 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     "no such tuner": (
         lambda s: lang.search(s, "mps2-an386", 8, tuner="modle"),
         'there is no tuner "modle" - did you mean "model"?',
+    ),
+    "no such loop": (lambda s: s.loops["zz"], "product has no loop zz"),
+    "no such block": (lambda s: s.blocks["zz"], "product has no block zz"),
+    "split of a list": (lambda s: s.split(["i"], 2), "split: loop is ['i'], and must be a word"),
+    "factor in words": (
+        lambda s: s.split("i", "2"),
+        "split: factor is '2', and must be a whole number or a tuple of 2",
+    ),
+    "half a factor": (
+        lambda s: s.split("i", 2.5),
+        "split: factor is 2.5, and must be a whole number or a tuple of 2",
+    ),
+    "factor of True": (
+        lambda s: s.split("i", True),
+        "split: factor is True, and must be a whole number or a tuple of 2",
+    ),
+    "factor below nothing": (
+        lambda s: s.split("i", (-2, None)),
+        "-2 is no factor of i: it must be at least 1",
+    ),
+    "outer factor of more than there is": (
+        lambda s: s.split("i", (99, None)),
+        "i has 4 turns, fewer than a factor of 99",
+    ),
+    "order in a list": (lambda s: s.reorder(["j", "i"]), "reorder: loops is ['j', 'i'], and must be a word"),
+    "times in words": (
+        lambda s: s.unroll("k", "4"),
+        "unroll: times is '4', and must be a whole number or None",
+    ),
+    "half a time": (lambda s: s.unroll("k", 1.5), "unroll: times is 1.5, and must be a whole number or None"),
+    "times of more than there are": (lambda s: s.unroll("k", 100), "k has 8 turns, fewer than 100"),
+    "half a statement": (
+        lambda s: s.unroll("k", statements=8.5),
+        "unroll: statements is 8.5, and must be a whole number or None",
+    ),
+    "place in words": (lambda s: s.partition("i", "9"), "partition: at is '9', and must be a whole number"),
+    "note of a number": (lambda s: s.annotate("i", 3), "annotate: note is 3, and must be a word"),
+    "note in two lines": (
+        lambda s: s.annotate("i", "a\rb"),
+        "the note 'a\\rb' does not fit a line of comment in C",
+    ),
+    "note that opens another": (
+        lambda s: s.annotate("i", "a /* b"),
+        "s.annotate('i', 'a /* b'): the note 'a /* b' does not fit a line of comment in C",
+    ),
+    "instruction in words": (
+        lambda s: s.tensorize("k", "smlad"),
+        "tensorize: instructions is 'smlad', and must be an instruction(...)",
+    ),
+    "local of another loop": (lambda s: s.privatize("k", "sum"), "privatize k: no loop k declares sum"),
+    "multiple of nothing": (lambda s: s.pad_reduction("k", 0, "w"), "k has no multiple of 0 turns"),
+    "tensor for its name": (
+        lambda s: s.compute_at(X, "i"),
+        "compute_at: tensor is TensorExpression(n...e, is_stored=False), and must be a word",
+    ),
+    "lanes in a list": (lambda s: s.vectorize("k", ["dsp"]), "vectorize: isa is ['dsp'], and must be a word"),
+    "steps on nothing": (lambda s: s.replay(None), "replay: other is None, and must be a schedule or a proc"),
+    "steps on another shape": (
+        lambda s: (s.split("k", 8), s.replay(twice(4))),
+        "k has 4 turns, fewer than a factor of 8",
+    ),
+    "too few arguments": (lambda s: s.split("i"), "split: missing a required argument: 'factor'"),
+    "too many arguments": (lambda s: s.fuse("i", "j", "k"), "fuse: too many positional arguments"),
+    "no such argument": (
+        lambda s: s.unroll("k", budget=4),
+        "unroll: got an unexpected keyword argument 'budget'",
+    ),
+    "schedule of a text": (
+        lambda s: lang.Schedule("def f(): pass"),
+        "Schedule: proc is 'def f(): pass', and must be a proc",
+    ),
+    "size of a part": (
+        lambda s: lang.placeholder("x", (2.5,), "i8"),
+        "placeholder: shape is (2.5,), and must be a list of which each is a whole number",
+    ),
+    "size of True": (
+        lambda s: lang.placeholder("x", (True,), "i8"),
+        "placeholder: shape is (True,), and must be a list of which each is a whole number",
+    ),
+    "shape without brackets": (
+        lambda s: lang.placeholder("x", 4, "i8"),
+        "placeholder: shape is 4, and must be a list of which each is a whole number",
+    ),
+    "more than C counts": (
+        lambda s: lang.placeholder("x", (10**12,), "i8"),
+        "x has 1,000,000,000,000 elements, a tensor can have 2,147,483,647",
+    ),
+    "name of a number": (
+        lambda s: lang.placeholder(3, (4,), "i8"),
+        "placeholder: name is 3, and must be a word",
+    ),
+    "name that Python has": (
+        lambda s: lang.placeholder("class", (4,), "i8"),
+        '"class" is no name of a tensor',
+    ),
+    "tensor without a name": (
+        lambda s: lang.compute("a b", (4,), lambda i: X[i, 0]),
+        '"a b" is no name of a tensor',
+    ),
+    "kernel without a name": (lambda s: lang.schedule("a b", [X], X * 2), '"a b" is no name of a kernel'),
+    "type of NumPy": (
+        lambda s: lang.placeholder("x", (4,), np.int8),
+        "placeholder: dtype is <class 'numpy.int8'>, and must be a word or quantized(...)",
+    ),
+    "axis of a number": (lambda s: lang.reduce_axis(3, 8), "reduce_axis: name is 3, and must be a word"),
+    "extent in words": (
+        lambda s: lang.reduce_axis("k", "8"),
+        "reduce_axis: extent is '8', and must be a whole number",
+    ),
+    "extent of a part": (
+        lambda s: lang.reduce_axis("k", 8.0),
+        "reduce_axis: extent is 8.0, and must be a whole number",
+    ),
+    "body of a number": (lambda s: lang.compute("y", (4,), 3), "compute: body is 3, and must be a function"),
+    "body that says nothing": (
+        lambda s: lang.compute("y", (4,), max),
+        "the body of y does not say what it takes",
+    ),
+    "type last": (
+        lambda s: lang.cast(X[0, 0], "i8"),
+        "cast: dtype is ElementValue(expr=...ons=(), scale=None), and must be a word",
+    ),
+    "no condition": (
+        lambda s: lang.where(1, 2, 3),
+        "where: condition is 1, and must be a value such as x[i, j] < 3",
+    ),
+    "remainder": (lambda s: X[0, 0] % 2, "values are not divided"),
+    "shift": (lambda s: X[0, 0] >> 2, "values are not shifted"),
+    "bits": (lambda s: X[0, 0] & 2, "values are not combined bit by bit"),
+    "amount": (lambda s: abs(X[0, 0]), "values are not made positive by abs"),
+    "product of tensors": (lambda s: X @ W, "tensors are not multiplied by @"),
+    "comparison of tensors": (lambda s: X < 3, "tensors are not compared as a whole"),
+    "choice while it is made": (
+        lambda s: lang.compute("y", (4,), lambda i: 1 if X[i, 0] == 2 else 0),
+        "a value is not known while the expression is made",
+    ),
+    "choice of places": (
+        lambda s: lang.compute("y", (4,), lambda i: 1 if i == 2 else 0),
+        "a value is not known while the expression is made",
+    ),
+    "remainder of a place": (
+        lambda s: lang.compute("y", (4,), lambda i: X[i % 2, 0]),
+        "places are not divided",
+    ),
+    "part of a place": (
+        lambda s: lang.compute("y", (4,), lambda i: X[i * 0.5, 0]),
+        "a position can be multiplied by a number, not by float",
+    ),
+    "number beyond 64 bits": (lambda s: X[0, 0] * 10**20, "100000000000000000000 is beyond 64 bits"),
+    "more than 32 bits": (
+        lambda s: X[0, 0] * 1000000 * 1000000,
+        "a result can be from -128,000,000,000,000 to 127,000,000,000,000, beyond the 32 bits of i32",
+    ),
+    "place beyond 32 bits": (
+        lambda s: lang.compute("y", (4,), lambda i: i + 2**31),
+        "a place from 2,147,483,648 to 2,147,483,651 is no number of 32 bits",
+    ),
+    "axis twice": (lambda s: lang.sum(X[0, 0], K, K), "a reduction goes over k twice"),
+    "start of a greatest": (
+        lambda s: lang.max(X[0, 0], K, start=3),
+        "max: got an unexpected keyword argument 'start'",
+    ),
+    "function of nothing": (
+        lambda s: lang.function("f", "i8", None, int),
+        "function: c is None, and must be a word",
+    ),
+    "function without a name": (
+        lambda s: lang.function("a b", "i8", "", int),
+        '"a b" is no name of a function',
+    ),
+    "rounding of a type": (
+        lambda s: lang.quantized("i8", 0.5, rounding="up"),
+        "quantized: got an unexpected keyword argument 'rounding'",
+    ),
+    "rounding without a type": (
+        lambda s: lang.compute("y", (4,), lambda i: X[i, 0], rounding="up"),
+        'there is no rounding "up"',
+    ),
+    "scale in words": (
+        lambda s: lang.quantized("i8", "0.5"),
+        "quantized: scale is '0.5', and must be a number",
+    ),
+    "scale without end": (lambda s: lang.quantized("i8", float("inf")), "a scale of inf stands for nothing"),
+    "part of a zero point": (
+        lambda s: lang.quantized("i8", 0.5, 0.5),
+        "quantized: zero_point is 0.5, and must be a whole number",
+    ),
+    "scales too far apart": (
+        lambda s: lang.compute("y", (4,), lambda i: FAR[i], lang.quantized("i8", 1e-30)),
+        "a value of scale 1e+30 is 1e+60 times the scale 1e-30 of y",
+    ),
+    "input in words": (
+        lambda s: lang.schedule("p", ["x"], X),
+        "schedule: inputs is ['x'], and must be a list of which each is a tensor",
+    ),
+    "output of a number": (
+        lambda s: lang.schedule("p", [X], 3),
+        "schedule: output is 3, and must be a tensor or a list of which each is a tensor",
+    ),
+    "meaning of nothing": (
+        lambda s: lang.instruction(None, "x"),
+        "instruction: meaning is None, and must be a word",
+    ),
+    "meaning with a fault": (
+        lambda s: lang.instruction("def f(a: local(i32[1]):", "x"),
+        "not Python: invalid syntax, in line 1",
+    ),
+    "meaning beyond a buffer": (
+        lambda s: lang.instruction(ACC.replace("acc[0]", "acc[3]"), "{acc[0]} = 0;"),
+        "f goes from element 3 to 3 of acc, which has 1",
+    ),
+    "call of a whole local": (
+        lambda s: call("{acc} = 0;"),
+        "the call of f has {acc}, and acc is local: it stands as its elements",
+    ),
+    "call of what lies before": (
+        lambda s: call("{acc[-1]} = 0;"),
+        "the call of f has {acc[-1]}, and acc is local: it stands as its elements",
+    ),
+    "needs in a word": (
+        lambda s: lang.instruction(ACC, "{acc[0]} = 0;", needs="dsp"),
+        "instruction: needs is 'dsp', and must be a list of which each is a word",
+    ),
+    "text of nothing": (lambda s: lang.parse(None), "parse: text is None, and must be a word"),
+    "text without a function": (lambda s: lang.parse(""), "the text of a proc is one function"),
+    "text with two of a name": (
+        lambda s: lang.parse("def f(x: input(i8[4]), x: input(i8[4])):\n    pass"),
+        "x has a meaning already, in line 1: def f(x: input(i8[4]), x: input(i8[4])):",
+    ),
+    "elements in words": (
+        lambda s: lang.parse("def f(x: input(i8['a'])):\n    pass"),
+        "a buffer has 'a' elements or rows, in line 1: def f(x: input(i8['a'])):",
+    ),
+    "text that is too deep": (
+        lambda s: lang.parse(text("y[0] = " + " + ".join(["x[0]"] * 3000))),
+        "an expression of the text is nested too deeply to be read",
+    ),
+    "text with a decorator": (
+        lambda s: lang.parse("@f\ndef g(): pass"),
+        "a proc has no decorators, and gives nothing back, in line 2: def g(): pass",
+    ),
+    "print of a schedule": (
+        lambda s: lang.print_proc(s),
+        "print_proc: proc is <Schedule of product, 0 steps>, and must be a proc",
+    ),
+    "store into an input": (
+        lambda s: lang.build(lang.parse(text("x[0] = 3")), "host"),
+        "f writes x, which is given",
+    ),
+    "sum on nothing": (
+        lambda s: lang.build(lang.parse(text("y[0] += x[0]")), "host"),
+        "f reads element 0 of y before anything is stored there",
+    ),
+    "half an output": (
+        lambda s: lang.build(lang.parse(text("y[0] = x[0]")), "host"),
+        "f stores nothing in element 1 of y",
+    ),
+    "read before it is written": (
+        lambda s: lang.search(lang.parse(text("y[0] = y[1]", "y[1] = x[0]")), "host", 1),
+        "f reads element 1 of y before anything is stored there",
+    ),
+    "kernel that C cannot name": (
+        lambda s: lang.build(lang.schedule("int", [X], X * 2), "host"),
+        'C has no "int" as a name',
+    ),
+    "board's kernel in words": (
+        lambda s: lang.build("product", "host"),
+        "build: kernel is 'product', and must be a schedule or a proc",
+    ),
+    "board of a number": (lambda s: lang.build(s, 3), "build: board is 3, and must be a word"),
+    "constants in a list": (
+        lambda s: lang.build(s, "host", [1, 2]),
+        "build: constants is [1, 2], and must be a mapping, such as a dict or None",
+    ),
+    "constant that lies across": (
+        lambda s: lang.build(s, "host", {"w": np.ones((8, 3), np.int8)}),
+        "the constant w has the shape [3, 8], the array has [8, 3]",
+    ),
+    "constant of words": (
+        lambda s: lang.build(s, "host", {"w": "abc"}),
+        "the constant w has 24 elements, the array has 1",
+    ),
+    "constant that is no number": (
+        lambda s: lang.build(s, "host", {"w": ONES * np.nan}),
+        "the constant w holds nan, which i8 does not",
+    ),
+    "constant with gaps": (
+        lambda s: lang.build(s, "host", {"w": [[1, 2], [3]]}),
+        "the constant w is no array of numbers",
+    ),
+    "search of a word": (
+        lambda s: lang.search("product", "mps2-an386"),
+        "search: kernel is 'product', and must be a schedule or a proc",
+    ),
+    "half a trial": (
+        lambda s: lang.search(s, "mps2-an386", 2.5),
+        "search: trials is 2.5, and must be a whole number",
+    ),
+    "seed below nothing": (lambda s: lang.search(s, "mps2-an386", 8, seed=-1), "a seed of -1 is none"),
+    "template of a number": (
+        lambda s: lang.search(s, "mps2-an386", 8, template=3),
+        "search: template is 3, and must be a function or None",
+    ),
+    "template without knobs": (
+        lambda s: lang.search(s, "mps2-an386", 8, template=lambda s: None),
+        "<lambda> has 1 parameter, a template has two",
+    ),
+    "knob of a number": (
+        lambda s: lang.Knobs({}).choose("n", 3),
+        "choose: values is 3, and must be a list of which each is a whole number",
+    ),
+    "knob of half numbers": (
+        lambda s: lang.Knobs({}).choose("n", (1.5,)),
+        "choose: values is (1.5,), and must be a list of which each is a whole number",
+    ),
+    "knob with a value twice": (
+        lambda s: lang.Knobs({}).choose("n", (1, 1)),
+        "the knob n has a value twice: 1, 1",
+    ),
+    "knob of another value": (
+        lambda s: lang.Knobs({"n": 7}).choose("n", (1, 2)),
+        "the knob n is 7, and can be 1, 2",
+    ),
+    "divisor of a word": (
+        lambda s: lang.Knobs({}).factor("n", "8"),
+        "factor: extent is '8', and must be a whole number",
+    ),
+    "order of a loop twice": (
+        lambda s: lang.Knobs({}).order("n", "i", "i"),
+        "the knob n orders a loop twice: i, i",
+    ),
+    "nothing that is done": (
+        lambda s: lang.Knobs({}).annotate("n", s, "i", ("none", "unrol")),
+        'nothing is done to a loop by "unrol"',
+    ),
+    "layers of a function": (
+        lambda s: lang.layer_schedule(max),
+        "layer_schedule: ops is <built-in function max>, and must be a word",
+    ),
+    "half a group": (
+        lambda s: lang.layer_schedule("dense", group=2.5),
+        "layer_schedule: group is 2.5, and must be a whole number",
+    ),
+    "schedule of a number": (
+        lambda s: lang.layer_schedule("dense")(3),
+        "layer_schedule: template is 3, and must be a function",
     ),
 }
 
@@ -132,8 +446,3 @@ def test_a_mistake_is_told_with_its_line(name: str) -> None:
         ask(product())
     assert caught.value.what == what
     assert caught.value.where.startswith(f"{__file__}:")
-
-
-def test_a_text_that_is_none_is_told() -> None:
-    with pytest.raises(InputError, match="NoneType is no text of a proc"):
-        lang.parse(None)  # type: ignore[arg-type]

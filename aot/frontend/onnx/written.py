@@ -85,9 +85,12 @@ class WrittenGraph:
         kind = found.get(result)
         if kind is None or not kind.tensor_type.HasField("shape"):
             raise UnwritableError("its shape does not follow from shapes and constants")
+        slot = _slot(kind)
+        if any(size < 1 for size in slot.shape):
+            raise UnwritableError(f"it would be {slot}, and sizes are 1 or more")
         self.nodes.append(node)
         self._types[result] = kind
-        return _slot(kind)
+        return slot
 
     def file(self, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
         """The bytes of the file, the same for the same graph."""

@@ -16,7 +16,7 @@ from aot.plan.model import ANY_POOL
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption, Regions, region_of, whole_inputs
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.accelerators.ethos_u.claims import claims
-from codegen.accelerators.ethos_u.configurations import CONFIGS, NpuConfig
+from codegen.accelerators.ethos_u.configurations import CONFIGS, ConfigChoice, NpuConfig
 from codegen.accelerators.ethos_u.device import REGISTERS_BYTES, mapped
 from codegen.accelerators.ethos_u.driver import by_driver
 from codegen.accelerators.ethos_u.library import (
@@ -179,7 +179,10 @@ def _configured(settings: Mapping[str, Any]) -> Accelerator:
 
 _SUMMARY = "Arm's Ethos-U, by Vela; away from the NPU a model of it computes the same bits"
 _CONFIG = AcceleratorOption(
-    "config", Choice({word: word for word in CONFIGS}), "u55-128", "the NPU, and its MACs in a cycle"
+    "config",
+    ConfigChoice({word: word for word in CONFIGS}),
+    "u55-128",
+    "the NPU, and its MACs in a cycle",
 )
 _MEMORY = AcceleratorOption(
     "memory", Text("NAME"), _ANY, "the board's memory that the NPU reaches, for its scratch"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aot.errors import ToolError
 from aot.frontend.tflite.write import WrittenModel, unwritable, write_with
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType
@@ -12,7 +13,7 @@ from aot.passes.partition.pieces import piece_graph, piece_of
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 from codegen.accelerators.ethos_u.other_bits import other_bits
 from codegen.accelerators.ethos_u.program import COMPILED, FILE
-from codegen.accelerators.ethos_u.vela import failure, reason_of, refusals, run_vela
+from codegen.accelerators.ethos_u.vela import VelaRun, failure, named, reason_of, refusals, run_vela
 from codegen.accelerators.ethos_u.writers import WRITERS
 
 FLOWING = frozenset({DType.I8, DType.I16})  # the types of values that go from layer to layer
@@ -40,18 +41,34 @@ def _refused_by_vela(config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -
     """Node -> Vela's reason. Where it names no node, each is asked about alone."""
     if not nodes:
         return {}
-    written = write_with(WRITERS, piece_graph(graph, piece_of(graph, config.word, nodes)), FILE)
-    run = run_vela(written.data, config)
+    written, run = _asked(config, graph, nodes)
     if COMPILED in run.files:
         return {}
     if not run.gave_up:
-        raise failure(run, "Vela failed", config)
+        raise _failed(run, config, graph, nodes)
     found = {_node_of(written, refusal.tensor): refusal for refusal in refusals(run)}
     if found and "" not in found:
         return {name: f"Vela: {refusal.why} ({refusal.code})" for name, refusal in found.items()}
     if len(nodes) == 1:
         return {nodes[0].name: f"Vela cannot compile it: {reason_of(run)}"}
     return {k: why for node in nodes for k, why in _refused_by_vela(config, graph, (node,)).items()}
+
+
+def _asked(config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -> tuple[WrittenModel, VelaRun]:
+    written = write_with(WRITERS, piece_graph(graph, piece_of(graph, config.word, nodes)), FILE)
+    return written, run_vela(written.data, config, named(nodes))
+
+
+def _failed(run: VelaRun, config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -> ToolError:
+    """The error of a Vela that is broken, with the fewest nodes that it fails on: halves are tried."""
+    while len(nodes) > 1:
+        halves = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
+        runs = ((half, _asked(config, graph, half)[1]) for half in halves)
+        worse = next(((h, r) for h, r in runs if COMPILED not in r.files and not r.gave_up), None)
+        if worse is None:
+            break
+        nodes, run = worse
+    return failure(run, f"ethos-u: Vela failed on {named(nodes)}", config)
 
 
 def _node_of(written: WrittenModel, tensor: str) -> str:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from codegen.option_kinds import Choice, WrongValueError
+
 
 @dataclass(frozen=True)
 class NpuConfig:
@@ -26,7 +28,6 @@ class NpuConfig:
 
 _U55, _U65 = "Ethos_U55_High_End_Embedded", "Ethos_U65_Embedded"
 
-# Two cores of an Ethos-U65 share each layer, which the device model does not do.
 CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
     {
         config.word: config
@@ -39,3 +40,20 @@ CONFIGS: Mapping[str, NpuConfig] = MappingProxyType(
         )
     }
 )
+
+_REFUSED: Mapping[str, str] = MappingProxyType(
+    {
+        "u65-512": "its two cores share each layer, which the device model does not do, "
+        "so that nobody could say which bits it computes"
+    }
+)
+
+
+class ConfigChoice(Choice[str]):
+    """The word of an NPU; one that there is and that is not compiled for is refused with the reason."""
+
+    def read(self, given: object) -> str:
+        if str(given) in _REFUSED:
+            known = f"known: {', '.join(self.values)}"
+            raise WrongValueError(f'"{given}" is not there: {_REFUSED[str(given)]}', known)
+        return super().read(given)

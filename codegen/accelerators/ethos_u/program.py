@@ -13,7 +13,7 @@ import numpy as np
 from aot.frontend.tflite.write import write_with
 from aot.ir.graph import Graph
 from codegen.accelerators.ethos_u.configurations import NpuConfig
-from codegen.accelerators.ethos_u.vela import VelaRun, failure, run_vela
+from codegen.accelerators.ethos_u.vela import VelaRun, failure, named, run_vela
 from codegen.accelerators.ethos_u.writers import WRITERS
 
 FILE = "region.tflite"  # in errors
@@ -34,21 +34,18 @@ class NpuProgram:
 
 def program_of(graph: Graph, config: NpuConfig) -> NpuProgram:
     """The program for a region. Raises ToolError where Vela makes none."""
-    run = run_vela(write_with(WRITERS, graph, FILE).data, config)
+    nodes = named(graph.nodes)
+    run = run_vela(write_with(WRITERS, graph, FILE).data, config, nodes)
     if COMPILED not in run.files:
-        raise failure(run, f"Vela cannot compile {_named(graph)}", config)
+        raise failure(run, f"ethos-u: Vela cannot compile {nodes}", config)
     with np.load(io.BytesIO(run.files[COMPILED]), allow_pickle=True) as arrays:
         return _program(graph, config, run, {name: arrays[name] for name in arrays.files})
 
 
-def _named(graph: Graph) -> str:
-    names = [node.name for node in graph.nodes]
-    return f'"{names[0]}"' if len(names) == 1 else f'"{names[0]}" to "{names[-1]}"'
-
-
 def _program(graph: Graph, config: NpuConfig, run: VelaRun, arrays: Mapping[str, Any]) -> NpuProgram:
     if not _is_understood(graph, arrays):
-        raise failure(run, f"Vela answers for {_named(graph)} in a way that is not known here", config)
+        said = f"ethos-u: Vela answers for {named(graph.nodes)} in a way that is not known here"
+        raise failure(run, said, config)
     estimates = _estimates(run.files)
     return NpuProgram(
         commands=_content(arrays["cmd_data"]),

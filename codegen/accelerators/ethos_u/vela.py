@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aot.errors import ToolError
+from aot.ir.graph import Node
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 
 DEADLINE_S = 300.0
@@ -49,32 +50,35 @@ class Refusal:
     why: str
 
 
-def require_vela() -> None:
-    """Raises ToolError where Vela is not installed."""
+def run_vela(model: bytes, config: NpuConfig, nodes: str) -> VelaRun:
+    """The files that Vela makes of these nodes. Raises ToolError where it is absent or does not end."""
     if find_spec("ethosu") is None:
         raise ToolError(
-            "the accelerator ethos-u needs Vela, which is not installed", "", "pip install 'solder[ethosu]'"
+            f"the accelerator ethos-u needs Vela for {nodes}, and it is not installed",
+            "",
+            "pip install 'solder[ethosu]'",
         )
+    try:
+        return _ran(model, config)
+    except subprocess.TimeoutExpired:
+        raise ToolError(
+            f"ethos-u: Vela did not end within {DEADLINE_S:.0f} s with {nodes}", f"for {config.vela}"
+        ) from None
 
 
 @lru_cache(maxsize=64)
-def run_vela(model: bytes, config: NpuConfig) -> VelaRun:
-    """The files that Vela makes of a model. Raises ToolError where it is absent or does not end."""
-    require_vela()
+def _ran(model: bytes, config: NpuConfig) -> VelaRun:
     with TemporaryDirectory(prefix="vela") as folder:
         source, made = Path(folder, "region.tflite"), Path(folder, "made")
         source.write_bytes(model)
-        try:
-            ran = subprocess.run(
-                vela_argv(str(source), str(made), config),
-                capture_output=True,
-                text=True,
-                errors="replace",
-                check=False,
-                timeout=DEADLINE_S,
-            )
-        except subprocess.TimeoutExpired:
-            raise ToolError(f"Vela did not end within {DEADLINE_S:.0f} s", f"for {config.vela}") from None
+        ran = subprocess.run(
+            vela_argv(str(source), str(made), config),
+            capture_output=True,
+            text=True,
+            errors="replace",
+            check=False,
+            timeout=DEADLINE_S,
+        )
         written = made.iterdir() if made.is_dir() else ()
         files = {path.name.removeprefix("region_"): path.read_bytes() for path in written}
     return VelaRun(files, ran.stdout + ran.stderr, ran.returncode)
@@ -112,6 +116,12 @@ def _last_lines(run: VelaRun) -> list[str]:
     lines = [line.rstrip() for line in run.said.splitlines() if line.strip()]
     raised = [number for number, line in enumerate(lines) if _EXCEPTION.match(line)]
     return lines[raised[-1] :][:_MOST_LINES] if raised else lines[-1:]
+
+
+def named(nodes: Sequence[Node]) -> str:
+    """The nodes in an error: the only one, or the first and the last."""
+    names = [f'"{node.name}"' for node in nodes]
+    return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def failure(run: VelaRun, what: str, config: NpuConfig) -> ToolError:

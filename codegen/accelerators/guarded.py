@@ -1,0 +1,79 @@
+"""An accelerator of somebody else's whose Python fails is told with its name, the node and its own line."""
+
+from __future__ import annotations
+
+import traceback
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from aot.errors import DeployError, ExtensionError
+from aot.ir.graph import Graph
+from aot.passes.partition.claims import Claims
+from codegen.accelerators.accelerator import Accelerator, Regions
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import Schedule, UnfitRowsError
+
+T = TypeVar("T")
+
+
+def guarded(name: str, accelerator: Accelerator) -> Accelerator:
+    """The accelerator, with errors of its functions as ExtensionErrors."""
+    regions = accelerator.regions
+    return replace(
+        accelerator,
+        schedules={op: _schedules(name, each) for op, each in accelerator.schedules.items()},
+        regions=regions and Regions(_claims(name, regions), _schedules(name, regions.schedules)),
+    )
+
+
+def _claims(name: str, regions: Regions) -> Callable[[str, Graph], Claims]:
+    def claims(owner: str, graph: Graph) -> Claims:
+        made = _told(name, f"claims nodes of {graph.name}", regions.claims, owner, graph)
+        return _of_kind(name, f"its claims of nodes of {graph.name} are", made, Claims)
+
+    return claims
+
+
+def _schedules(name: str, schedules: tuple[Schedule, ...]) -> tuple[Schedule, ...]:
+    return tuple(_schedule(name, schedule) for schedule in schedules)
+
+
+def _schedule(name: str, known: Schedule) -> Schedule:
+    def lower(site: Site, *formats: Any) -> Kernel:
+        made = _told(name, f'lowers "{site.node.name}"', known.lower, site, *formats)
+        return _of_kind(name, f'what it makes of "{site.node.name}" is', made, Kernel)
+
+    def asked(function: Callable[[Site], Any]) -> Callable[[Site], Any]:
+        return lambda site: _told(name, f'is asked about "{site.node.name}"', function, site)
+
+    return replace(
+        known,
+        requests=asked(known.requests),
+        lower=lower,
+        fits=tuple(replace(condition, holds=asked(condition.holds)) for condition in known.fits),
+        refuses=known.refuses and asked(known.refuses),
+    )
+
+
+def _told(name: str, done: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Calls a function. Raises ExtensionError where it fails."""
+    try:
+        return function(*arguments)
+    except (DeployError, UnfitRowsError):
+        raise
+    except Exception as error:  # whatever its author's function does
+        line = traceback.extract_tb(error.__traceback__)[-1]
+        raise ExtensionError(
+            f"the accelerator {name} fails as it {done}: {type(error).__name__}: {error}",
+            f"{line.filename}:{line.lineno}: {line.line}",
+        ) from error
+
+
+def _of_kind(name: str, what: str, made: object, kind: type[T]) -> T:
+    if not isinstance(made, kind):
+        raise ExtensionError(
+            f"the accelerator {name} is wrong: {what} {type(made).__name__}, and must be {kind.__name__}",
+            hint="docs/adding-an-accelerator.md",
+        )
+    return made

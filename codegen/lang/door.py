@@ -1,0 +1,178 @@
+"""The door of the language: what a function is given is of the kind it takes, or is told with its line."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections import abc
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
+from numbers import Integral, Real
+from reprlib import Repr
+from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_type_hints
+
+import numpy as np
+
+from codegen.lang.misuse import misuse
+
+# What is said of a kind; others are called by their names.
+_SAID: Mapping[object, str] = {
+    int: "a whole number",
+    float: "a number",
+    str: "a word",
+    bool: "True or False",
+    type(None): "None",
+    "LoopSchedule": "a schedule",
+    "Proc": "a proc",
+    "Instruction": "an instruction(...)",
+    "TensorExpression": "a tensor",
+    "ElementValue": "a value such as x[i, j] < 3",
+    "Position": "an axis",
+    "Axis": "a reduce_axis(...)",
+    "QuantizedType": "quantized(...)",
+    "TemplateKnobs": "knobs",
+    "GraphValue": "a value of a graph",
+}
+_SHORT = Repr()
+_SHORT.maxstring = _SHORT.maxother = 40
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class _OtherKindError(Exception):
+    """A value is not of a kind."""
+
+    def __init__(self, value: object) -> None:
+        super().__init__()
+        self.value = value
+
+
+def door(function: Callable[P, T]) -> Callable[P, T]:
+    """The function, with its arguments compared with its annotations. Numbers of NumPy become Python's.
+
+    Whole numbers are not taken for True and False, nor words for sequences of words.
+    """
+    return door_named(function.__name__)(function)
+
+
+def door_named(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """The same for a function that users know by another name."""
+    return lambda function: _checked(called, function)
+
+
+def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
+    signature = inspect.signature(function)
+    kinds: dict[str, Any] = {}  # of parameters; known when all modules are read
+
+    @wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> T:
+        if not kinds:
+            kinds.update(get_type_hints(function))
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise misuse(f"{called}: {error}", _as_called(called, signature)) from None
+        for name, value in bound.arguments.items():
+            if name not in kinds:  # self
+                continue
+            is_many = signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+            try:
+                bound.arguments[name] = (
+                    _each_taken(value, [kinds[name]] * len(value)) if is_many else _taken(value, kinds[name])
+                )
+            except _OtherKindError as other:
+                wrong = other.value if is_many else value
+                raise misuse(
+                    f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_said(kinds[name])}",
+                    _as_called(called, signature),
+                ) from None
+        return function(*bound.args, **bound.kwargs)
+
+    return checked
+
+
+def _as_called(name: str, signature: inspect.Signature) -> str:
+    """The call in short: split(loop, factor)."""
+    said = []
+    for parameter in signature.parameters.values():
+        if parameter.name == "self":
+            continue
+        stars = "*" if parameter.kind is inspect.Parameter.VAR_POSITIONAL else ""
+        default = "" if parameter.default is inspect.Parameter.empty else f"={parameter.default!r}"
+        is_function = callable(parameter.default) and default
+        said.append(f"{stars}{parameter.name}" + ("=..." if is_function else default))
+    return f"{name}({', '.join(said)})"
+
+
+def _taken(value: Any, kind: Any) -> Any:
+    """The value as a function of that kind of parameter takes it. Raises _OtherKindError where it is none."""
+    origin, inner = get_origin(kind), get_args(kind)
+    if kind is Any or kind is object or kind is np.ndarray or origin is np.ndarray:
+        return value  # what is an array is asked where it is stored
+    if origin in (Union, types.UnionType):
+        return _first_taken(value, inner)
+    if origin is tuple:
+        return _pair_taken(value, inner)
+    if origin is abc.Sequence:
+        if isinstance(value, str | bytes) or not isinstance(value, Sequence):
+            raise _OtherKindError(value)
+        return _each_taken(value, inner * len(value))
+    if origin is abc.Mapping:
+        _only(value, isinstance(value, Mapping))
+        return {_taken(k, inner[0]): _taken(v, inner[1]) for k, v in value.items()}
+    if origin is abc.Callable:
+        return _only(value, callable(value))
+    if kind is int:
+        return int(_only(value, isinstance(value, Integral) and not isinstance(value, bool)))
+    if kind is float:
+        _only(value, isinstance(value, Real) and not isinstance(value, bool))
+        return value if isinstance(value, int) else float(value)
+    if kind is bool:
+        return bool(_only(value, isinstance(value, bool | np.bool_)))
+    return _only(value, isinstance(value, origin or kind))
+
+
+def _only(value: Any, is_of_kind: bool) -> Any:
+    if not is_of_kind:
+        raise _OtherKindError(value)
+    return value
+
+
+def _first_taken(value: Any, kinds: Sequence[Any]) -> Any:
+    for kind in kinds:
+        try:
+            return _taken(value, kind)
+        except _OtherKindError:
+            continue
+    raise _OtherKindError(value)
+
+
+def _pair_taken(value: Any, kinds: Sequence[Any]) -> Any:
+    _only(value, isinstance(value, tuple))
+    if kinds[-1] is ...:
+        return _each_taken(value, [kinds[0]] * len(value))
+    _only(value, len(value) == len(kinds))
+    return _each_taken(value, kinds)
+
+
+def _each_taken(values: Sequence[Any], kinds: Sequence[Any]) -> Any:
+    """The same sequence where nothing in it changes, which keeps ranges short."""
+    taken = tuple(_taken(value, kind) for value, kind in zip(values, kinds, strict=True))
+    return values if all(a is b for a, b in zip(taken, values, strict=True)) else taken
+
+
+def _said(kind: Any) -> str:
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin in (Union, types.UnionType):
+        *most, last = dict.fromkeys(map(_said, inner))
+        return f"{', '.join(most)} or {last}" if most else last
+    if origin is tuple:
+        return f"a tuple of {len(inner)}"
+    if origin is abc.Sequence:
+        return f"a list of which each is {_said(inner[0])}"
+    if origin is abc.Mapping:
+        return "a mapping, such as a dict"
+    if origin is abc.Callable:
+        return "a function"
+    name = str(getattr(kind, "__name__", kind))
+    return _SAID.get(kind) or _SAID.get(name) or name

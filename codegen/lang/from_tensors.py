@@ -1,0 +1,18 @@
+"""A schedule that begins with the loops of tensor expressions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from codegen.lang.door import door
+from codegen.lang.schedule import LoopSchedule
+from codegen.lang.tensor import Outputs, TensorExpression, outputs_of, proc
+
+
+@door
+def schedule(
+    name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
+) -> LoopSchedule:
+    """A schedule without steps for what computes one or several outputs of these inputs and constants."""
+    shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
+    return LoopSchedule(proc(name, inputs, output), check, shapes)

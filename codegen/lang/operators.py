@@ -1,0 +1,53 @@
+"""Python's operators that an expression has no counterpart of: each is refused in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from codegen.lang.misuse import misuse
+
+_OWN = "a function(...) of your own"
+OF_VALUES: Mapping[str, tuple[str, str]] = {
+    "truediv": ("divided", f"multiply by a real number, or {_OWN}"),
+    "floordiv": ("divided", f"multiply by a real number, or {_OWN}"),
+    "mod": ("divided", _OWN),
+    "pow": ("raised to powers", f"x * x, or {_OWN}"),
+    "lshift": ("shifted", f"multiply by a power of two, or {_OWN}"),
+    "rshift": ("shifted", _OWN),
+    "and": ("combined bit by bit", f"where(a, b, 0) chooses, or {_OWN}"),
+    "or": ("combined bit by bit", f"where(a, 1, b) chooses, or {_OWN}"),
+    "xor": ("combined bit by bit", _OWN),
+    "matmul": ("multiplied by @", "sum(a[i, k] * b[k, j], k)"),
+    "abs": ("made positive by abs", "maximum(x, -x)"),
+    "invert": ("inverted bit by bit", _OWN),
+}
+_IN_COMPUTE = 'compute("y", shape, lambda i, j: ... x[i, j] ...)'
+OF_TENSORS: Mapping[str, tuple[str, str]] = {
+    **OF_VALUES,
+    **dict.fromkeys(("lt", "le", "gt", "ge"), ("compared as a whole", _IN_COMPUTE)),
+    "len": ("counted by len", "x.shape"),
+    "bool": ("true or false", _IN_COMPUTE),
+}
+OF_PLACES: Mapping[str, tuple[str, str]] = {
+    "truediv": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
+    "floordiv": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
+    "mod": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
+    "pow": ("raised to powers", "an index is a sum of axes times numbers"),
+    "bool": ("true or false while the expression is made", "where(i < 2, x, y) chooses when it runs"),
+}
+_WITH_A_TURNED_FORM = ("truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor", "matmul")
+
+
+def refuse_operators(of: type, what: str, refused: Mapping[str, tuple[str, str]]) -> None:
+    """Gives a class the operators that say why there are none: "values are not shifted"."""
+    for name, (done, hint) in refused.items():
+        for method in (f"__{name}__", f"__r{name}__") if name in _WITH_A_TURNED_FORM else (f"__{name}__",):
+            setattr(of, method, _refusing(f"{what} are not {done}", hint))
+
+
+def _refusing(what: str, hint: str) -> Any:
+    def refuse(*_operands: object) -> Any:
+        raise misuse(what, hint)
+
+    return refuse

@@ -1,0 +1,44 @@
+"""Procs and instructions as text, and texts as procs, with the line of the program where they are none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.errors import InputError
+from codegen.lang.door import door
+from codegen.lang.misuse import misuse
+from codegen.loops import text as printed
+from codegen.loops.ir import Instruction, Proc
+from codegen.loops.parse import parse_proc
+from codegen.loops.text import Named
+
+
+@door
+def parse(text: str, named: Mapping[str, Named] | None = None) -> Proc:
+    """The proc that a text says; `named` has the instructions and functions that it calls.
+
+    Raises InputError with the line of the text where it says no proc.
+    """
+    try:
+        return parse_proc(text, named)
+    except InputError as error:
+        where = f", in {error.where}" if error.where else ""
+        raise misuse(f"{error.what}{where}", error.hint) from None
+
+
+@door
+def print_proc(proc: Proc) -> str:
+    """The loops as text, which `parse` reads back."""
+    return printed.print_proc(proc)
+
+
+@door
+def print_instruction(instruction: Instruction) -> str:
+    """The meaning of an instruction, as text."""
+    return printed.print_instruction(instruction)
+
+
+@door
+def named_in(proc: Proc) -> dict[str, Named]:
+    """The instructions and functions that a proc calls, by name: what its text is read back with."""
+    return printed.named_in(proc)

@@ -1,0 +1,52 @@
+"""A pass of an extension that does what no pass may is told by its name, with a way out, not as our bug."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import deploy
+from aot.errors import ExtensionError
+from aot.extensions import PASSES, register, unregister
+from aot.frontend.load import load_model
+from aot.ir.graph import Graph
+from aot.passes.outcome import Rewritten
+from aot.passes.pipeline import run_meaning
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+
+
+def fails(graph: Graph) -> Any:
+    raise ValueError("no such node")
+
+
+def shortened(graph: Graph) -> Any:
+    return Rewritten(replace(graph, nodes=graph.nodes[:-1]))
+
+
+WRONG: dict[str, tuple[Any, str]] = {
+    "fails": (fails, "the pass mine fails: ValueError: no such node"),
+    "nothing": (lambda graph: None, "the pass mine gives NoneType: it is to give Rewritten or Unchanged"),
+    "a graph": (lambda graph: graph, "the pass mine gives Graph: it is to give Rewritten or Unchanged"),
+    "takes nothing": (lambda: None, "the pass mine fails: TypeError: "),
+    "the same": (Rewritten, "answered Rewritten with the graph that it was given"),
+    "breaks a rule": (shortened, 'broke rule "'),
+    "no function": (3, 'the pass "mine" of an extension has no function mine'),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_a_pass_of_an_extension_does_wrong_is_told(name: str) -> None:
+    run, said = WRONG[name]
+    place = {"TABLE": "MEANING", "BEFORE": "remove-identity", "WHY": "so that it is first"}
+    register(PASSES, "mine", SimpleNamespace(mine=run, **place))
+    try:
+        with pytest.raises(ExtensionError) as caught:
+            run_meaning(load_model(DIGITS))
+    finally:
+        unregister(PASSES, "mine")
+    assert said in caught.value.what
