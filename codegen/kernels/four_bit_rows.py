@@ -18,7 +18,7 @@ from codegen.kernels.four_bit_weights import (
     CHANNELS,
     GROUP,
     HALVES,
-    Window,
+    WindowOfPairs,
     channel_sum,
     digits_from,
 )
@@ -78,12 +78,12 @@ def channel_tiles(channels: int, words: int) -> tuple[ChannelTiles, ...]:
     return tuple(tiles)
 
 
-def window_of(p: DotProblem) -> Window:
-    return Window(p.kernel_rows, p.length)
+def window_of(p: DotProblem) -> WindowOfPairs:
+    return WindowOfPairs(p.kernel_rows, p.length)
 
 
-def bytes_of_pixel(window: Window) -> int:
-    """Of scratch, where a window's values are 16 bits wide."""
+def bytes_of_pixel(window: WindowOfPairs) -> int:
+    """The bytes of scratch that a window takes, its values 16 bits wide."""
     return window.pairs * HALVES * DType.I16.bytes
 
 
@@ -153,7 +153,7 @@ def _stores(
 
 
 def sums_nest(
-    window: Window,
+    window: WindowOfPairs,
     shape: SumTile,
     buffers: tuple[Buffer, Buffer, Buffer],
     begin: tuple[Affine | int, Affine | int],
@@ -186,7 +186,7 @@ def _widened(p: DotProblem, tiles: PixelTiles, x: Buffer, v: Buffer, first: Affi
 
 
 def widening_nest(
-    window: Window,
+    window: WindowOfPairs,
     pixels: int,
     x_step: int,
     buffers: tuple[Buffer, Buffer],

@@ -75,7 +75,7 @@ def channel_sum(channel: int, sums: Buffer, first: int) -> Expr:
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
+class WindowOfPairs:
     """The values that a sum is made of: `length` of each kernel row, in whole groups."""
 
     kernel_rows: int
@@ -104,7 +104,7 @@ def has_four_bits(weights: Array) -> bool:
     return LIMITS[0] <= int(weights.min()) and int(weights.max()) <= LIMITS[1]
 
 
-def largest_sum_of_digits(weights: Array, starts: Array, window: Window) -> int:
+def largest_sum_of_digits(weights: Array, starts: Array, window: WindowOfPairs) -> int:
     """A bound of all sums of products with half-words on the way, and of their differences."""
     factors = np.abs(half_words(weights, window, 1).reshape(-1, window.pairs * HALVES))
     sums = int(factors[:, : window.values].sum(axis=1).max())
@@ -115,7 +115,7 @@ def largest_sum_of_digits(weights: Array, starts: Array, window: Window) -> int:
     return max(sums + balancing, differences) * _LARGEST_VALUE + begin
 
 
-def tail_of_digits(tail: Requantised, weights: Array, window: Window) -> Requantised | None:
+def tail_of_digits(tail: Requantised, weights: Array, window: WindowOfPairs) -> Requantised | None:
     """The tail of sums that are made together: by scales fitted to them, or those of the layer.
 
     A channel's start is in its own sum and in those that it is taken from. None where weights have more than
@@ -130,13 +130,13 @@ def tail_of_digits(tail: Requantised, weights: Array, window: Window) -> Requant
 
 
 def _starts(bias: Array) -> Array:
-    """Of the sums of all digits from one on, that many times as large."""
+    """The starts of the sums of all digits from one on, as many times as large as those."""
     fours = np.pad(bias.astype(np.int64), (0, -bias.size % CHANNELS)).reshape(-1, CHANNELS) * np.array(SIZES)
     sums = np.cumsum(fours[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(sums.reshape(-1)[: bias.size], np.int32)
 
 
-def half_words(weights: Array, window: Window, words: int) -> Array:
+def half_words(weights: Array, window: WindowOfPairs, words: int) -> Array:
     """Half-words of weights [channel][kernel row]..., in the order in which tiles take them.
 
     Tiles have `words` half-words, whose channels lie one behind the other, but for the last one, which

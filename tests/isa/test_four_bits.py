@@ -22,7 +22,7 @@ from aot.ops.dense import Dense
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.kernels.four_bit_rows import ChannelTiles, channel_tiles
-from codegen.kernels.four_bit_weights import Window, half_words, has_four_bits, largest_sum_of_digits
+from codegen.kernels.four_bit_weights import WindowOfPairs, half_words, has_four_bits, largest_sum_of_digits
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import LoweredStage
 from codegen.options import CompileOptions
@@ -133,7 +133,7 @@ def test_the_c_equals_the_reference(goal: str, compiler: tuple[str, int], tmp_pa
 def test_a_half_word_has_a_weight_of_four_channels_and_ends_with_zeros() -> None:
     """Values are taken as widening the bytes of a word gives them: the first and the third together."""
     weights = np.array([[1, -2, 3, 4, 5], [-8, 7, 0, 0, 0], [0] * 5, [0, 0, 0, 0, -1]], np.int8)
-    window = Window(1, 5)
+    window = WindowOfPairs(1, 5)
     words = half_words(weights[:, None], window, 1).reshape(window.pairs, 2)
     zero = 0x888
     assert words.tolist() == [
@@ -146,10 +146,10 @@ def test_a_half_word_has_a_weight_of_four_channels_and_ends_with_zeros() -> None
 
 
 def test_balancing_values_make_the_sum_of_a_window_zero() -> None:
-    assert Window(1, 255).balancing_pairs == 1
-    assert Window(1, 508).balancing_pairs == 1
-    assert Window(1, 512).balancing_pairs == 2
-    assert Window(3, 10).pairs == 3 * 6 + 1
+    assert WindowOfPairs(1, 255).balancing_pairs == 1
+    assert WindowOfPairs(1, 508).balancing_pairs == 1
+    assert WindowOfPairs(1, 512).balancing_pairs == 2
+    assert WindowOfPairs(3, 10).pairs == 3 * 6 + 1
 
 
 def test_channels_that_are_left_have_as_few_half_words_as_hold_them() -> None:
@@ -168,7 +168,10 @@ def test_four_bits_hold_weights_from_minus_8_to_7() -> None:
 
 def test_no_order_of_products_leaves_the_bound() -> None:
     """Every part of every sum, at the ends of the values, with what makes their sum 0."""
-    weights, window = np.array([[-8, 7, -8, 3], [7, -8, 2, -1], [1] * 4, [-8] * 4], np.int8), Window(1, 4)
+    weights, window = (
+        np.array([[-8, 7, -8, 3], [7, -8, 2, -1], [1] * 4, [-8] * 4], np.int8),
+        WindowOfPairs(1, 4),
+    )
     words = half_words(weights[:, None], window, 1).reshape(-1)
     starts = np.array([-900, 20, 30, 40])
     bound = largest_sum_of_digits(weights[:, None], starts, window)
@@ -186,7 +189,7 @@ def test_no_order_of_products_leaves_the_bound() -> None:
 
 
 def test_sums_that_leave_32_bits_go_another_way() -> None:
-    long = Window(1, 1024)
+    long = WindowOfPairs(1, 1024)
     for each, is_held in ((1, True), (7, False)):
         weights = np.full((4, 1, 1024), each, np.int8)
         assert (largest_sum_of_digits(weights, np.zeros(4), long) < 1 << 31) == is_held

@@ -17,7 +17,7 @@ from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.four_bit_rows import SumTile, sums_nest, widening_nest
-from codegen.kernels.four_bit_weights import CHANNELS, GROUP, HALVES, Window
+from codegen.kernels.four_bit_weights import CHANNELS, GROUP, HALVES, WindowOfPairs
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
@@ -52,12 +52,14 @@ class FourBitTile:
     """The sums of a tile over the pairs of a window."""
 
     shape: SumTile
-    window: Window
+    window: WindowOfPairs
     most_unrolled: int  # pairs per turn of the loop
 
     @property
     def unroll(self) -> int:
-        return min(self.most_unrolled, self.window.pairs)
+        """As many pairs as leave no more than one behind the last turn."""
+        pairs = self.window.pairs
+        return max(u for u in range(1, min(self.most_unrolled, pairs) + 1) if pairs % u <= 1)
 
     @property
     def turns(self) -> int:
@@ -82,7 +84,7 @@ class FourBitTile:
 
 
 @lru_cache(maxsize=256)
-def widened(pixels: int, x_step: int, window: Window, is_aligned: bool) -> Instruction:
+def widened(pixels: int, x_step: int, window: WindowOfPairs, is_aligned: bool) -> Instruction:
     """Makes the values of a tile of pixels in pairs."""
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     is_one_row = window.kernel_rows == 1
@@ -103,7 +105,7 @@ def widened(pixels: int, x_step: int, window: Window, is_aligned: bool) -> Instr
     )
 
 
-def _values_text(name: str, pixels: int, x_step: int, window: Window) -> str:
+def _values_text(name: str, pixels: int, x_step: int, window: WindowOfPairs) -> str:
     each, of_row = pixels * HALVES, window.groups_of_row
     is_one_row = window.kernel_rows == 1
     x = "const int8_t *x" if is_one_row else "const int8_t *const *x, int32_t offset"

@@ -20,7 +20,7 @@ from codegen.kernels.conv2d import (
     sums_of_32_bits,
 )
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
-from codegen.kernels.four_bit_weights import Window
+from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_rows import in_order_of_windows
 from codegen.kernels.paired_weights import enlarged_tail
@@ -49,7 +49,7 @@ def _four_bit_tail(site: Site) -> Requantised | None:
     is_bare = site.unpadded and op.padding[1] != (0, 0)
     if not site.allow_widened_rows or op.dilation[1] > 1 or is_bare:
         return None
-    return four_bit_tail(site, conv_tail(site), Window(w.shape[1], w.shape[2] * w.shape[3]))
+    return four_bit_tail(site, conv_tail(site), WindowOfPairs(w.shape[1], w.shape[2] * w.shape[3]))
 
 
 def _dot(site: Site, p: DotProblem) -> ScheduledDot:

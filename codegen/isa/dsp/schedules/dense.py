@@ -11,7 +11,7 @@ from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS
 from codegen.kernels.dense import dense_schedule, dense_tail, fitted_dense_tail, sums_of_32_bits
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
-from codegen.kernels.four_bit_weights import Window
+from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
@@ -33,7 +33,7 @@ def _four_bit_tail(site: Site) -> Requantised | None:
     """The tail where half-words have four weights; None where they have not."""
     length = site.constants[1].shape[1]
     is_vector = length == site.input(0).shape[-1]
-    return four_bit_tail(site, dense_tail(site), Window(1, length)) if is_vector else None
+    return four_bit_tail(site, dense_tail(site), WindowOfPairs(1, length)) if is_vector else None
 
 
 def _tail(site: Site) -> Requantised:
