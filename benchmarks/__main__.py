@@ -29,6 +29,8 @@ from benchmarks.gemm_npu import gemm_npu_rows
 from benchmarks.gemm_npu_picture import draw
 from benchmarks.host import HEAD as HEAD_OF_HOST
 from benchmarks.host import host_rows
+from benchmarks.int4 import HEAD as HEAD_OF_INT4
+from benchmarks.int4 import int4_rows
 from benchmarks.levels import HEAD as HEAD_OF_LEVELS
 from benchmarks.levels import level_rows
 from benchmarks.line import report as line_report
@@ -195,8 +197,16 @@ def _operators() -> None:
 
 
 def _cartridges() -> None:
-    sys.stdout.write(HEAD_OF_CARTRIDGES)
-    for row in cartridge_rows():
+    _print_as_they_come(HEAD_OF_CARTRIDGES, cartridge_rows())
+
+
+def _int4() -> None:
+    _print_as_they_come(HEAD_OF_INT4, int4_rows())
+
+
+def _print_as_they_come(head: str, rows: Iterable[str]) -> None:
+    sys.stdout.write(head)
+    for row in rows:
         sys.stdout.write(row)
         sys.stdout.flush()
 
@@ -224,6 +234,7 @@ COMMANDS = {
     "estimates": _estimates,
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
+    "int4": _int4,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,

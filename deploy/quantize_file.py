@@ -16,7 +16,7 @@ from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
 from deploy.files import require_place
-from deploy.quantizing import METHODS, Quantized, as_tflite, model_specs, with_integers_outside
+from deploy.quantizing import METHODS, WEIGHTS, Quantized, as_tflite, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
 
 IO_TYPES = ("float32", "int8")
@@ -33,15 +33,21 @@ def quantize(
     method: str = "minmax",
     io: str = IO_TYPES[0],
     shape: Mapping[str, tuple[int, ...]] | None = None,
+    weights: str = "int8",
+    flash: int | None = None,
 ) -> Answer:
     """Makes an int8 model, .onnx or .tflite, of a float ONNX model and samples of its inputs.
 
     `data` holds samples by input name, the first axis counts them; "labels", their classes if known. With
-    io="int8" the model's inputs and outputs are integers too, which spares the board the conversion.
+    io="int8" the model's inputs and outputs are integers too, which spares the board the conversion. With
+    weights="int4" those of convolutions and dense layers have four bits; with "mixed" only so many that they
+    take `flash` bytes, chosen for the least loss.
     """
     path, place = Path(model), Path(output)
     _require_known("method", method, METHODS)
     _require_known("io", io, IO_TYPES)
+    _require_known("weights", weights, WEIGHTS)
+    _require_bound(weights, flash)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
     shapes = read_options({"shape": shape}).shapes
@@ -51,7 +57,7 @@ def quantize(
     )
     with progress("quantizing", 1) as bar:
         bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
-        made = quantized(path, calibration, method, shapes)
+        made = quantized(path, calibration, method, shapes, weights, flash)
     if io == "int8":
         made = with_integers_outside(made, path)
     if place.suffix == ".tflite":
@@ -64,6 +70,14 @@ def _require_known(what: str, name: str, known: Collection[str]) -> None:
     if name not in known:
         raise InputError(
             f'{what} "{name}" is not known{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
+        )
+
+
+def _require_bound(weights: str, flash: int | None) -> None:
+    if (weights == "mixed") != (flash is not None):
+        raise InputError(
+            "mixed weights need a bound of flash, and other weights have none",
+            hint="--weights mixed --flash 64KB",
         )
 
 
@@ -93,6 +107,7 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
         "float_right": made.float_right,
         "int8_right": made.int8_right,
         "layers": [asdict(layer) for layer in made.layers],
+        "weights": [asdict(each) for each in made.widths],
     }
 
 
@@ -115,10 +130,29 @@ def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
             *_warning(samples),
             "",
             table(heads, rows),
+            *_widths(made),
             *_right(made),
             *_edges(made),
         )
     )
+
+
+def _widths(made: Quantized) -> tuple[str, ...]:
+    if not made.widths:
+        return ()
+    rows = [
+        (
+            shortened(each.value, _WIDEST_NAME),
+            each.op,
+            str(each.bits),
+            f"{each.bytes:,}",
+            f"{each.signal_to_noise_db:.1f}",
+        )
+        for each in made.widths
+    ]
+    heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
+    total = sum(each.bytes for each in made.widths)
+    return ("", table(heads, rows), f"these weights take {total:,} bytes")
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:

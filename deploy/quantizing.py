@@ -10,7 +10,7 @@ from __future__ import annotations
 import io
 import logging
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,13 +23,16 @@ from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import parse_model, read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
+from aot.frontend.onnx.narrow_weights import layer_weights, narrowed
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
 from deploy.quality import is_of_classes
+from deploy.weight_widths import NARROW, WIDE, LayerWeights, bytes_with, narrow_within
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
+WEIGHTS = ("int8", "int4", "mixed")
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
 _ORT_TYPES = {"tensor(float)": DType.F32, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64}
 _MOST_COMPARED = 32  # samples whose every activation is kept in memory
@@ -49,6 +52,18 @@ class LayerError:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerWidth:
+    """The bits that a layer's weights got, and the loss of the outputs with them alone in four bits."""
+
+    value: str
+    weights: str  # the constant
+    op: str
+    bits: int
+    bytes: int
+    signal_to_noise_db: float
+
+
+@dataclass(frozen=True, slots=True)
 class Quantized:
     """An int8 model, and the loss against the float one."""
 
@@ -59,6 +74,7 @@ class Quantized:
     float_right: float | None  # share, where there are labels
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
+    widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
@@ -75,15 +91,25 @@ def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
     return tuple(_spec(entry, shapes.get(entry.name), path) for entry in entries)
 
 
-def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) -> Quantized:
-    """Quantises a float model with inputs in the shapes given.
+def quantize(
+    path: Path,
+    calibration: Calibration,
+    method: str,
+    shapes: Shapes,
+    weights: str = WEIGHTS[0],
+    flash: int | None = None,
+) -> Quantized:
+    """Quantises a float model with inputs in the shapes given; mixed weights may take `flash` bytes.
 
-    Raises ModelError where the model cannot be read, ToolError where ONNX Runtime is missing or fails.
+    Raises ModelError where the model cannot be read or its weights take more, ToolError where ONNX Runtime
+    is missing or fails.
     """
     with tempfile.TemporaryDirectory() as name, _sessions() as open_session:
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
         float_bytes = float_model(read_model(path), _LEAST_OPSET, path.name, shapes)
-        _quantize_file(float_bytes, path, prepared, int8, calibration, method)
+        _prepare(float_bytes, path, prepared)
+        widths = () if weights == WEIGHTS[0] else _widths(prepared, calibration, flash, open_session)
+        _quantize_file(path, prepared, int8, calibration, method, _narrow(widths))
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
         real = _classes(open_session(prepared), calibration.samples)
         integer = _classes(open_session(int8), calibration.samples)
@@ -94,6 +120,7 @@ def quantize(path: Path, calibration: Calibration, method: str, shapes: Shapes) 
             None if real is None or integer is None else float((real == integer).mean()),
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
+            widths=widths,
         )
 
 
@@ -159,21 +186,31 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
     return TensorSpec(entry.name, TensorType(_ORT_TYPES[entry.type], given))
 
 
-def _quantize_file(
-    data: bytes, path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str
-) -> None:
-    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
-    from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
+def _prepare(data: bytes, path: Path, prepared: Path) -> None:
+    """Folds batch normalisations into convolutions, as an int8 model cannot do that later."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     newer = prepared.with_name("newer.onnx")
     newer.write_bytes(data)
     with _quiet(), _failures_named(path):
-        # Folds batch normalisations into convolutions, as an int8 model cannot do that later.
         quant_pre_process(str(newer), str(prepared), skip_symbolic_shape=True)
-        prepared.write_bytes(with_vector_biases(prepared.read_bytes()))
+    prepared.write_bytes(with_vector_biases(prepared.read_bytes()))
+
+
+def _quantize_file(
+    path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str, narrow: frozenset[str]
+) -> None:
+    from onnxruntime.quantization import CalibrationMethod, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.registry import QDQRegistry, QLinearOpsRegistry
+
+    data, steps = narrowed(prepared.read_bytes(), narrow)
+    axes = {each.name: each.axis for each in layer_weights(data)}
+    overrides = {name: _channel_steps(axes[name], each) for name, each in steps.items()}
+    source = prepared.with_name("narrowed.onnx")
+    source.write_bytes(data)
+    with _quiet(), _failures_named(path):
         quantize_static(
-            str(prepared),
+            str(source),
             str(int8),
             _reader(calibration.samples),
             quant_format=QuantFormat.QDQ,
@@ -182,8 +219,60 @@ def _quantize_file(
             weight_type=QuantType.QInt8,
             op_types_to_quantize=[*QLinearOpsRegistry, *QDQRegistry, "LogSoftmax"],
             calibrate_method=CalibrationMethod[METHODS[method]],
-            extra_options={"TensorQuantOverrides": _fixed_steps(prepared)},
+            extra_options={"TensorQuantOverrides": _fixed_steps(prepared) | overrides},
         )
+
+
+def _channel_steps(axis: int, steps: Array) -> list[dict[str, Any]]:
+    """Steps of weights as the quantiser is told them; the first entry has the axis."""
+    zero = np.array(0, np.int8)
+    first, *others = ({"scale": np.array(step, np.float32), "zero_point": zero} for step in steps)
+    return [{"axis": axis, **first}, *others]
+
+
+def _narrow(widths: Sequence[LayerWidth]) -> frozenset[str]:
+    return frozenset(each.weights for each in widths if each.bits == NARROW)
+
+
+def _widths(
+    prepared: Path, calibration: Calibration, limit_bytes: int | None, open_session: Callable[[Path], Any]
+) -> tuple[LayerWidth, ...]:
+    """The width of each layer's weights, by the loss that each alone has in four bits; None: four of all."""
+    data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
+    outputs = _outputs(open_session(prepared), samples)
+    trial = prepared.with_name("trial.onnx")
+    layers = []
+    for each in layer_weights(data):
+        trial.write_bytes(narrowed(data, {each.name})[0])
+        noise = _noise(outputs, _outputs(open_session(trial), samples))
+        layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise))
+    all_layers = frozenset(layer.name for layer in layers)
+    narrow = all_layers if limit_bytes is None else narrow_within(layers, limit_bytes)
+    if limit_bytes is not None and (least := bytes_with(layers, narrow)) > limit_bytes:
+        raise ModelError(
+            f"weights of four bits take {least:,} bytes, more than the {limit_bytes:,} that they may",
+            "",
+            "a model with fewer channels or layers",
+        )
+    return tuple(_layer_width(layer, NARROW if layer.name in narrow else WIDE) for layer in layers)
+
+
+def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
+    decibels = -10 * np.log10(layer.noise) if layer.noise else float("inf")
+    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), float(decibels))
+
+
+def _outputs(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
+    """The answers of a model, all outputs in real numbers."""
+    found = (output for sample in samples for output in session.run(None, dict(sample)))
+    return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
+
+
+def _noise(wanted: Sequence[Array], found: Sequence[Array]) -> float:
+    """The energy of the difference beside that of what is wanted."""
+    signal = sum(float(np.square(each).sum()) for each in wanted)
+    noise = sum(float(np.square(np.subtract(a, b)).sum()) for a, b in zip(wanted, found, strict=True))
+    return noise / signal if signal else noise
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:

@@ -77,10 +77,12 @@ def _tile_counts(pixels: int, most: int) -> Iterator[tuple[int, int]]:
 
 
 def blocks_of(
-    pixels: int, groups: int, most: int, limit_bytes: int = SCRATCH_BYTES
+    pixels: int, of_pixel: int, most: int, limit_bytes: int = SCRATCH_BYTES
 ) -> tuple[PixelTiles, ...]:
-    """The parts of a row whose factors are in scratch together: whole tiles, and as few parts as can be."""
-    of_pixel = groups * HALVES * FACTORS * DType.I16.bytes
+    """The parts of a row whose factors, so many bytes of each pixel, are in scratch together.
+
+    Whole tiles, and as few parts as can be.
+    """
     if pixels * of_pixel <= limit_bytes:
         return (PixelTiles(0, pixels, 1),)
     tiles, room = -(-pixels // most), max(limit_bytes // of_pixel // most, 1)
@@ -123,7 +125,7 @@ def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Pro
     """
     x, *others = p.rows_read
     groups, ends = _groups_of(p), ends_of(p)
-    blocks = blocks_of(p.pixels, groups, most, limit_bytes)
+    blocks = blocks_of(p.pixels, groups * (HALVES * FACTORS * DType.I16.bytes), most, limit_bytes)
     w = Buffer("w", DType.I16, p.channels * groups * HALVES, Role.CONSTANT)
     v = Buffer("v", DType.I16, blocks[0].pixels * groups * HALVES * FACTORS, Role.LOCAL)
 

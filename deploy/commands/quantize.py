@@ -10,10 +10,11 @@ from deploy import options
 from deploy.calibration import LABELS
 from deploy.console import print_answer
 from deploy.quantize_file import IO_TYPES, quantize
-from deploy.quantizing import METHODS
+from deploy.quantizing import METHODS, WEIGHTS
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
+deploy quantize kws.onnx --data c.npz --weights mixed --flash 9KB -o q.tflite
 """
 
 
@@ -43,6 +44,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="float32",
         help="the type of inputs and outputs; int8 spares the board the conversion (default: float32)",
     )
+    parser.add_argument(
+        "--weights",
+        choices=WEIGHTS,
+        default=WEIGHTS[0],
+        help="the bits of weights of convolutions and dense layers: eight (the default), four, which"
+        " take half the flash on a Cortex-M4 or M33, or four where --flash needs it and that loses least",
+    )
+    parser.add_argument(
+        "--flash",
+        metavar="BYTES",
+        type=options.size,
+        help="the flash that mixed weights may take: 65536, 64KB, 1MB",
+    )
     options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)
 
@@ -55,5 +69,7 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.method,
         arguments.io,
         options.compile_options(arguments).shapes,
+        arguments.weights,
+        arguments.flash,
     )
     print_answer(arguments.json, answer)

@@ -10,6 +10,7 @@ from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.requant import INT32_MAX
 from codegen.isa.plain.fitted_scale import MOST_OFFSET
+from codegen.kernels.four_bit_weights import FOUR_BITS
 from codegen.kernels.paired_weights import PAIRED
 from codegen.kernels.requantised import folded_bias, largest_sum
 from codegen.model import COPIES, LayerInfo
@@ -148,6 +149,8 @@ def _of_its_own(layer: LayerInfo) -> str:
         return f"is computed by {layer.device}"
     if "winograd" in layer.kernel:
         return "adds transformed pixels (Winograd)"
+    if layer.why.endswith(f" {FOUR_BITS}"):
+        return "multiplies by four weights at once"
     return ""
 
 

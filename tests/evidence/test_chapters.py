@@ -217,6 +217,20 @@ def test_sums_made_with_pairs_of_weights_are_proven_by_a_bound_of_their_own(tmp_
         assert all("pairs of weights, 256 times as large, may reach" in each for each in near.exceptions)
 
 
+def test_sums_made_with_four_weights_at_once_are_not_proven(tmp_path: Path) -> None:
+    build = ModelBuilder("narrow")
+    w, b, s = random_weights(4, (16, 128))
+    x = build.input("x", (1, 128), scale=0.05, zero_point=3)
+    y = build.fully_connected(x, w // 16, b // 8, weight_scales=s[:1], scale=0.5, zero_point=0)
+    path = tmp_path / "narrow.tflite"
+    path.write_bytes(build.finish(y))
+    found = examine_sums(subject_of(deploy.compile(path, "mps2-an386"), About(), CompileOptions()))
+    assert found.exceptions == (
+        'layer 0 (FULLY_CONNECTED #0 "dense_0") multiplies by four weights at once: '
+        "the range is that of the reference's sums, not of its own",
+    )
+
+
 def test_half_words_that_may_need_more_than_16_bits_are_not_proven(
     subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -65,7 +65,7 @@ CASES = [
     case("windows", (2, 2)),
     case("rests_joined", (2, 2)),
     case("threes_and_twos", out_zero=0),  # rounded away from zero: shifted back
-    *(case("groups_in_twos", value=value) for value in (-127, 127, -1, 1)),
+    *(case("groups_in_twos", value=value) for value in (-127, 127, -9, 9)),
 ]
 
 
@@ -119,11 +119,11 @@ def test_tiles_leave_no_pixel_alone() -> None:
 
 def test_factors_of_a_long_row_are_made_in_blocks() -> None:
     """2,048 bytes have room for 14 pixels of 18 groups: for four tiles of three."""
-    assert blocks_of(14, 18, 3) == (PixelTiles(0, 14, 1),)
-    assert blocks_of(27, 18, 3) == (PixelTiles(0, 9, 3),)
-    assert blocks_of(29, 18, 3) == (PixelTiles(0, 12, 2), PixelTiles(24, 5, 1))
-    assert blocks_of(48, 7, 3) == (PixelTiles(0, 24, 2),)
-    assert blocks_of(4, 300, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 1, 1))
+    assert blocks_of(14, 18 * 8, 3) == (PixelTiles(0, 14, 1),)
+    assert blocks_of(27, 18 * 8, 3) == (PixelTiles(0, 9, 3),)
+    assert blocks_of(29, 18 * 8, 3) == (PixelTiles(0, 12, 2), PixelTiles(24, 5, 1))
+    assert blocks_of(48, 7 * 8, 3) == (PixelTiles(0, 24, 2),)
+    assert blocks_of(4, 300 * 8, 3) == (PixelTiles(0, 3, 1), PixelTiles(3, 1, 1))
 
 
 def test_factors_of_a_small_layer_take_a_quarter_of_its_tensors() -> None:

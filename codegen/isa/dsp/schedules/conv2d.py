@@ -6,6 +6,7 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
+from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_rows import paired_rows, saves_cycles
 from codegen.isa.dsp.schedules.paired_weights import can_pair
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
@@ -19,6 +20,7 @@ from codegen.kernels.conv2d import (
     sums_of_32_bits,
 )
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
+from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_rows import in_order_of_windows
 from codegen.kernels.paired_weights import enlarged_tail
@@ -41,11 +43,24 @@ def _is_paired(site: Site) -> bool:
     )
 
 
+def _four_bit_tail(site: Site) -> Requantised | None:
+    """The tail where half-words have four weights; None where they have not."""
+    w, op = site.constants[1], conv_op(site)
+    is_bare = site.unpadded and op.padding[1] != (0, 0)
+    if not site.allow_widened_rows or op.dilation[1] > 1 or is_bare:
+        return None
+    return four_bit_tail(site, conv_tail(site), WindowOfPairs(w.shape[1], w.shape[2] * w.shape[3]))
+
+
 def _dot(site: Site, p: DotProblem) -> ScheduledDot:
+    if _four_bit_tail(site) is not None:
+        return four_bit_dots(site, p)
     return paired_rows(site, p) if _is_paired(site) else smlad_dot(site, p)
 
 
 def _tail(site: Site) -> Requantised:
+    if (tail := _four_bit_tail(site)) is not None:
+        return tail
     if _is_paired(site):
         return enlarged_tail(conv_tail(site), in_order_of_windows(site.constants[1]))
     return fitted_conv_tail(site)
@@ -53,7 +68,7 @@ def _tail(site: Site) -> Requantised:
 
 def _row_bytes(site: Site) -> int:
     """16 bits wide where memory allows: SMLAD reads them without widening. Factors are made of bytes."""
-    if _is_paired(site):
+    if _four_bit_tail(site) is not None or _is_paired(site):
         return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 

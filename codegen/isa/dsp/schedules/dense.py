@@ -5,11 +5,13 @@ from __future__ import annotations
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
+from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_weights import can_pair, paired_vector
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS
 from codegen.kernels.dense import dense_schedule, dense_tail, fitted_dense_tail, sums_of_32_bits
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
+from codegen.kernels.four_bit_weights import WindowOfPairs
 from codegen.kernels.kernel import Site
 from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
@@ -27,7 +29,16 @@ def _is_paired(site: Site) -> bool:
     return is_vector and is_large and can_pair(site, dense_tail(site), w)
 
 
+def _four_bit_tail(site: Site) -> Requantised | None:
+    """The tail where half-words have four weights; None where they have not."""
+    length = site.constants[1].shape[1]
+    is_vector = length == site.input(0).shape[-1]
+    return four_bit_tail(site, dense_tail(site), WindowOfPairs(1, length)) if is_vector else None
+
+
 def _tail(site: Site) -> Requantised:
+    if (tail := _four_bit_tail(site)) is not None:
+        return tail
     if _is_paired(site):
         return enlarged_tail(dense_tail(site), site.constants[1])
     return fitted_dense_tail(site)
@@ -35,11 +46,13 @@ def _tail(site: Site) -> Requantised:
 
 def _dot(site: Site, p: DotProblem) -> ScheduledDot:
     """Sums in memory, to which the rows of an image are added, are not enlarged."""
+    if p.tail is not None and _four_bit_tail(site) is not None:
+        return four_bit_dots(site, p)
     return paired_vector(site, p) if p.tail is not None and _is_paired(site) else smlad_dot(site, p)
 
 
 def _row_bytes(site: Site) -> int:
-    if _is_paired(site):
+    if _four_bit_tail(site) is not None or _is_paired(site):
         return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
 
