@@ -18,6 +18,7 @@ from tiny_models import random_weights
 
 import deploy
 from aot.ir.graph import Graph, Node, State
+from aot.ir.types import Array
 from aot.ops.binary import Add
 from artifact.artifact import Artifact, artifact_of
 from codegen.model import CompiledModel
@@ -190,7 +191,7 @@ def test_c_is_read_without_its_comments_and_attributes() -> None:
     )
     assert functions_of(text).names == {"f": frozenset({"return", "g", "a", "w"})}
     found = {name: (each.bytes, each.sha256) for name, each in constants_of(text).items()}
-    expected = {
+    expected: dict[str, Array] = {
         "w": np.array([1, 0, 0, 0], np.int8),
         "program": np.array([1, 2], np.int32),
         "far": np.array([1, 0, 0], np.int16),
@@ -204,7 +205,7 @@ def test_numbers_are_read_as_c_reads_them() -> None:
         "CONSTANT const float f[5] = {\n    1.5f, -2e-05f, NAN, INFINITY, -INFINITY,\n};\n"
         "CONSTANT const int64_t wide[2] = {INT64_MIN, -3LL};\nCONSTANT const uint8_t u[2] = {255, 0};\n"
     )
-    expected = {
+    expected: dict[str, Array] = {
         "f": np.array([1.5, -2e-05, np.nan, np.inf, -np.inf], np.float32),
         "wide": np.array([-(2**63), -3], np.int64),
         "u": np.array([255, 0], np.uint8),
