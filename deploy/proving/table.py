@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from deploy.proving.chapter import Chapter
 from deploy.proving.coding_standard import examine_coding_standard
 from deploy.proving.coverage import examine_coverage
+from deploy.proving.extremes import examine_extremes
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
 from deploy.proving.time import examine_time
@@ -22,6 +23,13 @@ CHAPTERS: Sequence[Chapter] = (
         "Can a 32-bit sum of a layer leave its range, whatever the input is?",
         examine_sums,
         (*MODEL, Ground.CODE),
+    ),
+    Chapter(
+        "extremes",
+        "Runs at the extremes",
+        "Does a run overflow or lose a value on inputs at the ends of their range, or against the weights?",
+        examine_extremes,
+        (*MODEL, *PROGRAM),
     ),
     Chapter(
         "traceability",
