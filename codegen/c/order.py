@@ -199,7 +199,7 @@ def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -
 
 
 def _walk(entries: int, step: tuple[Stmt, ...], goes_back: bool) -> ForLoop:
-    """The loop over the table. Before its first entry, where a period may begin, is -1: no unsigned number."""
+    """The loop over the table. Before its first entry, where a period may begin, is -1."""
     if goes_back:
         return ForLoop("int32_t", _STEP.name, Number(entries), step)
     return ForLoop("uint32_t", _STEP.name, unsigned(entries), step)

@@ -8,6 +8,7 @@ from deploy.proving.chapter import Chapter
 from deploy.proving.coding_standard import examine_coding_standard
 from deploy.proving.coverage import examine_coverage
 from deploy.proving.extremes import examine_extremes
+from deploy.proving.interval_walk import examine_intervals
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
 from deploy.proving.time import examine_time
@@ -23,6 +24,13 @@ CHAPTERS: Sequence[Chapter] = (
         "Can a 32-bit sum of a layer leave its range, whatever the input is?",
         examine_sums,
         (*MODEL, Ground.CODE),
+    ),
+    Chapter(
+        "intervals",
+        "Sums by a walk over the loops",
+        "Does an independent calculation, step by step over the loops of each layer, find the same ranges?",
+        examine_intervals,
+        (*MODEL, *PROGRAM),
     ),
     Chapter(
         "extremes",
