@@ -112,7 +112,7 @@ class LayerCode:
 
     @property
     def procs(self) -> tuple[Proc, ...]:
-        """In the order in which they first run."""
+        """All procs, in the order in which they first run."""
         return self.kernel.procs
 
 

@@ -11,7 +11,7 @@ from aot.ir.tensor_spec import TensorSpec
 from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.lone_program import obstacle
 from deploy.proving.sampled import differs_from_reference
-from deploy.proving.sanitized.clang import CHECKS, Report, run_sanitized
+from deploy.proving.sanitized.clang import CHECKS, CheckReport, run_sanitized
 from deploy.proving.subject import Subject
 from deploy.proving.timing.inputs import adversarial_inputs
 
@@ -57,6 +57,6 @@ def examine_extremes(subject: Subject) -> Finding:
     return Finding(Standing.EXCEPTIONS, summary, exceptions, _METHOD, tables, (found.tool,))
 
 
-def _reports(reports: Sequence[Report]) -> Table:
+def _reports(reports: Sequence[CheckReport]) -> Table:
     rows = [(each.file, each.line, each.text, each.says, each.reason or "none") for each in reports]
     return Table("Reports of the checks", ("file", "line", "C", "report", "reason"), rows)

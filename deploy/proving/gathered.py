@@ -28,7 +28,7 @@ class Evidence(Paged):
 
     @property
     def changes(self) -> Changes | None:
-        """What has changed since the older folder; None where none was given."""
+        """The changes since the older folder; None where none was given."""
         return None if self.older is None else changes_since(self.older, self._facts)
 
     @property

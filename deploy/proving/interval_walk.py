@@ -106,7 +106,7 @@ def _exceptions(where: str, walked: WalkedLayer, ranges: ProductSums | None) -> 
 
 
 def _spans(ranges: ProductSums) -> frozenset[int]:
-    """By how much the sum of each channel may differ."""
+    """The greatest sum of each channel less its least."""
     return frozenset((ranges.greatest - ranges.least).tolist())
 
 

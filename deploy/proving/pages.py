@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.proving.chapter import Standing
-from deploy.proving.tracing.against import Outcome
+from deploy.proving.tracing.against import Fate
 from deploy.web_page import web_page
 
 _PACKAGE, _SCRIPT = "deploy.proving", "evidence"
@@ -17,11 +17,11 @@ _CLASSES = {
     Standing.FAILED.value: "bad",
 }
 _OUTCOMES = {
-    Outcome.STANDS.value: "good",
-    Outcome.SAME_TOOLS.value: "partly",
-    Outcome.INVALID.value: "bad",
-    Outcome.UNEXPLAINED.value: "bad",
-    Outcome.NONE.value: "open",
+    Fate.STANDS.value: "good",
+    Fate.SAME_TOOLS.value: "partly",
+    Fate.INVALID.value: "bad",
+    Fate.UNEXPLAINED.value: "bad",
+    Fate.NONE.value: "open",
 }
 
 

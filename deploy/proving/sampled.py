@@ -1,4 +1,4 @@
-"""What a lone program wrote for samples, held against the reference."""
+"""Outputs that a lone program wrote for samples, held against the reference."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather
 from deploy.proving.subject import Subject
 from deploy.proving.table import CHAPTERS
-from deploy.proving.tracing.against import Changes, Outcome
+from deploy.proving.tracing.against import Changes, Fate
 from deploy.proving.tracing.older import read_older
 from platforms.board_files import load_board
 
@@ -87,7 +87,7 @@ def test_the_same_archive_invalidates_nothing(graph: Graph, subject: Subject, tm
     again = Subject(artifact(graph), load_board("nucleo-f446re"))
     found = compared(gather(subject, chapters=table()), gather(again, chapters=table()), tmp_path / "old")
     assert (found.invalid, found.layers) == ((), ())
-    assert {each.outcome for each in found.chapters} == {Outcome.STANDS}
+    assert {each.outcome for each in found.chapters} == {Fate.STANDS}
     assert found.summary == (
         f"nothing of the older folder's evidence is invalid: it answers {len(CHAPTERS)} chapters"
     )
@@ -97,7 +97,7 @@ def test_another_weight_invalidates_what_rests_on_it(graph: Graph, subject: Subj
     """Its layer alone; code, stack and coding standard do not rest on the values of constants."""
     other = replace(subject, artifact=artifact(with_another_weight(graph), "ab" * 32))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
-    stand = {each.chapter for each in found.chapters if each.outcome is Outcome.STANDS}
+    stand = {each.chapter for each in found.chapters if each.outcome is Fate.STANDS}
     assert stand == {"coding-standard", "stack-and-memory"}
     (layer,) = found.layers
     assert layer.changed[:1] == ("constants of operators",)
@@ -127,17 +127,17 @@ def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject: Sub
     after = gather(subject, ["sums"], chapters=table())
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     by_name = {each.chapter: each for each in found.chapters}
-    assert by_name["traceability"].outcome is Outcome.STANDS
+    assert by_name["traceability"].outcome is Fate.STANDS
     assert str(by_name["time"]) == "stands if its tools are the same: its tools: gcc 12.2"
     back = compared(after, gather(subject, chapters=table()), tmp_path / "less")
-    assert {each.chapter: each.outcome for each in back.chapters}["time"] is Outcome.NONE
+    assert {each.chapter: each.outcome for each in back.chapters}["time"] is Fate.NONE
 
 
 def test_another_answer_without_a_reason_is_told(subject: Subject, tmp_path: Path) -> None:
     after = gather(subject, chapters=table(said="so it was"))
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     assert len(found.invalid) == len(CHAPTERS)
-    assert {each.outcome for each in found.chapters} == {Outcome.UNEXPLAINED}
+    assert {each.outcome for each in found.chapters} == {Fate.UNEXPLAINED}
 
 
 def test_layers_that_come_and_go_are_told(subject: Subject, tmp_path: Path) -> None:

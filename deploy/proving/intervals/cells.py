@@ -50,7 +50,7 @@ class Cells:
 
 @dataclass
 class Notes:
-    """What a walk finds beside the ranges: places where a value may leave its type, or an index its table."""
+    """A walk's findings beside the ranges: where a value may leave its type, or an index its table."""
 
     sentences: dict[str, None] = field(default_factory=dict)  # in the order in which they were found
     results: dict[tuple[str, tuple[Interval, ...]], Interval] = field(default_factory=dict)

@@ -15,7 +15,7 @@ from deploy.proving.intervals.program import IntervalProgram
 
 @dataclass(frozen=True, slots=True)
 class WalkedLayer:
-    """What the sums of a layer can reach, whatever the input is."""
+    """The range that the sums of a layer can reach, whatever the input is."""
 
     least: int
     greatest: int

@@ -134,7 +134,7 @@ class IntervalProgram:
 
 
 def _new(elements: int, hull: Hull) -> Cells:
-    """What nobody has written may be anything."""
+    """A buffer that nobody has written: it may hold anything."""
     return Cells([hull.limits] * elements, hull)
 
 

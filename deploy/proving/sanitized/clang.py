@@ -23,7 +23,7 @@ _REPORT = re.compile(r"^(\S+?):(\d+):\d+: runtime error: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
+class CheckReport:
     """A place and the words of a check about it."""
 
     file: str
@@ -36,11 +36,11 @@ class Report:
 @dataclass(frozen=True, slots=True)
 class SanitizedRun:
     tool: str
-    reports: tuple[Report, ...]
+    reports: tuple[CheckReport, ...]
     outputs: bytes  # of all samples
 
     @property
-    def faults(self) -> tuple[Report, ...]:
+    def faults(self) -> tuple[CheckReport, ...]:
         return tuple(each for each in self.reports if not each.reason)
 
 
@@ -62,12 +62,12 @@ def run_sanitized(artifact: Artifact, samples: Sequence[Sequence[Array]], folder
     return SanitizedRun(version, reports, done.stdout)
 
 
-def _reports(said: str, files: Mapping[str, str]) -> Iterator[Report]:
+def _reports(said: str, files: Mapping[str, str]) -> Iterator[CheckReport]:
     for path, line, says in _REPORT.findall(said):
         file, number = Path(path).name, int(line)
         text = files[file].splitlines()[number - 1].strip()
-        yield Report(file, number, text, says, reason_of(says, text))
+        yield CheckReport(file, number, text, says, reason_of(says, text))
 
 
-def _place(report: Report) -> tuple[str, int, str]:
+def _place(report: CheckReport) -> tuple[str, int, str]:
     return report.file, report.line, report.says

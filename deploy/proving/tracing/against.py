@@ -16,8 +16,8 @@ _CAME_OR_WENT = _CAME, _WENT = "the layer is new", "the layer is gone"
 _SAME_ANSWER = ("verdict", "summary", "exceptions", "tables")
 
 
-class Outcome(Enum):
-    """What becomes of the older folder's evidence; the value is the word on the pages."""
+class Fate(Enum):
+    """The fate of the older folder's evidence; the value is the word on the pages."""
 
     STANDS = "stands"
     SAME_TOOLS = "stands if its tools are the same"
@@ -29,7 +29,7 @@ class Outcome(Enum):
 @dataclass(frozen=True)
 class ChapterChange:
     chapter: str
-    outcome: Outcome
+    outcome: Fate
     reasons: tuple[str, ...]
     layers: tuple[str, ...]  # whose evidence in this chapter is invalid
 
@@ -50,7 +50,7 @@ class LayerChange:
 
 @dataclass(frozen=True)
 class Changes:
-    """What has changed since an earlier folder was written."""
+    """All that has changed since an earlier folder was written."""
 
     model_hash: str  # of the earlier one
     compiled_by: str
@@ -60,7 +60,7 @@ class Changes:
 
     @property
     def invalid(self) -> tuple[str, ...]:
-        wrong = (Outcome.INVALID, Outcome.UNEXPLAINED)
+        wrong = (Fate.INVALID, Fate.UNEXPLAINED)
         return tuple(each.chapter for each in self.chapters if each.outcome in wrong)
 
     @property
@@ -69,7 +69,7 @@ class Changes:
 
     @property
     def summary(self) -> str:
-        had = counted(sum(each.outcome is not Outcome.NONE for each in self.chapters), "chapter")
+        had = counted(sum(each.outcome is not Fate.NONE for each in self.chapters), "chapter")
         if not self.invalid:
             return f"nothing of the older folder's evidence is invalid: it answers {had}"
         return (
@@ -125,19 +125,19 @@ def _of_chapter(
 ) -> ChapterChange:
     name, not_run = now["name"], Standing.NOT_RUN.value
     if before is None or before["verdict"] == not_run:
-        return ChapterChange(name, Outcome.NONE, (), ())
+        return ChapterChange(name, Fate.NONE, (), ())
     rests_on = now["rests_on"]
     reasons = tuple(f"{ground} changed" for ground in differing if ground in rests_on)
     affected = tuple(layer for layer, changed in layers.items() if _concerns(changed, rests_on))
     if now["verdict"] == not_run:
-        outcome = Outcome.INVALID if reasons else Outcome.SAME_TOOLS if before["tools"] else Outcome.STANDS
-        tools = f"its tools: {', '.join(before['tools'])}" if outcome is Outcome.SAME_TOOLS else ""
+        outcome = Fate.INVALID if reasons else Fate.SAME_TOOLS if before["tools"] else Fate.STANDS
+        tools = f"its tools: {', '.join(before['tools'])}" if outcome is Fate.SAME_TOOLS else ""
         return ChapterChange(name, outcome, (*reasons, tools) if tools else reasons, affected)
     reasons += tuple(_other_tools(before["tools"], now["tools"]))
     if reasons:
-        return ChapterChange(name, Outcome.INVALID, reasons, affected)
+        return ChapterChange(name, Fate.INVALID, reasons, affected)
     same = all(before[key] == now[key] for key in _SAME_ANSWER)
-    return ChapterChange(name, Outcome.STANDS if same else Outcome.UNEXPLAINED, (), ())
+    return ChapterChange(name, Fate.STANDS if same else Fate.UNEXPLAINED, (), ())
 
 
 def _other_tools(before: Sequence[str], now: Sequence[str]) -> Iterator[str]:

@@ -55,7 +55,7 @@ def _rows(
 
 
 def _kind(data: Array, graph: Graph, name: str) -> str:
-    """Without the scales, which the graph's text has."""
+    """The type without its scales, which the graph's text has."""
     known = graph.types.get(name)
     words = f"{data.dtype.name}[{','.join(map(str, data.shape))}]" if known is None else type_text(known)
     return words.partition(" ")[0]
