@@ -52,9 +52,9 @@ fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damag
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py
 
-mutants:  ## some 280 small changes of the code, one at a time; prints those that no test sees
+mutants:  ## some 350 small changes of the code, one at a time; prints those that no test sees and stores the scores
 	$(PYTHON) .ci/prepare.py test
-	$(RUN:-m=) tests/mutants/try_changes.py
+	$(RUN:-m=) tests/mutants/try_changes.py --store
 
 newcomer:  ## the first hours of newcomers, from the wheel, in fresh environments of each Python that is here
 	$(PYTHON) .ci/prepare.py check

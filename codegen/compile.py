@@ -88,7 +88,7 @@ def compile_job(job: Job) -> CompiledModel:
         target=target,
         options=options,
         write_sources=partial(emit_sources, made_of),
-        code_of=partial(layer_code, stages=lowered.stages, library=library, run=run, dialect=dialect),
+        code_of=partial(layer_code, lowered=lowered, library=library, run=run, dialect=dialect),
         inputs=inputs,
         outputs=outputs,
         request=planned.request,

@@ -8,12 +8,13 @@ from functools import cached_property
 
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import Array
+from aot.ir.types import Array, TensorType
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound
 from aot.target import Target
 from codegen.formats import RowFormat
+from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Proc
 from codegen.option_entry import WHEN_ARCHIVED, When
 from codegen.options import CompileOptions
@@ -88,15 +89,31 @@ class LayerInfo:
         return (LayerResult(self.output, self.value, self.format, self.rows), *self.others)
 
 
+@dataclass(frozen=True, slots=True)
+class RowsRead:
+    """The rows that a kernel reads through one of its parameters."""
+
+    type: TensorType  # of the value, which may be stored in wider elements
+    elements: int  # of a row, or of the whole tensor where the kernel takes it in one piece
+    fill: int  # of rows that lie outside
+
+
 @dataclass(frozen=True)
 class LayerCode:
     """The loops and the C of a layer. Where a library's C function computes it, no proc has a body."""
 
-    procs: tuple[Proc, ...]  # in the order in which they first run
+    kernel: Kernel  # its loops with their constants, and how they go step by step
+    steps: int  # runs of the kernel's own proc for an image
+    reads: Mapping[str, RowsRead]  # by parameter of the kernel
     helpers: tuple[str, ...]  # C text of what the kernels call
     kernels: tuple[str, ...]  # C text of their functions
     layer: str  # C text of the function that gives them their rows
     functions: tuple[str, ...]  # names of the C functions, the layer's last
+
+    @property
+    def procs(self) -> tuple[Proc, ...]:
+        """All procs, in the order in which they first run."""
+        return self.kernel.procs
 
 
 @dataclass(frozen=True)

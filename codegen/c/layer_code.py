@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from codegen.c.dialect import Dialect
@@ -10,22 +9,35 @@ from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary, called_helpers
 from codegen.c.layers import RunCode
 from codegen.c.printer import Printer
-from codegen.lower.stages import LoweredStage
-from codegen.model import LayerCode
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, Reading
+from codegen.model import LayerCode, RowsRead
 
 
 def layer_code(
-    index: int, stages: Sequence[LoweredStage], library: KernelLibrary, run: RunCode, dialect: Dialect
+    index: int, lowered: Lowered, library: KernelLibrary, run: RunCode, dialect: Dialect
 ) -> LayerCode:
     called = {call.name for call in library.calls[index]}
     kernels = [kernel.function for kernel in library.kernels if kernel.function.name in called]
     helpers = collect_helpers(helper for kernel in kernels for helper in called_helpers(kernel))
     printer = Printer(dialect, library.helpers.names)
     layer = run.layers[index]
+    stage = lowered.stages[index]
+    params = (param.name for param in stage.kernel.row_params)
+    reads = zip(params, stage.reads, strict=True)
     return LayerCode(
-        stages[index].kernel.procs,
+        stage.kernel,
+        stage.steps,
+        {name: _rows_read(stage, reading, lowered) for name, reading in reads},
         replace(helpers, names=library.helpers.names).texts(printer),
         tuple(printer.function(kernel) for kernel in kernels),
         printer.function(layer),
         (*(kernel.name for kernel in kernels), layer.name),
     )
+
+
+def _rows_read(stage: LoweredStage, reading: Reading, lowered: Lowered) -> RowsRead:
+    if reading.tensor == STREAMED_ROW:  # the caller's, as the stage will store it
+        return RowsRead(stage.result.type, stage.result.format.row_elements, reading.fill)
+    tensor = lowered.tensors[reading.tensor]
+    rows = tensor.rows if stage.kernel.whole else 1
+    return RowsRead(tensor.type, rows * (reading.view or tensor.format).row_elements, reading.fill)

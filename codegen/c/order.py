@@ -191,11 +191,18 @@ def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -
         params=(RUN,),
         body=(
             Define(TypedName(counter_type(part), "next", last - first + 1), Literal("{0}")),
-            ForLoop("uint32_t", _STEP.name, unsigned(len(table.numbers)), step),
+            _walk(len(table.numbers), step, goes_back=period is not None),
         ),
         comment="Rows in the order that needs least memory: an entry names the layer whose next row is due.",
     )
     return OrderTable(table, walk)
+
+
+def _walk(entries: int, step: tuple[Stmt, ...], goes_back: bool) -> ForLoop:
+    """The loop over the table. Before its first entry, where a period may begin, is -1."""
+    if goes_back:
+        return ForLoop("int32_t", _STEP.name, Number(entries), step)
+    return ForLoop("uint32_t", _STEP.name, unsigned(entries), step)
 
 
 def _folded(number: int, part: Sequence[int], period: Period) -> DefineTable:
@@ -211,10 +218,10 @@ def _again(part: Sequence[int], period: Period) -> Stmt:
     end = period.first + period.length
     stage = part[end - 1]
     rows = part[: end + period.saved].count(stage)
-    is_end = Infix("==", _STEP, unsigned(end - 1))
+    is_end = Infix("==", _STEP, Number(end - 1))
     # The counter, not `row`: that would have to outlive the call, in a register or on the stack.
     is_left = Infix("<", Subscript(Name("next"), Number(stage - min(part))), unsigned(rows))
-    again = Assign(_STEP, unsigned(period.length), "-=")
+    again = Assign(_STEP, Number(period.length), "-=")
     return If(Infix("&&", is_end, is_left), (again,), comment="the steps that come again and again")
 
 

@@ -13,11 +13,13 @@ from deploy.proving.folder import require_folder_place
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
 from deploy.proving.table import CHAPTERS
+from deploy.proving.tracing.older import read_older
 from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy evidence kws.tar -o evidence
 deploy evidence kws.tar --project firmware --chapter sums -o evidence
+deploy evidence newer.tar --against evidence -o newer
 """
 
 
@@ -39,6 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help=f"answer this one, the others count as not run: {', '.join(each.name for each in CHAPTERS)}",
     )
+    parser.add_argument(
+        "--against",
+        metavar="OLDER",
+        type=Path,
+        help="an earlier folder: say which of its chapters, and of which layers, are invalid now",
+    )
     parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="write the folder")
     options.add_compile_options(parser)
     options.add_toolchain(parser)
@@ -49,10 +57,11 @@ def run(arguments: argparse.Namespace) -> None:
     require_known(arguments.chapter)
     if arguments.output:
         require_folder_place(arguments.output)
+    older = read_older(arguments.against) if arguments.against else None
     board = load_board(arguments.board) if arguments.board else None
     asked = About(board, arguments.project, arguments.toolchain)
     subject = subject_of(arguments.model, asked, options.compile_options(arguments))
-    found = gather(subject, arguments.chapter)
+    found = gather(subject, arguments.chapter, older=older)
     if arguments.output:
         found.save(arguments.output)
     page = f"{found}\nwrote {arguments.output}" if arguments.output else str(found)

@@ -2,23 +2,32 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from aot.ir.types import DType
+import numpy as np
+
+from aot.ir.types import Array, DType
 
 _ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 # The printer begins a definition in the first column and closes its body by a brace there.
 _FUNCTION = re.compile(r"^[a-z][^;{}=#]*?\b(\w+)\([^;{}]*\)\s*\{(.*?)^\}", re.DOTALL | re.MULTILINE)
-_CONSTANT = re.compile(r"^CONSTANT(?:_IN\(\w+\))? +const (?:__flash )?(\w+) (\w+)\[(\d+)\]", re.MULTILINE)
+_CONSTANT = re.compile(
+    r"^CONSTANT(?:_IN\(\w+\))? +const (?:__flash )?(\w+) (\w+)\[(\d+)\] = \{([^}]*)\}", re.MULTILINE
+)
 _WORD = re.compile(r"\b[A-Za-z_]\w*\b")
+_NUMBERS = {"INT64_MIN": -(2**63), "NAN": np.nan, "INFINITY": np.inf, "-INFINITY": -np.inf}
+_ENDS = "fuUL"  # of numbers: their type
+_TYPES = {each.c_name: each.numpy for each in DType if each is not DType.BOOL}  # which is uint8_t in C
 
 
 @dataclass(frozen=True)
 class CFunctions:
     names: Mapping[str, frozenset[str]]  # function -> the words in its body
+    texts: Mapping[str, str]  # function -> its head and body, without comments
 
     def below(self, entry: str) -> frozenset[str]:
         """The functions that `entry` names, those that these name, and so on; itself included."""
@@ -34,16 +43,53 @@ class CFunctions:
         return frozenset().union(*(self.names[name] for name in functions))
 
 
+@dataclass(frozen=True, slots=True)
+class CConstant:
+    """A constant array as the text defines it."""
+
+    bytes: int
+    sha256: str  # of its bytes in the memory of a little-endian core
+
+
 def functions_of(text: str) -> CFunctions:
-    found = _FUNCTION.findall(_plain(text))
-    return CFunctions({name: frozenset(_WORD.findall(body)) for name, body in found})
+    found = list(_FUNCTION.finditer(without_comments(text)))
+    names = {each[1]: frozenset(_WORD.findall(each[2])) for each in found}
+    return CFunctions(names, {each[1]: each[0] for each in found})
 
 
-def constants_of(text: str) -> Mapping[str, int]:
-    """The constant arrays that the text defines, and their bytes."""
-    bytes_of = {each.c_name: each.bytes for each in DType}
-    return {name: bytes_of[kind] * int(count) for kind, name, count in _CONSTANT.findall(_plain(text))}
+def constants_of(text: str) -> Mapping[str, CConstant]:
+    """The constant arrays that the text defines."""
+    found = _CONSTANT.findall(without_comments(text))
+    return {name: _constant(kind, int(count), numbers) for kind, name, count, numbers in found}
 
 
-def _plain(text: str) -> str:
+def without_constants(text: str) -> str:
+    """The text without comments, and without the numbers of its constant arrays."""
+    return _CONSTANT.sub(r"CONSTANT const \1 \2[\3]", without_comments(text))
+
+
+def without_comments(text: str) -> str:
+    """The text without attributes, too."""
     return _ATTRIBUTE.sub("", _COMMENT.sub("", text))
+
+
+def sha256_of(data: Array) -> str:
+    """The hash of an array's bytes, as a little-endian core has them in memory."""
+    return hashlib.sha256(data.astype(data.dtype.newbyteorder("<")).tobytes()).hexdigest()
+
+
+def _constant(kind: str, count: int, numbers: str) -> CConstant:
+    """C fills what has no number with zeros."""
+    dtype = _TYPES[kind]
+    given = [_number(each) for each in numbers.split(",") if each.strip()]
+    data = np.zeros(count, dtype)
+    data[: len(given)] = np.array(given, dtype)
+    return CConstant(data.nbytes, sha256_of(data))
+
+
+def _number(text: str) -> int | float:
+    word = text.strip()
+    if word in _NUMBERS:
+        return _NUMBERS[word]
+    bare = word.rstrip(_ENDS)
+    return int(bare) if bare.lstrip("-").isdigit() else float(bare)

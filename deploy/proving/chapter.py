@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from deploy.proving.subject import Subject
+from deploy.proving.tracing.ground import Ground
 
 Cell = str | int
 _NO_FILES: Mapping[str, bytes] = {}
@@ -68,6 +69,7 @@ class Chapter:
     title: str
     question: str
     examine: Callable[[Subject], Finding]
+    rests_on: tuple[Ground, ...] = tuple(Ground)  # and on the tools of its findings
 
 
 def not_run(why: str) -> Finding:

@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 
 from aot.counted import counted
-from aot.interpret import run_graph
-from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from artifact.artifact import Artifact
-from deploy.compare import differences
 from deploy.proving.branches.gaps import reason_of
 from deploy.proving.branches.gcov import CountedLine, Coverage, measure_coverage
 from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.lone_program import obstacle
+from deploy.proving.sampled import differs_from_reference
 from deploy.proving.subject import Subject
 
 _SEED = 1
@@ -50,7 +48,7 @@ def examine_coverage(subject: Subject) -> Finding:
     unknown = sum(not reason_of(line.text) for line in found.gaps)
     if unknown:
         summary += f"; of {counted(unknown, 'line')} with a branch left no reason is known"
-    if _differs(artifact, samples, found.outputs):
+    if differs_from_reference(artifact, samples, found.outputs):
         return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
     left = tuple(_said(line) for line in found.gaps)
     standing = Standing.EXCEPTIONS if left else Standing.PROVEN
@@ -79,22 +77,6 @@ def _ends(dtype: np.dtype[Any]) -> tuple[float, float]:
     if dtype == np.bool_:
         return 0, 1
     return (np.iinfo(dtype).min, np.iinfo(dtype).max) if dtype.kind in "iu" else (-1.0, 1.0)
-
-
-def _differs(artifact: Artifact, samples: list[tuple[Array, ...]], outputs: bytes) -> bool:
-    """True where the outputs are not those that the graph has, each on a first run."""
-    graph, specs = artifact.graph, [TensorSpec(t.name, t.type) for t in artifact.facts.outputs]
-    names = [tensor.name for tensor in artifact.facts.inputs]
-    runs = (run_graph(graph, dict(zip(names, sample, strict=True))) for sample in samples)
-    expected = [tuple(run[spec.name].reshape(spec.shape) for spec in specs) for run in runs]
-    found, at = [], 0
-    for _ in samples:
-        arrays = []
-        for spec in specs:
-            arrays.append(np.frombuffer(outputs, spec.dtype, spec.type.elements, at).reshape(spec.shape))
-            at += spec.type.bytes
-        found.append(tuple(arrays))
-    return bool(differences(expected, found, specs))
 
 
 def _rows(found: Coverage) -> Iterator[tuple[int | str, ...]]:

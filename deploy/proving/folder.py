@@ -10,11 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from aot.errors import OutputError
-from deploy.proving.gathered import MARK, Evidence
+from deploy.proving.gathered import Evidence
 from deploy.proving.pages import pages_of
-
-HASHES = "SHA256SUMS"
-_FACTS = "evidence.json"
+from deploy.proving.tracing.older import FACTS, HASHES, MARK
 
 
 def write_folder(directory: Path, evidence: Evidence) -> None:
@@ -36,7 +34,7 @@ def write_folder(directory: Path, evidence: Evidence) -> None:
 def files_of(evidence: Evidence) -> dict[str, bytes]:
     """The files by their path in the folder: the same evidence gives the same bytes."""
     facts = evidence.as_json()
-    files = {_FACTS: (json.dumps(facts, indent=1) + "\n").encode()}
+    files = {FACTS: (json.dumps(facts, indent=1) + "\n").encode()}
     files |= {name: text.encode() for name, text in pages_of(facts).items()}
     for chapter, finding in evidence.chapters:
         files |= {f"{chapter.name}/{name}": data for name, data in finding.files.items()}
@@ -68,7 +66,7 @@ def require_folder_place(directory: Path) -> None:
 
 def _listed(directory: Path) -> set[str]:
     """The files of an earlier folder; none where this is something else."""
-    if MARK not in (directory / _FACTS).read_text(encoding="utf-8")[:200]:
+    if MARK not in (directory / FACTS).read_text(encoding="utf-8")[:200]:
         return set()
     lines = (directory / HASHES).read_text(encoding="utf-8").splitlines()
     return {line.partition("  ")[2] for line in lines} | {HASHES}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,10 @@ from codegen.version import VERSION
 from deploy.answer import Paged
 from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.subject import Subject
+from deploy.proving.tracing.against import Changes, changes_since
+from deploy.proving.tracing.hashes import grounds_of
+from deploy.proving.tracing.older import MARK, SCHEMA, OlderEvidence
 
-SCHEMA = 1  # of evidence.json
-MARK = "made by deploy evidence"
 _ORDER = list(Standing)
 
 
@@ -22,6 +24,12 @@ class Evidence(Paged):
 
     subject: Subject
     chapters: tuple[tuple[Chapter, Finding], ...]
+    older: OlderEvidence | None = None  # to be compared with
+
+    @property
+    def changes(self) -> Changes | None:
+        """The changes since the older folder; None where none was given."""
+        return None if self.older is None else changes_since(self.older, self._facts)
 
     @property
     def verdict(self) -> Standing:
@@ -47,6 +55,11 @@ class Evidence(Paged):
         )
 
     def as_json(self) -> dict[str, Any]:
+        changes = self.changes
+        return {**self._facts, "against": None if changes is None else changes.as_json()}
+
+    @cached_property
+    def _facts(self) -> dict[str, Any]:
         facts = self.subject.artifact.facts
         board = self.subject.board
         return {
@@ -60,6 +73,7 @@ class Evidence(Paged):
             "core": facts.target.core,
             "verdict": self.verdict.value,
             "warnings": list(self.warnings),
+            "rests_on": grounds_of(self.subject).as_json(),
             "chapters": [_chapter_facts(chapter, finding) for chapter, finding in self.chapters],
         }
 
@@ -68,6 +82,10 @@ class Evidence(Paged):
         lines = [f"{self.subject.name}: {self.verdict.value}"]
         lines += [f"  warning: {warning}" for warning in self.warnings]
         lines += [f"  {c.name:{width}}  {f.verdict.value}: {f.summary}" for c, f in self.chapters]
+        if changes := self.changes:
+            lines.append(changes.summary)
+            lines += [f"  {each.chapter:{width}}  {each}" for each in changes.chapters]
+            lines += [f"  {each}" for each in changes.layers]
         return "\n".join(lines)
 
     def __repr__(self) -> str:
@@ -85,6 +103,7 @@ def _chapter_facts(chapter: Chapter, finding: Finding) -> dict[str, Any]:
         "name": chapter.name,
         "title": chapter.title,
         "question": chapter.question,
+        "rests_on": [ground.value for ground in chapter.rests_on],
         "verdict": finding.verdict.value,
         "summary": finding.summary,
         "exceptions": list(finding.exceptions),

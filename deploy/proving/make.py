@@ -10,10 +10,14 @@ from deploy.proving.chapter import Chapter, Finding, not_run
 from deploy.proving.gathered import Evidence
 from deploy.proving.subject import Subject
 from deploy.proving.table import CHAPTERS
+from deploy.proving.tracing.older import OlderEvidence
 
 
 def gather(
-    subject: Subject, wanted: Collection[str] = (), chapters: Sequence[Chapter] = CHAPTERS
+    subject: Subject,
+    wanted: Collection[str] = (),
+    chapters: Sequence[Chapter] = CHAPTERS,
+    older: OlderEvidence | None = None,
 ) -> Evidence:
     """Answers the chapters named, or all; the others are told as not run. Raises InputError."""
     require_known(wanted, chapters)
@@ -22,7 +26,7 @@ def gather(
         for chapter in chapters:
             bar.step(chapter.name)
             found.append((chapter, _asked(chapter, subject, wanted)))
-    return Evidence(subject, tuple(found))
+    return Evidence(subject, tuple(found), older)
 
 
 def require_known(wanted: Collection[str], chapters: Sequence[Chapter] = CHAPTERS) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from deploy.proving.chapter import Standing
+from deploy.proving.tracing.against import Fate
 from deploy.web_page import web_page
 
 _PACKAGE, _SCRIPT = "deploy.proving", "evidence"
@@ -15,11 +16,20 @@ _CLASSES = {
     Standing.NOT_RUN.value: "open",
     Standing.FAILED.value: "bad",
 }
+_OUTCOMES = {
+    Fate.STANDS.value: "good",
+    Fate.SAME_TOOLS.value: "partly",
+    Fate.INVALID.value: "bad",
+    Fate.UNEXPLAINED.value: "bad",
+    Fate.NONE.value: "open",
+}
 
 
 def pages_of(facts: Mapping[str, Any]) -> dict[str, str]:
     """The pages by file name, from the facts of evidence.json."""
-    pages = {"index.html": web_page(_PACKAGE, "index", _SCRIPT, facts=facts, classes=_CLASSES)}
+    pages = {
+        "index.html": web_page(_PACKAGE, "index", _SCRIPT, facts=facts, classes=_CLASSES, outcomes=_OUTCOMES)
+    }
     for chapter in facts["chapters"]:
         pages[f"{chapter['name']}.html"] = web_page(
             _PACKAGE, "chapter", _SCRIPT, facts=facts, chapter=chapter, classes=_CLASSES

@@ -224,7 +224,7 @@ def _places(read: _Read) -> Sequence[tuple[str, str, str, int, int, int]]:
     arenas = project_source(artifact).arenas
     wanted = [("arena", arena.name, variable(n, arena), arena.bytes) for n, arena in enumerate(arenas)]
     for text in (*artifact.sources.values(), *artifact.headers.values()):
-        wanted += [("constant", name, name, count) for name, count in constants_of(text).items()]
+        wanted += [("constant", name, name, each.bytes) for name, each in constants_of(text).items()]
     return [
         (kind, name, symbol, symbols[symbol].address, symbols[symbol].bytes, count)
         if symbol in symbols

@@ -18,10 +18,10 @@ from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.subject import Subject
 from deploy.proving.sum_range import ProductSums, sum_range
 
-_MOST_OFFSET_IN_PAIRS = 256 * MOST_OFFSET
+MOST_OFFSET_IN_PAIRS = 256 * MOST_OFFSET
 
 # Ops that move or compare values.
-_MOVES = (*COPIES, "max_pool2d", "reshape", "concat", "pad", "gather", "gather_nd", "rearrange", "select")
+MOVES = (*COPIES, "max_pool2d", "reshape", "concat", "pad", "gather", "gather_nd", "rearrange", "select")
 _COLUMNS = (
     "layer",
     "op",
@@ -72,7 +72,7 @@ def examine_sums(subject: Subject) -> Finding:
     exceptions = tuple(row.exception for row in rows if row.exception)
     failures = [row.failure for row in rows if row.failure]
     proven = sum(1 for row in rows if not row.exception and not row.failure)
-    if not any(row.has_range for row in rows) and not any(map(_of_its_own, layers)):
+    if not any(row.has_range for row in rows) and not any(map(of_its_own, layers)):
         return not_run("no layer of the model adds products of integers with constant weights")
     summary = f"the sums of {proven} of {len(rows)} computing layers stay within 32 bits for every input"
     table = Table("Sums of each layer", _COLUMNS, tuple(row.cells for row in rows))
@@ -83,7 +83,7 @@ def examine_sums(subject: Subject) -> Finding:
 
 
 def _rows(graph: Graph, layer: LayerInfo) -> Iterator[_Row]:
-    if layer.op in _MOVES:
+    if layer.op in MOVES:
         return
     node = next((each for each in graph.nodes if each.name == layer.name), None)
     ranges = None if node is None else sum_range(graph, node)
@@ -100,7 +100,7 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
     start = folded_bias(found.weights, found.bias, found.zero_point)
     compilers = largest_sum(found.weights, start, -found.limits[0])
     least, greatest = int(found.least.min()), int(found.greatest.max())
-    in_pairs = found.in_pairs(start) + _MOST_OFFSET_IN_PAIRS if _is_paired(layer) else 0
+    in_pairs = found.in_pairs(start) + MOST_OFFSET_IN_PAIRS if is_paired(layer) else 0
     cells = (
         layer.index,
         layer.op,
@@ -118,7 +118,7 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
         return _Row(
             (*cells, Standing.FAILED.value), failure=f"{where}: the computations of the range disagree"
         )
-    if what := _of_its_own(layer):
+    if what := of_its_own(layer):
         return _exception(cells, f"{where} {what}: the range is that of the reference's sums, not of its own")
     if max(found.partial, compilers, found.shifted) + MOST_OFFSET > INT32_MAX:
         return _exception(
@@ -139,11 +139,11 @@ def _of_products(layer: LayerInfo, found: ProductSums) -> _Row:
     return _Row((*cells, Standing.PROVEN.value))
 
 
-def _is_paired(layer: LayerInfo) -> bool:
+def is_paired(layer: LayerInfo) -> bool:
     return layer.why.endswith(f" {PAIRED}")
 
 
-def _of_its_own(layer: LayerInfo) -> str:
+def of_its_own(layer: LayerInfo) -> str:
     """Says how a layer's code adds otherwise than the reference; "" where it does not."""
     if layer.device:
         return f"is computed by {layer.device}"

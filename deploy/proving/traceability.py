@@ -9,9 +9,11 @@ from artifact.artifact import Artifact
 from codegen.lower.parts import is_join
 from codegen.lower.views import is_view
 from codegen.model import COPIES, LayerInfo
-from deploy.proving.c_functions import CFunctions, constants_of, functions_of
+from deploy.proving.c_functions import CConstant, CFunctions, constants_of, functions_of
 from deploy.proving.chapter import Finding, Standing, Table
 from deploy.proving.subject import Subject
+from deploy.proving.tracing.files import files_table
+from deploy.proving.tracing.operands import operands_table
 
 _INTERFACE = "the interface"  # owner of what calls the layers
 _NO_CODE = "no code"
@@ -20,6 +22,9 @@ _METHOD = (
     "Functions and constants are read from the C that is printed, not from the compiler's memory. A "
     "function belongs to a layer if the layer's function calls it, directly or through others; a constant "
     "belongs to a layer if one of these functions names it.",
+    "The SHA-256 of a constant is that of its bytes in the memory of a little-endian core: for C, of the "
+    "numbers that are printed; for an operator, of what the graph of the archive holds. A kernel may want "
+    "them in another order, or folded with others, so these differ where the layer's kernel packs them.",
     "The operators are those of the graph that the layers compute, after all passes. One without code gives "
     "the same bytes another shape, or joins rows that the layers before it write behind one another.",
 )
@@ -29,7 +34,8 @@ _METHOD = (
 class _Trace:
     layers: Sequence[LayerInfo]
     functions: CFunctions
-    constants: Mapping[str, int]
+    constants: Mapping[str, CConstant]
+    files: Mapping[str, str]  # constant -> the file that defines it
     below: Mapping[int, frozenset[str]]  # layer -> functions
     interface: frozenset[str]  # functions that callers use, with all that they call
 
@@ -37,10 +43,18 @@ class _Trace:
         owners = [f"layer {number}" for number, names in self.below.items() if function in names]
         return owners or ([_INTERFACE] if function in self.interface else [])
 
-    def readers(self, constant: str) -> list[str]:
+    def reading_layers(self, constant: str) -> list[LayerInfo]:
         below = {number: self.functions.words(names) for number, names in self.below.items()}
-        readers = [f"layer {number}" for number, words in below.items() if constant in words]
+        return [layer for layer in self.layers if constant in below[layer.index]]
+
+    def readers(self, constant: str) -> list[str]:
+        readers = [_said(layer) for layer in self.reading_layers(constant)]
         return readers or ([_INTERFACE] if constant in self.functions.words(self.interface) else [])
+
+    def read_by(self, layer: LayerInfo) -> list[str]:
+        """The constants that the layer's functions name."""
+        words = self.functions.words(self.below[layer.index])
+        return [name for name in self.constants if name in words]
 
 
 def examine_traceability(subject: Subject) -> Finding:
@@ -52,7 +66,7 @@ def examine_traceability(subject: Subject) -> Finding:
     unread = [name for name in trace.constants if not trace.readers(name)]
     failures += [f"function {name} belongs to no layer" for name in unowned]
     failures += [f"constant {name} belongs to no layer" for name in unread]
-    held, said = sum(trace.constants.values()), artifact.facts.constants_bytes
+    held, said = sum(each.bytes for each in trace.constants.values()), artifact.facts.constants_bytes
     if held != said:
         failures.append(f"the C has {held:,} bytes of constants, and {said:,} by the facts of the archive")
     failures += _lost_operators(artifact)
@@ -61,7 +75,15 @@ def examine_traceability(subject: Subject) -> Finding:
         f"{len(trace.layers)} layers or to the functions that callers use; "
         f"all {len(artifact.graph.nodes)} operators of the graph are computed or need no code"
     )
-    tables = (_layers(trace), _operators(artifact), _functions(trace), _constants(trace))
+    constants_of_layers = {_said(layer): trace.read_by(layer) for layer in trace.layers}
+    tables = (
+        _layers(trace),
+        _operators(artifact),
+        _functions(trace),
+        _constants(trace),
+        operands_table(artifact.graph, _computed(artifact), constants_of_layers),
+        files_table(artifact),
+    )
     if failures:
         return Finding(Standing.FAILED, "; ".join(failures), method=_METHOD, tables=tables)
     return Finding(Standing.PROVEN, summary, method=_METHOD, tables=tables)
@@ -70,12 +92,12 @@ def examine_traceability(subject: Subject) -> Finding:
 def _trace(artifact: Artifact) -> _Trace:
     functions = functions_of(artifact.sources[f"{artifact.name}.c"])
     layers = artifact.facts.layers
-    constants: dict[str, int] = {}
-    for text in (*artifact.sources.values(), *artifact.headers.values()):
-        constants |= constants_of(text)
+    defined = {file: constants_of(text) for file, text in {**artifact.sources, **artifact.headers}.items()}
+    constants = {name: each for found in defined.values() for name, each in found.items()}
+    files = {name: file for file, found in defined.items() for name in found}
     below = {layer.index: functions.below(f"layer_{layer.index}") for layer in layers}
     entries = (functions.below(f"{artifact.name}_{each}") for each in _ENTRIES)
-    return _Trace(layers, functions, constants, below, frozenset().union(*entries))
+    return _Trace(layers, functions, constants, files, below, frozenset().union(*entries))
 
 
 def _lost_operators(artifact: Artifact) -> list[str]:
@@ -92,7 +114,7 @@ def _computed(artifact: Artifact) -> dict[str, str]:
     found: dict[str, str] = {}
     for layer in artifact.facts.layers:
         if layer.op not in COPIES:
-            found |= dict.fromkeys((layer.name, *(p.name for p in layer.parts)), f"layer {layer.index}")
+            found |= dict.fromkeys((layer.name, *(p.name for p in layer.parts)), _said(layer))
     return found
 
 
@@ -120,6 +142,23 @@ def _functions(trace: _Trace) -> Table:
 
 def _constants(trace: _Trace) -> Table:
     rows = [
-        (name, count, ", ".join(trace.readers(name)) or "nothing") for name, count in trace.constants.items()
+        (
+            name,
+            trace.files[name],
+            each.bytes,
+            each.sha256,
+            _origins(trace.reading_layers(name)),
+            ", ".join(trace.readers(name)) or "nothing",
+        )
+        for name, each in trace.constants.items()
     ]
-    return Table("Constants of the C", ("constant", "bytes", "read by"), rows)
+    columns = ("constant", "file", "bytes", "SHA-256", "in the model file", "read by")
+    return Table("Constants of the C", columns, rows)
+
+
+def _origins(layers: Sequence[LayerInfo]) -> str:
+    return ", ".join(layer.origin or layer.name for layer in layers) or "nothing"
+
+
+def _said(layer: LayerInfo) -> str:
+    return f"layer {layer.index}"

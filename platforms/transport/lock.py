@@ -7,6 +7,7 @@ import re
 import tempfile
 from pathlib import Path
 
+from aot.errors import MachineError
 from platforms.transport.base import LineBusyError
 from platforms.transport.system import try_lock, user_name
 
@@ -15,7 +16,7 @@ class PortLock:
     """A lock that is held from construction to release(), or until the process ends, however it ends."""
 
     def __init__(self, port: str) -> None:
-        self._fd = os.open(lock_path(port), os.O_RDWR | os.O_CREAT, 0o600)
+        self._fd = _opened(lock_path(port))
         if not try_lock(self._fd):
             holder = os.read(self._fd, 32).decode("ascii", "replace").strip()
             os.close(self._fd)
@@ -25,6 +26,18 @@ class PortLock:
 
     def release(self) -> None:
         os.close(self._fd)
+
+
+def _opened(path: Path) -> int:
+    """Opens the file, but no link: whoever made one in a shared folder would choose what is emptied."""
+    follows_none = getattr(os, "O_NOFOLLOW", 0)  # not on Windows, whose temporary folder is the user's own
+    try:
+        return os.open(path, os.O_RDWR | os.O_CREAT | follows_none, 0o600)
+    except OSError as error:
+        what = "it is a link" if path.is_symlink() else error.strerror
+        raise MachineError(
+            f"the lock file of a port cannot be opened: {what}", str(path), "remove it"
+        ) from error
 
 
 def busy(port: str, holder: str) -> LineBusyError:

@@ -25,7 +25,8 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],
-        ["evidence", DIGITS, "--board", "host", "--chapter", "sums"],
+        ["evidence", DIGITS, "--board", "host", "--chapter", "sums", "-o", "older"],
+        ["evidence", "b.tar", "--chapter", "sums", "--against", "older"],
     ],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
     "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],

@@ -61,3 +61,11 @@ def test_the_table_says_what_comes_how_often() -> None:
         "    1, 2, 2,",
         "};",
     ]
+
+
+def test_a_period_may_begin_with_the_first_step_without_an_unsigned_number_below_zero() -> None:
+    """clang's check of integers reports an unsigned number that leaves its range, though C defines that."""
+    for order in (PERIOD * 20 + EPILOGUE, PIPELINE):
+        (table,) = run_order(order, frozenset()).tables
+        (loop,) = (stmt for stmt in walk(table.walk.body) if isinstance(stmt, ForLoop))
+        assert loop.c_type == "int32_t"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from itertools import permutations, product
 from pathlib import Path
@@ -17,12 +18,13 @@ from tiny_models import random_weights
 
 import deploy
 from aot.ir.graph import Graph, Node, State
+from aot.ir.types import Array
 from aot.ops.binary import Add
 from artifact.artifact import Artifact, artifact_of
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled
-from deploy.proving.c_functions import constants_of, functions_of
+from deploy.proving.c_functions import constants_of, functions_of, sha256_of
 from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.subject import About, Subject, subject_of
 from deploy.proving.sum_range import ProductSums
@@ -188,7 +190,51 @@ def test_c_is_read_without_its_comments_and_attributes() -> None:
         "CONSTANT_IN(QSPI) const int16_t far[3] = {1};\n"
     )
     assert functions_of(text).names == {"f": frozenset({"return", "g", "a", "w"})}
-    assert constants_of(text) == {"w": 4, "program": 8, "far": 6}
+    found = {name: (each.bytes, each.sha256) for name, each in constants_of(text).items()}
+    expected: dict[str, Array] = {
+        "w": np.array([1, 0, 0, 0], np.int8),
+        "program": np.array([1, 2], np.int32),
+        "far": np.array([1, 0, 0], np.int16),
+    }
+    assert found == {name: (data.nbytes, sha256_of(data)) for name, data in expected.items()}
+    assert hashlib.sha256(b"\x01\0\0\0").hexdigest() == found["w"][1]
+
+
+def test_numbers_are_read_as_c_reads_them() -> None:
+    text = (
+        "CONSTANT const float f[5] = {\n    1.5f, -2e-05f, NAN, INFINITY, -INFINITY,\n};\n"
+        "CONSTANT const int64_t wide[2] = {INT64_MIN, -3LL};\nCONSTANT const uint8_t u[2] = {255, 0};\n"
+    )
+    expected: dict[str, Array] = {
+        "f": np.array([1.5, -2e-05, np.nan, np.inf, -np.inf], np.float32),
+        "wide": np.array([-(2**63), -3], np.int64),
+        "u": np.array([255, 0], np.uint8),
+    }
+    hashes = {name: each.sha256 for name, each in constants_of(text).items()}
+    assert hashes == {name: sha256_of(data) for name, data in expected.items()}
+
+
+def test_the_hashes_of_constants_are_those_of_what_the_compiler_packed(compiled: Compiled) -> None:
+    texts = compiled.artifact.sources.values()
+    found = {name: each.sha256 for text in texts for name, each in constants_of(text).items()}
+    assert found == {name: sha256_of(data) for name, data in compiled.model.parameters.items()}
+
+
+def test_a_constant_leads_to_its_operator_and_file_and_back(subject: Subject) -> None:
+    tables = {table.title: table for table in examine_traceability(subject).tables}
+    constants = {row[0]: row[1:] for row in tables["Constants of the C"].rows}
+    file, _, digest, origin, layer = constants["digits_layer3_w"]
+    assert (file, origin, layer) == ("digits_weights.c", 'CONV_2D #2 "conv2d_2"', "layer 3")
+    back = {row[2]: row for row in tables["Constants of the operators"].rows}
+    assert back["conv2d_2/weights"][3] == "i8[24,1,1,8]"
+    assert "digits_layer3_w" in str(back["conv2d_2/weights"][-1]).split(", ")
+    weights = subject.artifact.graph.constants["conv2d_2/weights"]
+    assert back["conv2d_2/weights"][5] == hashlib.sha256(weights.tobytes()).hexdigest()
+    files = {row[0]: row[2] for row in tables["Files"].rows}
+    assert files["digits.tflite"] == hashlib.sha256(DIGITS.read_bytes()).hexdigest()
+    source = subject.artifact.sources["digits_weights.c"].encode()
+    assert files["digits_weights.c"] == hashlib.sha256(source).hexdigest()
+    assert len(str(digest)) == 64
 
 
 def test_exceptions_are_stated_where_they_are_claimed() -> None:

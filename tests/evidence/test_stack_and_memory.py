@@ -14,6 +14,7 @@ from aot.errors import MissingToolError, ToolError
 from artifact.artifact import Artifact
 from codegen.options import CompileOptions
 from deploy.proving import stack_and_memory
+from deploy.proving.c_functions import CConstant
 from deploy.proving.chapter import Standing
 from deploy.proving.machine.call_tree import CallTree, call_tree
 from deploy.proving.machine.objects import taken_addresses, written_memory
@@ -180,7 +181,9 @@ def test_what_does_not_agree_fails(dense: Subject, monkeypatch: pytest.MonkeyPat
     assert found.exceptions == ("the bound was not held against a painted stack: none is here",)
     monkeypatch.setattr(stack_and_memory, "stack_usage", lambda folder: {"dense_run": 1})
     assert "and 1 by the compiler's account" in examine_stack_and_memory(dense).summary
-    monkeypatch.setattr(stack_and_memory, "constants_of", lambda text: {"dense_layer1_bias": 3})
+    monkeypatch.setattr(
+        stack_and_memory, "constants_of", lambda text: {"dense_layer1_bias": CConstant(3, "")}
+    )
     assert "constant dense_layer1_bias has " in examine_stack_and_memory(dense).summary
 
 

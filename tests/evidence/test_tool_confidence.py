@@ -11,6 +11,7 @@ from typing import Any
 
 import jsonschema
 import pytest
+from mutants_table import ROOMS
 from referencing import Registry, Resource
 from strict_archives import artifact, changed
 
@@ -19,6 +20,7 @@ from deploy.proving import tool_confidence
 from deploy.proving.chapter import Standing
 from deploy.proving.confidence.bills import bill_of_tool, packages
 from deploy.proving.confidence.compilers import CompilerTry
+from deploy.proving.confidence.mutants import MutationScore, mutation_scores
 from deploy.proving.confidence.oracles import COMPARISONS
 from deploy.proving.subject import Subject
 from deploy.proving.tool_confidence import examine_tool_confidence
@@ -47,7 +49,8 @@ def test_a_model_s_tools_are_listed_and_its_compilers_tried(
     made = artifact("classifier", CompileOptions())
     found = examine_tool_confidence(Subject(made))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
-    ops, comparisons, compilers, listed = found.tables
+    ops, comparisons, compilers, listed, scores = found.tables
+    assert "checker" in [row[0] for row in scores.rows]
     assert {row[0] for row in ops.rows} == {node.op.name for node in made.graph.nodes}
     assert len(comparisons.rows) == len(COMPARISONS)
     outcomes = {row[0]: row[2:] for row in compilers.rows}
@@ -82,11 +85,20 @@ def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.
         return (CompilerTry("gcc", "", "", 0),)
 
     monkeypatch.setattr(tool_confidence, "try_compilers", none_here)
+    scores = (MutationScore("checker", 40, 36, 1), MutationScore("line", 9, 8, 1))
+    monkeypatch.setattr(tool_confidence, "mutation_scores", lambda: scores)
     monkeypatch.setattr(tool_confidence, "foreign_sources", lambda made: ("theirs.c",))
     found = examine_tool_confidence(Subject(artifact("dense")))
     assert "not installed here, so not tried: gcc" in found.exceptions
     assert "not generated, and of a licence that is not known here: theirs.c" in found.exceptions
-    assert found.exceptions[-2].startswith("the tests that are named are not run by this command")
+    assert found.exceptions[-1].startswith("the tests that are named are not run by this command")
+    assert "of 40 small changes of checker its own tests do not notice 3" in found.exceptions
+
+
+def test_the_scores_are_of_parts_that_make_mutants_knows() -> None:
+    for score in mutation_scores():
+        assert score.room in ROOMS
+        assert 0 <= score.unseen <= score.changes - score.seen
 
 
 def test_the_files_that_are_named_exist(repo_root: Path) -> None:

@@ -29,6 +29,12 @@ ROOMS: Mapping[str, Room] = {
         fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan", "tests/codegen", "tests/bench"),
     ),
+    "checker": Room(
+        code=("aot/plan/check.py",),
+        number=40,
+        fast=("tests/plan/test_check.py",),
+        all=("tests/plan/test_check.py",),
+    ),
     "lowering": Room(
         code=("codegen/lower/*.py",),
         number=40,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 from code_changes import changes_in
 from equal_changes import REASONS
 from mutants_table import ROOMS, possible, selected
+from try_changes import Verdict, store
 
 CASES = {
     "if a < b:\n    pass": ["if a < b:  ->  if a <= b:"],
@@ -56,3 +58,16 @@ def test_at_least_two_hundred_changes_are_tried() -> None:
 def test_what_has_a_reason_to_survive_is_still_there() -> None:
     there = {change.text for room in ROOMS.values() for change in possible(room)}
     assert not [text for text in REASONS if text not in there]
+
+
+def test_scores_are_written_by_room_and_others_stay(tmp_path: Path) -> None:
+    path = tmp_path / "code.py"
+    path.write_text("x = a - b\ny = a < b\n")
+    first, second = changes_in(path)
+    scores = tmp_path / "scores.json"
+    scores.write_text('{"line": {"changes": 1, "seen": 1, "with_reason": 0}}\n')
+    store([Verdict("checker", first, "tests/a.py::test_a"), Verdict("checker", second, "")], scores)
+    assert json.loads(scores.read_text()) == {
+        "checker": {"changes": 2, "seen": 1, "with_reason": 0},
+        "line": {"changes": 1, "seen": 1, "with_reason": 0},
+    }

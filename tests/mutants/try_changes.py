@@ -1,19 +1,22 @@
 """Changes the code in small ways, one at a time, and prints the changes that no test sees.
 
-    python tests/mutants/try_changes.py [ROOM ...] [--list]
+    python tests/mutants/try_changes.py [ROOM ...] [--list] [--store]
 
 Each change is tried on the room's fast tests first, and what survives those on all tests that should see it.
-No file is touched. Exits with 1 where a change survives for which equal_changes.py gives no reason.
+No file of code is touched; --store writes the scores to where `deploy evidence` reads them. Exits with 1
+where a change survives for which equal_changes.py gives no reason.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from changed_process import Changed, Children, Trial, read_foreign_modules
 from code_changes import Change
@@ -21,6 +24,7 @@ from equal_changes import REASONS
 from mutants_table import FAST, ROOMS, ROOT, Room, selected
 
 PARALLEL = 2
+SCORES = ROOT / "deploy" / "proving" / "confidence" / "mutants.json"
 
 
 @dataclass(frozen=True)
@@ -87,10 +91,24 @@ def table(found: Sequence[Verdict]) -> Iterator[str]:
     yield "| room | changes | seen | survive, with a reason | survive |"
     yield "|---|---:|---:|---:|---:|"
     for room in dict.fromkeys(verdict.room for verdict in found):
-        of_room = [verdict for verdict in found if verdict.room == room]
-        seen = sum(bool(verdict.seen_by) for verdict in of_room)
-        known = sum(not verdict.seen_by and bool(verdict.reason) for verdict in of_room)
-        yield f"| {room} | {len(of_room)} | {seen} | {known} | {len(of_room) - seen - known} |"
+        changes, seen, known = score([verdict for verdict in found if verdict.room == room]).values()
+        yield f"| {room} | {changes} | {seen} | {known} | {changes - seen - known} |"
+
+
+def score(found: Sequence[Verdict]) -> dict[str, int]:
+    """How many changes of a room were tried, how many a test sees, and how many survive with a reason."""
+    seen = sum(bool(verdict.seen_by) for verdict in found)
+    known = sum(not verdict.seen_by and bool(verdict.reason) for verdict in found)
+    return {"changes": len(found), "seen": seen, "with_reason": known}
+
+
+def store(found: Sequence[Verdict], path: Path = SCORES) -> None:
+    """Writes the scores of these rooms; those of other rooms stay."""
+    scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+    for room in dict.fromkeys(verdict.room for verdict in found):
+        scores[room] = score([verdict for verdict in found if verdict.room == room])
+    text = json.dumps(dict(sorted(scores.items())), indent=1)
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
 def main() -> int:
@@ -99,6 +117,7 @@ def main() -> int:
         "rooms", nargs="*", metavar="ROOM", help=f"of {', '.join(ROOMS)}; all where none is named"
     )
     parser.add_argument("--list", action="store_true", help="only print which changes are tried")
+    parser.add_argument("--store", action="store_true", help=f"write the scores to {SCORES.name}")
     arguments = parser.parse_args()
     rooms = arguments.rooms or list(ROOMS)
     if arguments.list:
@@ -111,6 +130,8 @@ def main() -> int:
     refuse_failing_tests(rooms)
     found = list(try_all(rooms))
     survivors = [verdict for verdict in found if not verdict.seen_by]
+    if arguments.store:
+        store(found)
     say("\n".join(["", *table(found), ""]))
     for verdict in survivors:
         say(f"{told(verdict)}\n    {verdict.reason or 'NOBODY SEES IT'}")

@@ -8,6 +8,7 @@ import random
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,11 +16,13 @@ from typing import Any
 import pytest
 from fake_line import FakeTransport
 
+from aot.errors import MachineError
 from benchmarks.faulty_line import Faults, damage
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Status
 from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError
+from platforms.transport.lock import PortLock, lock_path
 from platforms.transport.pipe import PipeTransport, ending
 from platforms.transport.pty import PtyTransport
 from platforms.transport.serial_port import SerialTransport
@@ -219,3 +222,23 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
     first = damage(bytes(1000), faults, random.Random("seed"))
     assert damage(bytes(1000), faults, random.Random("seed")) == first
     assert first != bytes(1000)
+
+
+@pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="needs a system whose temporary folder is shared")
+def test_a_link_in_the_place_of_a_lock_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else may have put it into the shared folder, to have a file of ours emptied."""
+    mine = tmp_path / "mine.txt"
+    mine.write_text("kept")
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    place = lock_path("tcp://nowhere:1")
+    place.symlink_to(mine)
+    with pytest.raises(
+        MachineError, match="the lock file of a port cannot be opened: it is a link"
+    ) as caught:
+        PortLock("tcp://nowhere:1")
+    assert mine.read_text() == "kept"
+    assert (caught.value.where, caught.value.hint) == (str(place), "remove it")
+    place.unlink()
+    PortLock("tcp://nowhere:1").release()

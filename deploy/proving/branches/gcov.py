@@ -16,7 +16,7 @@ from deploy.proving.lone_program import driver, write_files
 from deploy.proving.tool_run import run_tool
 from platforms.project import project_source
 
-_DRIVER = "coverage.c"
+_DRIVER = "samples.c"
 _BUILD = ("gcc", "-std=c99", "-O0", "-g", "-w", "--coverage", "-fprofile-abs-path")
 
 

@@ -6,7 +6,7 @@ import re
 import shutil
 import sys
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,12 +30,12 @@ class MisraFindings:
     found: Mapping[str, int]  # rule -> places
 
 
-def check_misra(file: str, folder: Path) -> MisraFindings:
-    """Checks a file in the folder, with the headers that it includes. Raises ToolError."""
+def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
+    """Checks files in the folder, with the headers that they include. Raises ToolError."""
     addon = _addon()
     table = run_tool((sys.executable, str(addon), "-generate-table"), folder).stdout.decode()
     listed = _LISTED.findall(table)
-    said = run_tool((*_ARGV, file), folder).stderr.decode(errors="replace")
+    said = run_tool((*_ARGV, *files), folder).stderr.decode(errors="replace")
     return MisraFindings(
         tool=run_tool((CPPCHECK, "--version"), folder).stdout.decode().strip(),
         checked=tuple(rule for rule, mark in listed if mark),

@@ -1,4 +1,4 @@
-"""The rules of MISRA C:2012 that generated C does not follow, the same for every model, and why."""
+"""The rules of MISRA C:2012 that the C does not follow, the same for every model, and why."""
 
 from __future__ import annotations
 
@@ -43,4 +43,43 @@ DEVIATIONS = (
     Deviation("18.4", _ADVISORY, "A row is an offset from the beginning of its ring."),
     Deviation("20.10", _ADVISORY, "Registers of inline assembly are named by macros."),
 )  # fmt: skip
+RUNTIME_DEVIATIONS = (
+    Deviation("2.3", _ADVISORY, "Types of registered functions are named for all element types."),
+    Deviation("2.4", _ADVISORY, "Codes are an enum without a name; their constants are used."),
+    Deviation(
+        "2.5", _ADVISORY, "Codes of the line's table are there for both ends, one of which may need none."
+    ),
+    Deviation(
+        "5.7", _REQUIRED, "A file's state is one structure without a tag, which the tool takes for a name."
+    ),
+    Deviation("5.9", _ADVISORY, "A static function and another file's static structure have one name."),
+    Deviation("8.5", _ADVISORY, "What a port brings is declared by each of the two parts that need it."),
+    Deviation("8.7", _ADVISORY, "The table of the order is looked up by programs that are built on it."),
+    Deviation("8.9", _ADVISORY, "Tables stand before their function, to be read apart."),
+    Deviation("8.11", _ADVISORY, "Tables of the firmware are as long as it has models; the linker knows."),
+    Deviation("9.3", _REQUIRED, "The rest of an array is zero by the definition of C."),
+    Deviation("10.1", _REQUIRED, "A counter of fewer bits is widened with its sign by a shift."),
+    Deviation("10.3", _REQUIRED, "Lengths and truths are added up in the type of their sum."),
+    Deviation("10.4", _REQUIRED, "A constant of type int stands beside an uint32_t."),
+    Deviation("10.8", _REQUIRED, "A difference of pointers, which is not negative, is compared as a size."),
+    Deviation("11.4", _ADVISORY, "Addresses are told to the host, and code is called where it was loaded."),
+    Deviation("11.5", _ADVISORY, "An argument of unknown type is what its registration says."),
+    Deviation("11.6", _REQUIRED, "The depth of the stack is a difference of addresses."),
+    Deviation("11.8", _REQUIRED, "A call is timed with its argument as it is given: it is not written here."),
+    Deviation("12.1", _ADVISORY, "Sums and comparisons, whose precedence nobody mistakes."),
+    Deviation("13.3", _ADVISORY, "A byte is read and the place counted up in one statement."),
+    Deviation("14.2", _REQUIRED, "A list, and painted memory, are walked by a pointer."),
+    Deviation("14.4", _REQUIRED, "A count or a pointer is tested for being there."),
+    Deviation("15.5", _ADVISORY, "What is refused returns early, with its code."),
+    Deviation("15.7", _REQUIRED, "Where nothing is left to be done there is no else."),
+    Deviation("17.7", _REQUIRED, "memset and memcpy return what they were given."),
+    Deviation("17.8", _ADVISORY, "Small functions change their own copies of parameters."),
+    Deviation("18.4", _ADVISORY, "Bytes of a frame are found by adding to its beginning."),
+    Deviation("20.10", _ADVISORY, "Registered functions get their tables by names joined in a macro."),
+    Deviation(
+        "21.2", _REQUIRED, "A static function is named time; the header that has another is not included."
+    ),
+    Deviation("21.15", _REQUIRED, "A hash is compared with bytes of the flash that hold it."),
+)
 REASONS = {each.rule: each for each in DEVIATIONS}
+RUNTIME_REASONS = {each.rule: each for each in RUNTIME_DEVIATIONS}

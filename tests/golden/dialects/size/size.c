@@ -998,7 +998,7 @@ static const uint8_t order_0[53] = {
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[11] = {0};
-    for (uint32_t i = 0; i < 53u; ++i) {
+    for (int32_t i = 0; i < 53; ++i) {
         const uint32_t row = next[order_0[i]]++;
         switch (order_0[i]) {
         case 0:
@@ -1037,8 +1037,8 @@ static LAYER void run_order_0(const struct run *run)
         default:
             break;
         }
-        if (i == 7u && next[3] < 8u) { /* the steps that come again and again */
-            i -= 7u;
+        if (i == 7 && next[3] < 8u) { /* the steps that come again and again */
+            i -= 7;
         }
     }
 }

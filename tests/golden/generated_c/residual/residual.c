@@ -322,7 +322,7 @@ static const uint8_t order_0[10] = {
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[4] = {0};
-    for (uint32_t i = 0; i < 10u; ++i) {
+    for (int32_t i = 0; i < 10; ++i) {
         const uint32_t row = next[order_0[i]]++;
         switch (order_0[i]) {
         case 0:
@@ -340,8 +340,8 @@ static LAYER void run_order_0(const struct run *run)
         default:
             break;
         }
-        if (i == 6u && next[3] < 7u) { /* the steps that come again and again */
-            i -= 4u;
+        if (i == 6 && next[3] < 7u) { /* the steps that come again and again */
+            i -= 4;
         }
     }
 }

@@ -1,0 +1,1 @@
+"""Compares C with the rules of CERT C that clang-tidy checks."""

@@ -1,0 +1,29 @@
+"""Small changes of the compiler that its tests notice, as `make mutants` counted them in the source tree."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+
+_FILE = "mutants.json"  # written by tests/mutants/try_changes.py --store
+
+
+@dataclass(frozen=True, slots=True)
+class MutationScore:
+    """A room of the source tree, with how many changes of its code were tried."""
+
+    room: str
+    changes: int
+    seen: int  # a test fails
+    with_reason: int  # none does, and there is a reason why nobody could notice
+
+    @property
+    def unseen(self) -> int:
+        return self.changes - self.seen - self.with_reason
+
+
+def mutation_scores() -> tuple[MutationScore, ...]:
+    """The rooms that were tried, by name."""
+    stored = json.loads((files("deploy.proving.confidence") / _FILE).read_text(encoding="utf-8"))
+    return tuple(MutationScore(room, **score) for room, score in sorted(stored.items()))

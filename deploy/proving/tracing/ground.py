@@ -1,0 +1,26 @@
+"""The things that evidence rests on: where one changes, the chapters that rest on it are asked again."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+
+class Ground(Enum):
+    """The value is the word on the pages and in evidence.json."""
+
+    MODEL_FILE = "the model file"
+    OPERATORS = "operators and their scales"
+    WEIGHTS = "constants of operators"
+    CODE = "functions of the C"
+    CONSTANTS = "constants of the C"
+    TEXT = "the C with its comments"
+    RUNTIME = "the device runtime"
+    TARGET = "core and flags of the compiler"
+    BOARD = "the board"
+    PROJECT = "files of the project"
+    SOLDER = "the version of Solder"
+
+
+MODEL = (Ground.OPERATORS, Ground.WEIGHTS)
+PROGRAM = (Ground.CODE, Ground.CONSTANTS)
+FIRMWARE = (Ground.RUNTIME, Ground.TARGET, Ground.BOARD)

@@ -1,0 +1,138 @@
+"""A SHA-256 of each ground that evidence rests on, for the whole model and for each layer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from aot.ir.graph import Graph, Node
+from aot.ir.text import print_graph, print_node, type_text
+from artifact.artifact import Artifact
+from codegen.model import LayerInfo
+from codegen.version import VERSION
+from deploy.proving.c_functions import CFunctions, constants_of, functions_of, sha256_of, without_constants
+from deploy.proving.subject import Subject
+from deploy.proving.tracing.ground import Ground
+from deploy.proving.tracing.operands import constants_of_node
+
+_TABLES = "_weights.c"  # constants and nothing else: no coding standard is about them
+_HASH_BYTES = 8  # of the model file's, that the C tells: by them it is known, and nothing else comes of them
+Hashes = Mapping[Ground, str]
+
+
+@dataclass(frozen=True)
+class LayerGrounds:
+    """A layer, by what it is and not by its number, which moves when a layer comes or goes."""
+
+    index: int
+    op: str
+    name: str
+    value: str  # whose rows it writes
+    hashes: Hashes
+
+    def as_json(self) -> dict[str, Any]:
+        known = {"layer": self.index, "op": self.op, "name": self.name, "value": self.value}
+        return {**known, "grounds": _listed(self.hashes)}
+
+
+@dataclass(frozen=True)
+class Grounds:
+    whole: Hashes
+    layers: tuple[LayerGrounds, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        return {"grounds": _listed(self.whole), "layers": [each.as_json() for each in self.layers]}
+
+
+def grounds_of(subject: Subject) -> Grounds:
+    artifact, facts = subject.artifact, subject.artifact.facts
+    graph, texts = artifact.graph, _texts(artifact)
+    constants = _constants(texts)
+    project = {} if subject.project is None else subject.project.files
+    whole = {
+        Ground.MODEL_FILE: facts.model_hash,
+        Ground.OPERATORS: _hash([print_graph(graph, inline_elements=0)]),
+        Ground.WEIGHTS: _hash(_weights(graph)),
+        Ground.CODE: _hash(f"{name} {without_constants(text)}" for name, text in texts.items()),
+        Ground.CONSTANTS: _hash(f"{name} {each}" for name, each in constants.items()),
+        Ground.TEXT: _hash(f"{name} {text}" for name, text in texts.items() if not name.endswith(_TABLES)),
+        Ground.RUNTIME: _hash(f"{name} {data.hex()}" for name, data in sorted(artifact.runtime.items())),
+        Ground.TARGET: _hash([_in_order(facts.target), *facts.c_flags]),
+        Ground.BOARD: _hash([_in_order(subject.board)]),
+        Ground.PROJECT: _hash(f"{name} {text}" for name, text in sorted(project.items())),
+        Ground.SOLDER: _hash([VERSION]),
+    }
+    functions = functions_of(texts[f"{artifact.name}.c"])
+    nodes = {node.name: node for node in graph.nodes}
+    layers = (_layer(layer, functions, constants, graph, nodes.get(layer.name)) for layer in facts.layers)
+    return Grounds(whole, tuple(layers))
+
+
+def _layer(
+    layer: LayerInfo, functions: CFunctions, constants: Mapping[str, str], graph: Graph, node: Node | None
+) -> LayerGrounds:
+    """The hashes of a layer: its functions with all that they call, and the constants that these name."""
+    below = functions.below(f"layer_{layer.index}")
+    words = functions.words(below)
+    hashes = {
+        Ground.OPERATORS: _hash([] if node is None else [print_node(node, graph, 0), *_types(node, graph)]),
+        Ground.WEIGHTS: _hash([] if node is None else _weights_of(node, graph)),
+        Ground.CODE: _hash(functions.texts[name] for name in sorted(below)),
+        Ground.CONSTANTS: _hash(f"{name} {each}" for name, each in constants.items() if name in words),
+    }
+    return LayerGrounds(layer.index, layer.op, layer.name, layer.value, hashes)
+
+
+def _texts(artifact: Artifact) -> dict[str, str]:
+    """The C without the digits of the model file's hash, which is a ground of its own."""
+    digest = artifact.facts.model_hash[: 2 * _HASH_BYTES]
+    bytes_of_it = ", ".join(f"0x{each:02x}" for each in bytes.fromhex(digest))
+    files = {**artifact.sources, **artifact.headers}
+    return {name: text.replace(digest, "").replace(bytes_of_it, "") for name, text in sorted(files.items())}
+
+
+def _constants(texts: Mapping[str, str]) -> dict[str, str]:
+    return {name: each.sha256 for text in texts.values() for name, each in constants_of(text).items()}
+
+
+def _weights(graph: Graph) -> list[str]:
+    found = [each for node in graph.nodes for each in _weights_of(node, graph)]
+    return [*found, *(f"{state.name} {sha256_of(state.initial)}" for state in graph.states)]
+
+
+def _weights_of(node: Node, graph: Graph) -> list[str]:
+    return [f"{name} {sha256_of(data)}" for name, data in constants_of_node(node, graph).items()]
+
+
+def _types(node: Node, graph: Graph) -> list[str]:
+    """The types of what the node reads, its weights' scales among them."""
+    return ["none" if each is None else type_text(each) for each in graph.input_types(node)]
+
+
+def _in_order(value: Any) -> str:
+    """The same text for the same data in every run: sets have no order of their own."""
+    if isinstance(value, Enum):
+        return str(value.value)
+    if isinstance(value, Path):
+        return value.name
+    if is_dataclass(value):
+        return _in_order({each.name: getattr(value, each.name) for each in fields(value)})
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(sorted(f"{_in_order(k)}: {_in_order(v)}" for k, v in value.items())) + "}"
+    if isinstance(value, set | frozenset):
+        return "{" + ", ".join(sorted(map(_in_order, value))) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(map(_in_order, value)) + "]"
+    return repr(value)
+
+
+def _hash(parts: Iterable[str]) -> str:
+    return hashlib.sha256("\n".join(parts).encode()).hexdigest()
+
+
+def _listed(hashes: Hashes) -> list[dict[str, str]]:
+    return [{"ground": ground.value, "sha256": digest} for ground, digest in hashes.items()]
