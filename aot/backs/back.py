@@ -1,4 +1,4 @@
-"""What a back end is: it refuses models that it cannot stand behind, and adds nodes to the others."""
+"""A back end refuses models that it cannot stand behind, and adds nodes to the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all back ends for boxes share: numbers of boxes out of a model's outputs, and boxes as outputs."""
+"""Parts of all back ends for boxes: numbers of boxes out of a model's outputs, and boxes as outputs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CENTRE_AND_SIZE = 4
 
 @dataclass(frozen=True)
 class BoxNumbers:
-    """Where the numbers of boxes lie in an output: those of one `step` apart, boxes by sizes and strides."""
+    """The places of numbers of boxes in an output: those of one `step` apart, boxes by strides."""
 
     value: str
     sizes: tuple[int, ...]

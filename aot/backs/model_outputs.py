@@ -1,4 +1,4 @@
-"""What back ends look at before they take a model: its outputs, and the size of the picture it sees."""
+"""Checks of a model before a back end takes it: its outputs, and the size of the picture it sees."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""torchvision's SSD: boxes relative to default boxes of several grids, and scores of classes."""
+"""SSD as torchvision has it: boxes relative to default boxes of several grids, and scores of classes."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _ANCHORS_5 = (10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 156, 198
 
 @dataclass(frozen=True)
 class _Boxes:
-    """Of one head: corners as shares of the picture, the best score, its class, each [1, boxes]."""
+    """The boxes of one head: corners as shares of the picture, the best score, its class, each [1, boxes]."""
 
     corners: list[AddedNodes]
     score: AddedNodes
@@ -164,7 +164,7 @@ def _best(nodes: AddedNodes, head: Head, first: int, is_grid: bool) -> tuple[Add
 
 
 def _whole_corners(nodes: AddedNodes, numbers: BoxNumbers, size: tuple[int, int] | None) -> list[AddedNodes]:
-    """Of centres and sizes, in pixels of a picture of that size or as shares of it."""
+    """The corners of centres and sizes in pixels of a picture of that size or as shares of it."""
     height, width = size or (1, 1)
     found = []
     for number, (label, extent) in enumerate(

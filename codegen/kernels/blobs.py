@@ -195,7 +195,7 @@ def _first(number: Affine, is_same: Expr, touches: Expr) -> Store:
 
 
 def _grown(listed: _List, number: Affine, corners: Sequence[Expr], score: Expr) -> list[Expr]:
-    """What a blob becomes when another of its class joins it."""
+    """The parts of a blob when another of its class joins it."""
     boxes = zip(_GROWN, listed.corners(number), corners, strict=True)
     grown: list[Expr] = [Apply(function, (Load(place), corner)) for function, place, corner in boxes]
     best = Apply(_MORE, (Load(listed.score(number)), score))
