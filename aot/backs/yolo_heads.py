@@ -78,7 +78,7 @@ def _whole(name: str, shape: tuple[int, ...], boxes_last: bool) -> Head:
 
 
 def _grid(graph: Graph, name: str, anchors: int) -> Head | None:
-    """Reads [1, anchors, rows, columns, numbers]; or in the picture's layout, with all anchors as channels."""
+    """Reads [1, anchors, rows, columns, numbers]; or the picture's layout, with all anchors as channels."""
     shape, size = graph.types[name].shape, picture_size(graph)
     assert size is not None  # no_picture has seen to it
     if len(shape) == 5:
