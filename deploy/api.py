@@ -13,11 +13,11 @@ from deploy.cache import cached
 from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.differing import ArchiveDifference
-from deploy.from_torch import compile_module, is_module, require_no_module_words
 from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, options_with, read_artifact, require_same
+from deploy.torch_words import is_module, require_no_module_words
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
@@ -41,6 +41,8 @@ def compile(
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
     if is_module(model):
+        from deploy.from_torch import compile_module  # measures, so most of this package is behind it
+
         place, known = require_board_or_target(board, target), read_options(options)
         return compile_module(model, example, calibration, labels, place, known)
     require_no_module_words(example, calibration, labels)

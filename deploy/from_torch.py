@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import io
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,12 +88,6 @@ class CompiledModule(Compiled):
         return f"{super().__str__()}\n\n{self.conversion}"
 
 
-def is_module(model: object) -> bool:
-    """True for a PyTorch module; PyTorch is not loaded to know it."""
-    torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
-
-
 def compile_module(
     module: Any, example: Any, calibration: Any, labels: Any, board: Board, options: CompileOptions
 ) -> CompiledModule:
@@ -121,15 +114,6 @@ def compile_module(
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
     return CompiledModule(**known, conversion=conversion)
-
-
-def require_no_module_words(example: Any, calibration: Any, labels: Any) -> None:
-    """Raises InputError for words that only modules have."""
-    if example is not None or calibration is not None or labels is not None:
-        raise InputError(
-            "an example, calibration and labels are for PyTorch modules, and this model is exported",
-            hint="deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels",
-        )
 
 
 def _require_sense(example: Any, calibration: Any, labels: Any, options: CompileOptions) -> None:
