@@ -247,7 +247,8 @@ class CompileOptions:
         Declared("what stands behind the model", read_back),
         "--back",
         "what stands behind the model and makes a decision of its output; it becomes layers: "
-        "classes:average=4,threshold=0.7,hold=8, or anomaly:measure=rmse,threshold=2.5",
+        "classes:average=4,threshold=0.7,hold=8, anomaly:measure=rmse,threshold=2.5, or boxes in a picture: "
+        "ultralytics.yolov8:conf=0.4,iou=0.5,max_det=10",
         reads_model=True,
     )
     name: str | None = option(

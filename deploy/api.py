@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from boards.cores import load_core
+from codegen.options import read_options
 from deploy.cache import cached
 from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
@@ -16,6 +17,7 @@ from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, options_with, read_artifact, require_same
+from deploy.torch_words import is_module, require_no_module_words
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
@@ -23,13 +25,27 @@ from platforms.toolchains import find_toolchain
 
 @takes_options()
 def compile(
-    model: str | Path | Model, board: str | None = None, target: str | None = None, **options: Any
+    model: str | Path | Model | Any,
+    board: str | None = None,
+    target: str | None = None,
+    example: Any = None,
+    calibration: Any = None,
+    labels: Any = None,
+    **options: Any,
 ) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
     In the place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
+    A PyTorch module is exported with an `example` of its input, made int8 where there are samples for
+    `calibration`, and with their `labels` measured here and on an emulated board: `conversion` tells it.
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
+    if is_module(model):
+        from deploy.from_torch import compile_module  # measures, so most of this package is behind it
+
+        place, known = require_board_or_target(board, target), read_options(options)
+        return compile_module(model, example, calibration, labels, place, known)
+    require_no_module_words(example, calibration, labels)
     known = options_with(model, options)
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.backs.anomaly import Anomaly
-from aot.backs.classes import Classes
 from aot.backs.table import declared_back
 from aot.errors import InputError
 from aot.fronts.picture import Picture
 from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import Front, declared_front
+from aot.ops.blobs import Blobs
+from aot.ops.detect import CORNERS, Detect
 from aot.ops.reduce import ArgExtreme
 from artifact.artifact import Artifact
 from boards.board import Board
@@ -84,12 +85,13 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
             "deploy compile --stream",
         )
     back = None if options.back is None else declared_back(options.back)
-    if back is None or options.back is None or options.back.partition(":")[0] != kind.back:
+    if back is None or options.back is None or options.back.partition(":")[0] not in kind.backs:
         found = "no back end" if options.back is None else f"the back end {options.back.partition(':')[0]}"
+        wanted = " or ".join(kind.backs)
         raise InputError(
-            f"the app {app.value} decides by the back end {kind.back}, and this model has {found}",
+            f"the app {app.value} decides by the back end {wanted}, and this model has {found}",
             where,
-            f"deploy compile --back {kind.back}:...",
+            f"deploy compile --back {kind.backs[0]}:...",
         )
     front = None if options.front is None else declared_front(options.front)
     _require_sensor(kind, app, options.front, where)
@@ -102,11 +104,12 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         window_rows=rows,
         row_elements=elements,
         window_us=_in_window(front, rows, elements) * _MICROSECONDS // rate_hz if rate_hz else 0,
-        labels=_labels(artifact, choices.labels) if isinstance(back, Classes) else (),
+        labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
         lanes=kind.lanes,
-        camera=CameraForm(front.width, front.height, front.form) if isinstance(front, Picture) else None,
+        camera=_camera(front),
+        most_boxes=_most_boxes(artifact),
     )
 
 
@@ -187,6 +190,25 @@ def _is_label(text: str) -> bool:
 
 
 def _classes(artifact: Artifact) -> int:
+    """The number of classes, as the last nodes of the back end have it."""
     graph = artifact.graph
-    last = [node for node in graph.nodes if isinstance(node.op, ArgExtreme)][-1]  # the back end's own
-    return graph.types[last.inputs[0] or ""].shape[1]
+    for node in reversed(graph.nodes):
+        scores = graph.types[node.inputs[0] or ""].shape
+        if isinstance(node.op, Blobs):
+            return scores[3] - 1
+        if isinstance(node.op, Detect) and len(node.inputs) == CORNERS + 1:
+            return graph.types[node.inputs[CORNERS] or ""].shape[2]
+        if isinstance(node.op, ArgExtreme):
+            return scores[node.op.axis]
+    return 1  # of which no best is to be found
+
+
+def _most_boxes(artifact: Artifact) -> int:
+    found = [node.op for node in artifact.graph.nodes if isinstance(node.op, Blobs | Detect)]
+    return found[-1].count if found else 0
+
+
+def _camera(front: Front | None) -> CameraForm | None:
+    if not isinstance(front, Picture):
+        return None
+    return CameraForm(front.width, front.height, front.form, front.crop)

@@ -38,6 +38,19 @@ class WindowRun:
 
 
 @dataclass(frozen=True, slots=True)
+class FoundBox:
+    """Tells one thing that a run found, in pixels of the camera's picture; it follows its run."""
+
+    run: int
+    found: str
+    score: float
+    left: int
+    top: int
+    right: int
+    bottom: int
+
+
+@dataclass(frozen=True, slots=True)
 class Losses:
     """Tells what is lost so far, after a gap in the rows or at the end."""
 
@@ -56,7 +69,7 @@ class ProgramFault:
     says: str
 
 
-Record = Start | WindowRun | Losses | ProgramFault
+Record = Start | WindowRun | FoundBox | Losses | ProgramFault
 
 
 class LogError(ValueError):
@@ -96,6 +109,11 @@ def _run(words: list[str]) -> WindowRun:
     return WindowRun(int(number), int(row), found, int(thousandths) / 1000, int(latency), int(busy))
 
 
+def _box(words: list[str]) -> FoundBox:
+    run, found, thousandths, left, top, right, bottom = words
+    return FoundBox(int(run), found, int(thousandths) / 1000, int(left), int(top), int(right), int(bottom))
+
+
 def _losses(is_end: bool) -> Callable[[list[str]], Losses]:
     return lambda words: Losses(is_end, *map(int, words))
 
@@ -112,6 +130,7 @@ def _error(words: list[str]) -> ProgramFault:
 _RECORDS: Mapping[str, Callable[[list[str]], Record]] = {
     "APP": _start,
     "RUN": _run,
+    "BOX": _box,
     "GAP": _losses(is_end=False),
     "END": _losses(is_end=True),
     "FAULT": _fault,

@@ -9,7 +9,7 @@ from statistics import median
 
 from aot.counted import counted
 from aot.printable import printable
-from deploy.sensor_log import LogError, Losses, Record, Start, WindowRun, read_line
+from deploy.sensor_log import FoundBox, LogError, Losses, Record, Start, WindowRun, read_line
 
 Instructions = Callable[[int], int]  # of an emulated board's ticks
 _NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
@@ -26,6 +26,7 @@ class LogReader:
     faults: list[str] = field(default_factory=list)
     _rest: bytes = b""
     _runs: list[WindowRun] = field(default_factory=list)
+    _boxes: Counter[str] = field(default_factory=Counter)
     _losses: Losses = _NOTHING_LOST
     _missing: int = 0  # runs of which no line has come
     _damaged: int = 0  # lines
@@ -59,6 +60,8 @@ class LogReader:
             return self._start_line()
         if isinstance(record, WindowRun):
             return self._run_line(record)
+        if isinstance(record, FoundBox):
+            return self._box_line(record)
         if isinstance(record, Losses):
             return self._losses_line(record)
         self.faults.append(record.says)
@@ -67,6 +70,7 @@ class LogReader:
     def _forget(self) -> None:
         """Begins anew, as a program does that is started again."""
         self._runs, self._losses = [], _NOTHING_LOST
+        self._boxes.clear()
         self._missing = self._said = 0
 
     def _start_line(self) -> str:
@@ -84,6 +88,11 @@ class LogReader:
         share = self._busy_share(run.busy_ticks, run.row - (before.row if before else 0))
         found = printable(run.found) or "-"
         return f"{self._at(run.row)}  {found:12} {run.score:7.3f}   {self._time(run.latency_ticks)}{share}"
+
+    def _box_line(self, box: FoundBox) -> str:
+        self._boxes[box.found] += 1
+        name = printable(box.found)
+        return f"            {name:12} {box.score:7.3f}   at {box.left},{box.top} to {box.right},{box.bottom}"
 
     def _losses_line(self, losses: Losses) -> str:
         rows = losses.lost_rows - self._losses.lost_rows
@@ -125,6 +134,9 @@ class LogReader:
         yield f"{counted(len(runs), 'window')}, {counted(sum(found.values()), 'decision')}" + (
             f": {names}" if names else ""
         )
+        if self._boxes:
+            each = ", ".join(f"{printable(name)} {count}" for name, count in sorted(self._boxes.items()))
+            yield f"{counted(self._boxes.total(), 'thing')} in boxes: {each}"
         yield (
             f"lost: {counted(losses.lost_rows, 'row')}, {counted(losses.lost_windows, 'window')} given up, "
             f"{counted(losses.stalls, 'stall')}"

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from aot.errors import InputError
-from aot.fronts.picture import PixelForm
+from aot.fronts.picture import Crop, PixelForm
 from artifact.artifact import Artifact
 from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
@@ -22,6 +22,7 @@ class App(Enum):
     MOTION = "motion"  # knows movements
     ANOMALY = "anomaly"  # tells what is not normal
     IMAGE = "image"  # knows what is in a camera's pictures
+    DETECT = "detect"  # finds things in a camera's pictures
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +48,7 @@ class CameraForm:
     width: int
     height: int
     form: PixelForm
+    seen: Crop  # the part that the model looks at
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,7 @@ class SensorPipeline:
     arenas: tuple[Arena, ...]  # of one window: without the room that a line needs behind them
     lanes: int  # windows that are open at a time, each in arenas of its own
     camera: CameraForm | None = None
+    most_boxes: int = 0  # in a picture, where boxes are found
     recording: Recording | None = None
 
 

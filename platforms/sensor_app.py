@@ -23,16 +23,23 @@ class SensorApp:
     """One such program."""
 
     says: str  # what it does, as the beginning of a sentence
-    back: str  # the back end whose outputs it reads
+    decision: str  # the template that reads the back end's outputs
+    backs: tuple[str, ...]  # the back ends that have these outputs
     sensors: tuple[SensorKind, ...]
     lanes: int  # windows that are open at a time
 
 
+_BOXES = ("ultralytics.yolov8", "ultralytics.yolov5", "torchvision.ssd", "edge_impulse.fomo")
 SENSOR_APPS: Mapping[App, SensorApp] = {
-    App.KWS: SensorApp("Listens for words", "classes", (SensorKind.SOUND, SensorKind.NUMBERS), 2),
-    App.IMAGE: SensorApp("Knows what is in pictures", "classes", (SensorKind.PICTURE,), 1),
-    App.MOTION: SensorApp("Knows movements", "classes", (SensorKind.NUMBERS,), 2),
-    App.ANOMALY: SensorApp("Tells what is not normal", "anomaly", (SensorKind.SOUND, SensorKind.NUMBERS), 1),
+    App.KWS: SensorApp(
+        "Listens for words", "classes", ("classes",), (SensorKind.SOUND, SensorKind.NUMBERS), 2
+    ),
+    App.IMAGE: SensorApp("Knows what is in pictures", "classes", ("classes",), (SensorKind.PICTURE,), 1),
+    App.DETECT: SensorApp("Finds things in pictures", "boxes", _BOXES, (SensorKind.PICTURE,), 1),
+    App.MOTION: SensorApp("Knows movements", "classes", ("classes",), (SensorKind.NUMBERS,), 2),
+    App.ANOMALY: SensorApp(
+        "Tells what is not normal", "anomaly", ("anomaly",), (SensorKind.SOUND, SensorKind.NUMBERS), 1
+    ),
 }
 
 
@@ -48,7 +55,7 @@ def sensor_app_files(
         "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
         "app.h": filled(_TEMPLATES, "app.h.jinja", **every),
         "decision.h": filled(_TEMPLATES, "decision.h.jinja", **every),
-        "decision.c": filled(_TEMPLATES, f"decision_{kind.back}.c.jinja", **every),
+        "decision.c": filled(_TEMPLATES, f"decision_{kind.decision}.c.jinja", **every),
         **_sensor_files(pipeline, every),
     }
     return {f"src/{name}": text for name, text in own.items()}
@@ -88,6 +95,7 @@ def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Boa
         "queue_rows": _QUEUE_ROWS,
         "c_type": dtype.c_name,
         "is_real": is_real,
+        "finds_boxes": pipeline.most_boxes > 0,
         "is_picture": pipeline.sensor is SensorKind.PICTURE,
         "least": least,
         "most": most,

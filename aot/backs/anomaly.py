@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot.backs.model_outputs import no_number, not_one_output
 from aot.frontend.added_nodes import AddedNodes
 from aot.frontend.declared import DeclarationError
+from aot.ir.graph import Graph
 from aot.ir.types import DType
 from aot.ops.binary import Mul, SquaredDifference
 from aot.ops.compare import Compare, Relation
@@ -31,9 +33,24 @@ class Anomaly:
         if self.measure not in _MEASURES:
             raise DeclarationError(f"measure is {self.measure}, it must be {' or '.join(_MEASURES)}")
 
-    def add(self, nodes: AddedNodes, given: str) -> tuple[str, ...]:
+    def refusal(self, graph: Graph) -> str | None:
+        """The reason why it cannot stand behind this model."""
+        refusal = not_one_output(graph) or no_number(graph, graph.inputs)
+        if refusal is not None:
+            return refusal
+        if len(graph.inputs) != 1:
+            return (
+                f"anomalies are told from one input, the model has {len(graph.inputs)}: "
+                f"{', '.join(graph.inputs)}"
+            )
+        given, made = (graph.types[name].elements for name in (graph.inputs[0], graph.outputs[0]))
+        if given != made:
+            return f"anomalies are told where as much comes out as goes in, here {made} numbers of {given}"
+        return None
+
+    def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
         """Adds its nodes behind the model's output; the names of the new outputs."""
-        wanted = _numbers(nodes.branch(given), "input")
+        wanted = _numbers(nodes.branch(graph.inputs[0]), "input")
         _numbers(nodes, "output")
         nodes.then("squares", SquaredDifference(), wanted)
         count = nodes.type.elements

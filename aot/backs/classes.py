@@ -6,8 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot.backs.model_outputs import not_one_output
 from aot.frontend.added_nodes import AddedNodes
 from aot.frontend.declared import DeclarationError
+from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
 from aot.ops.binary import Mul, Sub
 from aot.ops.combine import Combination, Combine
@@ -39,7 +41,11 @@ class Classes:
         if self.hold < 0:
             raise DeclarationError(f"hold is {self.hold}, it must be 0 runs or more")
 
-    def add(self, nodes: AddedNodes) -> tuple[str, ...]:
+    def refusal(self, graph: Graph) -> str | None:
+        """The reason why it cannot stand behind this model."""
+        return not_one_output(graph)
+
+    def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
         """Adds its nodes behind scores; the names of the new outputs."""
         nodes.view("scores", 1, nodes.type.elements)
         if nodes.type.dtype is not DType.F32:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aot.backs.anomaly import Anomaly
+from aot.backs.back import Back
 from aot.backs.classes import Classes
+from aot.backs.fomo import Fomo
+from aot.backs.torchvision_ssd import Ssd
+from aot.backs.ultralytics import Yolov5, Yolov8
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
 
-Back = Anomaly | Classes
-BACKS: Mapping[str, type[Back]] = {"anomaly": Anomaly, "classes": Classes}
+BACKS: Mapping[str, type[Back]] = {
+    "anomaly": Anomaly,
+    "classes": Classes,
+    "edge_impulse.fomo": Fomo,
+    "torchvision.ssd": Ssd,
+    "ultralytics.yolov5": Yolov5,
+    "ultralytics.yolov8": Yolov8,
+}
 
 
 def read_back(given: object) -> str:

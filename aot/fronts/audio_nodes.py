@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from aot.frontend.added_nodes import AddedNodes
+from aot.fronts.any_length import add_spectrum
 from aot.fronts.spectrum import Frames, Logarithm, Matrix, Spectrum
 from aot.ir.types import Array, Quant
 from aot.ops.binary import Add, Div, Mul, Sub
@@ -36,9 +37,12 @@ def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
     _add_frames(chain, spectrum.frames, frames, columns)
     used = _used_bins(spectrum)
     chain.then("dequantize", Dequantize())
-    chain.then("window", Mul(), _real(spectrum.frames.window))
-    chain.then("fft", Fft(spectrum.fft_length // 2))
-    chain.then("spectrum", RealSpectrum())
+    if spectrum.is_fast:
+        chain.then("window", Mul(), _real(spectrum.frames.window))
+        chain.then("fft", Fft(spectrum.fft_length // 2))
+        chain.then("spectrum", RealSpectrum())
+    else:
+        add_spectrum(chain, spectrum.frames.window, spectrum.fft_length, spectrum.bins)
     chain.then("energies", Energy(*used))
     if spectrum.power == 1:
         chain.then("magnitudes", UnaryMath(MathFunction.SQRT))

@@ -54,6 +54,11 @@ class Spectrum:
     frames_last: bool = False  # the library's results are [features, frames]
 
     @property
+    def is_fast(self) -> bool:
+        """True where the transform has a power of two of samples."""
+        return self.fft_length & (self.fft_length - 1) == 0
+
+    @property
     def bins(self) -> int:
         return self.fft_length // 2 + 1
 

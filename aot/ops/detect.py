@@ -19,10 +19,15 @@ _Reals = npt.NDArray[np.float32]
 
 
 def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    wanted = (DType.F32,) * (CORNERS + 1) + (DType.I32,)
     found = [required(t) for t in inputs]
-    is_list = len({t.shape for t in found}) == 1 and found[0].rank == 2 and found[0].shape[0] == 1
-    if is_list and tuple(t.dtype for t in found) == wanted:
+    boxes, scores, kinds = found[0], found[CORNERS], found[CORNERS + 1 :]
+    is_list = boxes.rank == 2 and boxes.shape[0] == 1 and all(t.shape == boxes.shape for t in found[:CORNERS])
+    if kinds:
+        fits = scores.shape == boxes.shape and kinds[0].shape == boxes.shape
+    else:
+        fits = scores.rank == 3 and scores.shape[:2] == boxes.shape
+    are_real = all(t.dtype is DType.F32 for t in found[: CORNERS + 1])
+    if is_list and fits and are_real and all(t.dtype is DType.I32 for t in kinds):
         return None
     return ", ".join(f"{t.dtype.value} {limits.shape_text(t)}" for t in found)
 
@@ -52,21 +57,26 @@ def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
 
 @dataclass(frozen=True, slots=True)
 class Detect(Op):
-    """Inputs: top, left, bottom, right, score, class, each [1, boxes]. Of equal scores the first box counts.
+    """Inputs: top, left, bottom, right, each [1, boxes]; scores, classes, or scores of each class.
 
-    Result: the corners of each detection, then their classes, then their scores, then how many there are;
-    what is not there is 0.
+    Of equal scores the first counts. Result: the corners of each detection, then their classes, then their
+    scores, then how many there are; what is not there is 0.
     """
 
     name: ClassVar[str] = "detect"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(6, 6),
-        Constraint("corners and scores must be f32, classes i32, all of one shape [1, boxes]", _vectors),
+        limits.input_count(5, 6),
+        Constraint(
+            "corners and scores must be f32, classes i32, all of one shape [1, boxes]; "
+            "without classes, scores must be [1, boxes, classes]",
+            _vectors,
+        ),
         Constraint("there must be 1 to 1024 detections and an overlap above 0, at most 1", _attributes),
     )
     count: int = 1
     least: float = 0.0  # score
     overlap: float = 0.5  # of a box with a better one, at most
+    by_class: bool = False  # whether boxes of different classes may overlap
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, (1, self.count * _PARTS + 1)),)
@@ -75,25 +85,30 @@ class Detect(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         vectors = [required(a).reshape(-1) for a in arrays]
-        corners, scores, classes = np.stack(vectors[:CORNERS]).astype(np.float32), vectors[4], vectors[5]
-        chosen = self.chosen(corners, scores)
+        scores = vectors[CORNERS]
+        each = scores.size // max(1, vectors[0].size)  # scores of a box
+        corners = np.repeat(np.stack(vectors[:CORNERS]).astype(np.float32), each, axis=1)
+        kinds = vectors[-1] if len(vectors) > CORNERS + 1 else np.arange(scores.size) % each
+        kinds = kinds.astype(np.float32)
+        chosen = self._chosen(corners, scores, kinds)
         result = np.zeros(self.count * _PARTS + 1, np.float32)
         for number, box in enumerate(chosen):
             result[number * CORNERS : (number + 1) * CORNERS] = corners[:, box]
-            result[self.count * CORNERS + number] = classes[box]
+            result[self.count * CORNERS + number] = kinds[box]
             result[self.count * (CORNERS + 1) + number] = scores[box]
         result[-1] = len(chosen)
         return (result.reshape(1, -1),)
 
-    def chosen(self, corners: _Reals, scores: Array) -> list[int]:
+    def _chosen(self, corners: _Reals, scores: Array, kinds: Array) -> list[int]:
         order = np.argsort(np.negative(scores.astype(np.float32)), kind="stable")
         left = order[scores[order] >= np.float32(self.least)]
         chosen: list[int] = []
         while left.size and len(chosen) < self.count:
             best, left = int(left[0]), left[1:]
             chosen.append(best)
-            left = left[overlap(corners, best, left) <= np.float32(self.overlap)]
+            may_stay = overlap(corners, best, left) <= np.float32(self.overlap)
+            left = left[may_stay | (kinds[left] != kinds[best])] if self.by_class else left[may_stay]
         return chosen
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        return Cost(elementwise=required(inputs[0]).elements * self.count + outputs[0].elements)
+        return Cost(elementwise=required(inputs[CORNERS]).elements * self.count + outputs[0].elements)

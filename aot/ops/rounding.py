@@ -115,6 +115,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "arg_extreme": _of(FixedRounding.EXACT, *_INTEGERS, "f32"),
         "average_pool2d": _table(dict.fromkeys(_BOTH, _NEAREST), _REAL),
         "batch_matmul": _table({"i8": _TWICE_IN_TFLITE}, _of(_R, "i16"), _REAL),
+        "blobs": _REAL,
         "clamp": _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, "f32")),
         "combine": _table(_of(FixedRounding.EXACT, *_INTEGERS, "bool"), _REAL),
         "compare": _table(_EXACT, _of(FixedRounding.DOUBLE, "i8, two scales")),

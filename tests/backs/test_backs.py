@@ -12,7 +12,7 @@ import pytest
 
 import deploy
 from aot.backs.attach import with_back
-from aot.backs.table import read_back
+from aot.backs.table import BACKS, read_back
 from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
 from aot.interpret import run_series
@@ -158,7 +158,11 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
 @pytest.mark.parametrize(
     ("back", "what", "hint"),
     [
-        ("class", '"class" is no back end - did you mean "classes"?', "known: anomaly, classes"),
+        (
+            "class",
+            '"class" is no back end - did you mean "classes"?',
+            f"known: {', '.join(BACKS)}",
+        ),
         ("classes:average=0", "average is 0, it must be 1 to 1000 runs", ""),
         ("classes:hold=-1", "hold is -1, it must be 0 runs or more", ""),
         ("anomaly:measure=mae", "measure is mae, it must be rmse or mse", ""),

@@ -69,6 +69,15 @@ def _librosa_mel(x: Reals) -> Any:
     return mel.T
 
 
+def _librosa_mel_of_400(x: Reals) -> Any:
+    import librosa
+
+    mel = librosa.feature.melspectrogram(
+        y=x.astype(np.float32), sr=16000, n_fft=400, hop_length=160, win_length=300, n_mels=20
+    )
+    return mel.T
+
+
 def _librosa_decibels(x: Reals) -> Any:
     import librosa
 
@@ -138,6 +147,7 @@ CASES = (
         _tf_mfcc,
     ),
     FrontCase("librosa.mel:sr=16000,n_fft=256,hop_length=200,n_mels=20", _librosa_mel),
+    FrontCase("librosa.mel:sr=16000,n_fft=400,hop_length=160,win_length=300,n_mels=20", _librosa_mel_of_400),
     FrontCase(
         "librosa.mel_db:sr=16000,n_fft=512,win_length=400,hop_length=160,n_mels=24,htk=true,norm=none,"
         "center=false,power=1,ref=0.5,top_db=none",

@@ -76,10 +76,15 @@ WRONG: dict[str, tuple[object, str, str]] = {
         "lower_edge_hertz is 4000 Hz, upper_edge_hertz is 3800 Hz: the first must be less",
         "",
     ),
-    "a transform of 400": (
-        "torchaudio.MFCC",
-        "n_fft is 400, it must be a power of 2 from 4 to 32768",
-        "the model has to be trained with such a one, for example 512",
+    "a transform of an odd number": (
+        "torchaudio.MFCC:n_fft=401",
+        "n_fft is 401, it must be even, from 4 to 10922, or a power of 2 up to 32768",
+        "",
+    ),
+    "a transform that is too long": (
+        "torchaudio.MFCC:n_fft=11000",
+        "n_fft is 11000, it must be even, from 4 to 10922, or a power of 2 up to 32768",
+        "",
     ),
     "a frame longer than the transform": (
         f"{TF},fft_length=256",

@@ -39,6 +39,7 @@ ON_VECTORS = [*((op_name, "speed") for op_name in WITH_VECTORS), *OTHER_GOALS]
 # One rounding for each result, or none.
 EXACT_ON_REALS = (
     "add",
+    "blobs",
     "clamp",
     "concat",
     "dequantize",

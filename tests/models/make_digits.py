@@ -75,19 +75,19 @@ def quantise(layers: list[Layer], samples: Digits) -> bytes:
     x = build.input("image", (1, 8, 8, 1), INPUT_SCALE, INPUT_ZERO_POINT)
 
     weights = first.weights.transpose(3, 0, 1, 2)
-    x = build.conv2d(x, **_layer(build, x, weights, first.bias, values[1], axis=0), activation="RELU")
+    x = build.conv2d(x, **arguments(build, x, weights, first.bias, values[1], axis=0), activation="RELU")
     weights = depthwise.weights[None]
     x = build.depthwise_conv2d(
-        x, **_layer(build, x, weights, depthwise.bias, values[2], axis=3), activation="RELU"
+        x, **arguments(build, x, weights, depthwise.bias, values[2], axis=3), activation="RELU"
     )
     weights = pointwise.weights.transpose(3, 0, 1, 2)
-    x = build.conv2d(x, **_layer(build, x, weights, pointwise.bias, values[3], axis=0), activation="RELU")
+    x = build.conv2d(x, **arguments(build, x, weights, pointwise.bias, values[3], axis=0), activation="RELU")
     x = build.reshape(build.pool2d("MAX", x, (2, 2)), (1, dense.weights.shape[0]))
-    x = build.fully_connected(x, **_layer(build, x, dense.weights.T, dense.bias, values[5], axis=None))
+    x = build.fully_connected(x, **arguments(build, x, dense.weights.T, dense.bias, values[5], axis=None))
     return build.finish(build.softmax(x, name="digit"))
 
 
-def _layer(
+def arguments(
     build: ModelBuilder, x: str, weights: Floats, bias: Floats, result: Floats, axis: int | None
 ) -> dict[str, Any]:
     """Arguments for the builder: int8 weights, int32 bias, scales (one per channel of `axis`), range."""

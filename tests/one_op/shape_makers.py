@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from blobs_cases import case as blobs
 from contract_cases import matrices
 from conv2d_add_cases import case as added
 from detect_cases import case as detections
@@ -15,6 +16,7 @@ from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from recurrent_cases import integers, recurrent
 
 from aot.ir.types import DType
+from aot.ops.blobs import Blobs
 from aot.ops.conv2d import Conv2d
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
@@ -48,9 +50,15 @@ def _conv2d_add(draw: Draw) -> OpCase:
 
 
 def _detect(draw: Draw) -> OpCase:
-    return detections(
-        "any", Detect(draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0)), draw.upto(20)
+    op = Detect(
+        draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0), by_class=draw.one_of(False, True)
     )
+    return detections("any", op, draw.upto(20), classes=draw.one_of(0, draw.upto(3)))
+
+
+def _blobs(draw: Draw) -> OpCase:
+    op = Blobs(draw.upto(6), draw.one_of(-9.0, 0.0, 1.0))
+    return blobs("any", op, draw.upto(5), draw.upto(5), 1 + draw.upto(3))
 
 
 def _unpack_rgb565(draw: Draw) -> OpCase:
@@ -169,6 +177,7 @@ def _update_slice(draw: Draw) -> OpCase:
 
 
 SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
+    "blobs": _blobs,
     "contract": _contract,
     "conv2d+add": _conv2d_add,
     "detect": _detect,

@@ -8,9 +8,13 @@ from aot.ir.types import DType, TensorType
 from aot.ops.detect import Detect
 
 
-def case(name: str, op: Detect, boxes: int) -> OpCase:
-    vectors = [float32(1, boxes)] * 5
-    return op_case(f"detect_{name}", op, [*vectors, TensorType(DType.I32, (1, boxes))], float32())
+def case(name: str, op: Detect, boxes: int, classes: int = 0) -> OpCase:
+    """Boxes with a class each, or with a score for each of some classes."""
+    corners = [float32(1, boxes)] * 4
+    if classes:
+        return op_case(f"detect_{name}", op, [*corners, float32(1, boxes, classes)], float32())
+    kinds = TensorType(DType.I32, (1, boxes))
+    return op_case(f"detect_{name}", op, [*corners, float32(1, boxes), kinds], float32())
 
 
 CASES = (
@@ -18,4 +22,8 @@ CASES = (
     case("fewer_than_asked_for", Detect(9, 0.5, 0.2), 7),
     case("none", Detect(2, 100.0, 0.5), 5),
     case("one_box", Detect(1, -9.0, 1.0), 1),
+    case("by_class", Detect(6, -1.0, 0.1, by_class=True), 16),
+    case("each_class_scored", Detect(5, -1.0, 0.1), 9, classes=3),
+    case("each_class_by_itself", Detect(8, -1.0, 0.1, by_class=True), 9, classes=3),
+    case("one_class_scored", Detect(4, -1.0, 0.2, by_class=True), 11, classes=1),
 )

@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "for this computer",
         {"labels": LABELS, "app": "standalone"},
         "labels, a rate and a recording are for the apps of sensors, not for standalone\n"
-        "  hint: --app kws, image, motion, anomaly",
+        "  hint: --app kws, image, detect, motion, anomaly",
     ),
     "cartridges": (
         "for this computer",
@@ -141,5 +141,5 @@ def test_a_project_without_a_log_is_not_decoded(
     assert outcome.status == 1
     assert outcome.err == (
         f"error: this project is of app standalone, which writes no log to decode\n  {tmp_path}/p\n"
-        "  hint: deploy new --app kws, image, motion, anomaly\n"
+        "  hint: deploy new --app kws, image, detect, motion, anomaly\n"
     )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from aot.errors import InputError
-from aot.fronts.picture import PixelForm
+from aot.fronts.picture import Crop, PixelForm
 from aot.ir.types import DType
 from deploy.pictures import read_pictures
 from deploy.recordings import read_recording
@@ -97,7 +97,7 @@ def packed_high(pixels: Pixels) -> Pixels:
 
 @pytest.mark.parametrize("form", PixelForm)
 def test_pictures_are_sent_as_the_camera_sends_them(form: PixelForm, reader: Built, tmp_path: Path) -> None:
-    camera = CameraForm(WIDTH, HEIGHT, form)
+    camera = CameraForm(WIDTH, HEIGHT, form, Crop(0, 0, HEIGHT, WIDTH))
     program = reader("picture", DType.U8, WIDTH * form.bytes, {"pipeline": {"camera": camera}})
     pixels = colours()
     gray = np.repeat(pixels[:, :, 1:2], 3, axis=2)
@@ -162,7 +162,7 @@ WRONG_PICTURES: dict[str, tuple[bytes, str, str]] = {
 
 
 def test_pictures_that_do_not_fit_are_refused(reader: Built, tmp_path: Path) -> None:
-    camera = CameraForm(WIDTH, HEIGHT, PixelForm.RGB)
+    camera = CameraForm(WIDTH, HEIGHT, PixelForm.RGB, Crop(0, 0, HEIGHT, WIDTH))
     program = reader("picture", DType.U8, WIDTH * 3, {"pipeline": {"camera": camera}})
     for name, (data, in_c, in_python) in WRONG_PICTURES.items():
         path = tmp_path / "in"

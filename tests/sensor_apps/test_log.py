@@ -70,6 +70,21 @@ def test_without_a_known_time_rows_are_told() -> None:
     assert told[1] == "row     50  yes            0.996      520.00 ms"
 
 
+def test_boxes_stand_behind_their_run_and_are_counted() -> None:
+    boxes = [line("BOX,1,circle,931,12,20,44,52"), line("BOX,1,square,700,0,1,9,10")]
+    told = shown(
+        line("APP,1,detect,shapes,1000000,200000,60,1") + line("RUN,1,60,circle,931,100,100") + boxes[0]
+    )
+    assert told[2:] == [
+        "            circle         0.931   at 12,20 to 44,52",
+        "1 window, 1 decision: circle 1",
+        "1 thing in boxes: circle 1",
+        *told[-2:],
+    ]
+    again = shown(START + RUN + b"".join(boxes) + START + RUN + boxes[1])
+    assert "1 thing in boxes: square 1" in again
+
+
 def test_a_damaged_line_is_lost_and_counted() -> None:
     told = shown(START + RUN.replace(b"yes", b"yet") + QUIET + b"$RUN,3\n" + END)
     assert "a line is lost: its checksum is wrong: $RUN,1,50,yet,996,520000,250000*" in told[1]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.frontend.declared import DeclarationError
+from aot.fronts.any_length import LONGEST
 from aot.fronts.mel import hann
 from aot.fronts.spectrum import Frames, Matrix
 
@@ -19,11 +20,10 @@ def require_positive(**numbers: float | None) -> None:
 
 
 def require_fft_length(length: int, name: str) -> None:
-    if not 4 <= length <= _MOST_FFT or length & (length - 1):
-        near = 1 << max(2, length - 1).bit_length()
+    is_fast = length & (length - 1) == 0
+    if not 4 <= length <= (_MOST_FFT if is_fast else LONGEST) or length % 2:
         raise DeclarationError(
-            f"{name} is {length}, it must be a power of 2 from 4 to {_MOST_FFT}",
-            f"the model has to be trained with such a one, for example {min(near, _MOST_FFT)}",
+            f"{name} is {length}, it must be even, from 4 to {LONGEST}, or a power of 2 up to {_MOST_FFT}"
         )
 
 

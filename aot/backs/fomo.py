@@ -1,0 +1,43 @@
+"""Edge Impulse's FOMO: cells of a grid that show one class and touch are one object."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from aot.backs.detections import as_real, check_count, check_share, listed_boxes
+from aot.backs.model_outputs import no_picture, not_one_output, picture_size, shapes_text
+from aot.frontend.added_nodes import AddedNodes
+from aot.ir.graph import Graph
+from aot.ops.blobs import Blobs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Fomo:
+    """Takes scores of classes for each cell, the background's first."""
+
+    threshold: float = 0.5
+    object_detection_count: int = 10
+
+    def check(self) -> None:
+        """Raises DeclarationError for numbers that make no sense."""
+        check_share("threshold", self.threshold)
+        check_count("object_detection_count", self.object_detection_count)
+
+    def refusal(self, graph: Graph) -> str | None:
+        """The reason why it cannot stand behind this model."""
+        refusal = not_one_output(graph) or no_picture(graph)
+        shape = graph.types[graph.outputs[0]].shape
+        if refusal is None and (len(shape) != 4 or shape[0] != 1 or shape[3] < 2):
+            return (
+                "FOMO takes [1, rows, columns, classes with a background], "
+                f"the model gives {shapes_text(graph)}"
+            )
+        return refusal
+
+    def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
+        """Adds its nodes behind the grid; the names of the new outputs."""
+        assert picture_size(graph) is not None
+        _, rows, columns, _ = nodes.type.shape
+        as_real(nodes, "scores of cells")
+        nodes.then("found", Blobs(self.object_detection_count, self.threshold))
+        return listed_boxes(nodes, self.object_detection_count, (1 / columns, 1 / rows))

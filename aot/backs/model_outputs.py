@@ -1,0 +1,54 @@
+"""Checks of a model before a back end takes it: its outputs, and the size of the picture it sees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from aot.ir.graph import Graph
+from aot.ir.types import DType, TensorType
+
+_COLOURS = (1, 3)
+
+
+def no_number(graph: Graph, names: Sequence[str]) -> str | None:
+    """The refusal of the first value that is neither real nor stands for a real number."""
+    for name in names:
+        if not _is_number(graph.types[name]):
+            return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is no number'
+    return None
+
+
+def not_one_output(graph: Graph) -> str | None:
+    if len(graph.outputs) == 1:
+        return no_number(graph, graph.outputs)
+    return f"a back end takes one output, the model has {len(graph.outputs)}: {', '.join(graph.outputs)}"
+
+
+def picture_size(graph: Graph) -> tuple[int, int] | None:
+    """The height and width of the model's picture, in rows of pixels or planes of colours."""
+    shape = graph.types[graph.inputs[0]].shape
+    if len(graph.inputs) != 1 or len(shape) != 4 or shape[0] != 1:
+        return None
+    if shape[3] in _COLOURS:
+        return shape[1], shape[2]
+    return (shape[2], shape[3]) if shape[1] in _COLOURS else None
+
+
+def are_planes(graph: Graph) -> bool:
+    """True where pictures are planes of colours, and then grids are planes of numbers."""
+    return graph.types[graph.inputs[0]].shape[3] not in _COLOURS
+
+
+def no_picture(graph: Graph) -> str | None:
+    if picture_size(graph) is not None:
+        return None
+    shapes = ", ".join(f'"{name}" {list(graph.types[name].shape)}' for name in graph.inputs)
+    return f"boxes are found in one picture of 1 or 3 colours, the model takes {shapes}"
+
+
+def shapes_text(graph: Graph) -> str:
+    return ", ".join(f'"{name}" {list(graph.types[name].shape)}' for name in graph.outputs)
+
+
+def _is_number(kind: TensorType) -> bool:
+    return kind.dtype is DType.F32 or (kind.quant is not None and not kind.quant.is_per_channel)

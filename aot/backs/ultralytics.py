@@ -1,0 +1,245 @@
+"""Ultralytics' YOLO: boxes of the exported head, or of the grids before it, chosen as its predict() does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.backs.detections import (
+    CENTRE_AND_SIZE,
+    BoxNumbers,
+    above,
+    around_centres,
+    as_real,
+    check_count,
+    check_overlap,
+    check_share,
+    detected,
+)
+from aot.backs.model_outputs import picture_size
+from aot.backs.yolo_heads import GridHead, Head, WholeHead, heads_of
+from aot.frontend.added_nodes import AddedNodes
+from aot.frontend.declared import DeclarationError
+from aot.ir.graph import Graph
+from aot.ops.binary import Add, Mul, Sub
+from aot.ops.concat import Concat
+from aot.ops.detect import Detect
+from aot.ops.reduce import ArgExtreme, Reduce, Reduction
+from aot.ops.softmax import Softmax
+from aot.ops.unary import Logistic
+
+_OBJECT = CENTRE_AND_SIZE  # the place of objectness in a box of YOLOv5
+_CLASSES_5 = _OBJECT + 1
+_SIDES = 4
+_ANCHORS_5 = (10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 156, 198, 373, 326)
+
+
+@dataclass(frozen=True)
+class _Boxes:
+    """The boxes of one head: corners as shares of the picture, the best score, its class, each [1, boxes]."""
+
+    corners: list[AddedNodes]
+    score: AddedNodes
+    kind: AddedNodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Yolov5:
+    """Takes centre, size, objectness and classes of each box; anchors are in the picture's pixels."""
+
+    conf_thres: float = 0.25
+    iou_thres: float = 0.45
+    max_det: int = 1000
+    agnostic_nms: bool = False
+    xywhn: bool = False
+    anchors: tuple[float, ...] = _ANCHORS_5
+
+    def check(self) -> None:
+        """Raises DeclarationError for numbers that make no sense."""
+        check_share("conf_thres", self.conf_thres)
+        check_overlap("iou_thres", self.iou_thres)
+        check_count("max_det", self.max_det)
+        if len(self.anchors) % 2 or min(self.anchors) <= 0:
+            raise DeclarationError(
+                f"anchors has {len(self.anchors)} numbers, it must have a width and a height for each, "
+                "all above 0"
+            )
+
+    def refusal(self, graph: Graph) -> str | None:
+        """The reason why it cannot stand behind this model."""
+        pairs, grids = len(self.anchors) // 2, len(graph.outputs)
+        heads = self._heads(graph)
+        is_whole = not isinstance(heads, str) and isinstance(heads[0], WholeHead)
+        if pairs % grids and not is_whole:
+            return f"there are {pairs} anchors for {grids} grids"
+        return heads if isinstance(heads, str) else None
+
+    def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
+        """Adds its nodes behind the heads; the names of the new outputs."""
+        heads, size = self._heads(graph), picture_size(graph)
+        assert not isinstance(heads, str)
+        assert size is not None
+        pairs = np.array(self.anchors).reshape(len(heads), -1, 2) if isinstance(heads[0], GridHead) else None
+        boxes = []
+        for number, head in enumerate(heads):
+            if isinstance(head, WholeHead) or pairs is None:
+                corners = _whole_corners(nodes, head.numbers, None if self.xywhn else size)
+            else:
+                corners = _grid_corners_5(nodes, head, pairs[number] / (size[1], size[0]))
+            is_grid = isinstance(head, GridHead)
+            score, kind = _best(nodes, head, _CLASSES_5, is_grid)
+            certainty = head.numbers.column(nodes, "objectness", _OBJECT)
+            if is_grid:
+                certainty.then("objectness, 0 to 1", Logistic())
+            score.then("score", Mul(), certainty.value)
+            boxes.append(_Boxes(corners, score, kind))
+        op = Detect(self.max_det, above(self.conf_thres), self.iou_thres, by_class=not self.agnostic_nms)
+        return _chosen(boxes, op)
+
+    def _heads(self, graph: Graph) -> list[Head] | str:
+        anchors = max(1, len(self.anchors) // 2 // len(graph.outputs))
+        return heads_of(graph, anchors, _CLASSES_5 + 1, boxes_last=False)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Yolov8:
+    """Takes boxes and classes; of grids, distances from the cell's middle to the sides as distributions."""
+
+    conf: float = 0.25
+    iou: float = 0.7
+    max_det: int = 300
+    agnostic_nms: bool = False
+    xywhn: bool = False
+    reg_max: int = 16
+
+    def check(self) -> None:
+        """Raises DeclarationError for numbers that make no sense."""
+        check_share("conf", self.conf)
+        check_overlap("iou", self.iou)
+        check_count("max_det", self.max_det)
+        if not 1 <= self.reg_max <= 64:
+            raise DeclarationError(f"reg_max is {self.reg_max}, it must be 1 to 64")
+
+    def refusal(self, graph: Graph) -> str | None:
+        """The reason why it cannot stand behind this model."""
+        heads = self._heads(graph)
+        return heads if isinstance(heads, str) else None
+
+    def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
+        """Adds its nodes behind the heads; the names of the new outputs."""
+        heads, size = self._heads(graph), picture_size(graph)
+        assert not isinstance(heads, str)
+        boxes = []
+        for head in heads:
+            if isinstance(head, WholeHead):
+                corners = _whole_corners(nodes, head.numbers, None if self.xywhn else size)
+                first = CENTRE_AND_SIZE
+            else:
+                corners = _grid_corners_8(nodes, head, self.reg_max)
+                first = _SIDES * self.reg_max
+            boxes.append(_Boxes(corners, *_best(nodes, head, first, isinstance(head, GridHead))))
+        op = Detect(self.max_det, above(self.conf), self.iou, by_class=not self.agnostic_nms)
+        return _chosen(boxes, op)
+
+    def _heads(self, graph: Graph) -> list[Head] | str:
+        is_whole = len(graph.types[graph.outputs[0]].shape) == 3
+        before_classes = CENTRE_AND_SIZE if is_whole else _SIDES * self.reg_max
+        return heads_of(graph, 1, before_classes + 1, boxes_last=True)
+
+
+def _best(nodes: AddedNodes, head: Head, first: int, is_grid: bool) -> tuple[AddedNodes, AddedNodes]:
+    """The best score of each box and its class, each [1, boxes]."""
+    numbers = head.numbers
+    classes = numbers.columns(nodes, "scores of classes", first, head.width - first)
+    kind = classes.branch(classes.value)
+    kind.then("best class", ArgExtreme(Reduction.MAXIMUM, 2))
+    kind.view("class of each", 1, numbers.boxes)
+    classes.then("best score", Reduce(Reduction.MAXIMUM, (2,)), quant=classes.type.quant)
+    classes.view("score of each", 1, numbers.boxes)
+    score = as_real(classes, "best score")
+    if is_grid:
+        score.then("best score, 0 to 1", Logistic())
+    return score, kind
+
+
+def _whole_corners(nodes: AddedNodes, numbers: BoxNumbers, size: tuple[int, int] | None) -> list[AddedNodes]:
+    """The corners of centres and sizes in pixels of a picture of that size or as shares of it."""
+    height, width = size or (1, 1)
+    found = []
+    for number, (label, extent) in enumerate(
+        (("x", width), ("y", height), ("width", width), ("height", height))
+    ):
+        column = numbers.column(nodes, label, number)
+        if size is not None:
+            column.then(f"{label} as share", Mul(), np.array([[1 / extent]], np.float32))
+        found.append(column)
+    return around_centres(*found)
+
+
+def _grid_corners_5(nodes: AddedNodes, head: GridHead, anchors: np.ndarray) -> list[AddedNodes]:
+    """Centres reach half a cell beyond their own, sizes four times their anchors; these are shares."""
+    found = []
+    for number, (label, places, cells) in enumerate(
+        (("x", head.across(-0.5), head.columns), ("y", head.down(-0.5), head.rows))
+    ):
+        centre = _sigmoid(nodes, head, label, number)
+        centre.then(f"{label} in cell", Mul(), np.array([[2 / cells]], np.float32))
+        centre.then(f"{label} as share", Add(), places)
+        found.append(centre)
+    for number, label in enumerate(("width", "height")):
+        size = _sigmoid(nodes, head, label, number + 2)
+        size.then(f"square of {label}", Mul(), size.value)
+        size.then(f"{label} as share", Mul(), head.of_anchors(4 * anchors[:, number]))
+        found.append(size)
+    return around_centres(*found)
+
+
+def _sigmoid(nodes: AddedNodes, head: GridHead, label: str, number: int) -> AddedNodes:
+    column = head.numbers.column(nodes, label, number)
+    column.then(f"{label}, 0 to 1", Logistic())
+    return column
+
+
+def _grid_corners_8(nodes: AddedNodes, head: GridHead, bins: int) -> list[AddedNodes]:
+    """Left, top, right and bottom: the mean of each distribution away from the cell's middle."""
+    across, down = head.across(0.5), head.down(0.5)
+    sides = (("left", across, Sub()), ("top", down, Sub()), ("right", across, Add()), ("bottom", down, Add()))
+    corners = []
+    for number, (label, middle, op) in enumerate(sides):
+        distance = _mean(nodes, head, label, number, bins)
+        cells = head.columns if middle is across else head.rows
+        distance.then(f"{label} as share", Mul(), np.array([[1 / cells]], np.float32))
+        from_middle = distance.branch(distance.value)
+        if isinstance(op, Sub):
+            from_middle.then(f"minus {label}", Mul(), np.array([[-1.0]], np.float32))
+        from_middle.then(f"{label} of box", Add(), middle)
+        corners.append(from_middle)
+    return corners
+
+
+def _mean(nodes: AddedNodes, head: GridHead, label: str, number: int, bins: int) -> AddedNodes:
+    """A distance in cells, [1, boxes]."""
+    if bins == 1:
+        return head.numbers.column(nodes, f"distance {label}", number)
+    made = as_real(head.numbers.columns(nodes, f"bins {label}", number * bins, bins), f"bins {label}")
+    made.then(f"shares {label}", Softmax())
+    made.then(f"parts {label}", Mul(), np.arange(bins, dtype=np.float32).reshape(1, 1, -1))
+    made.then(f"distance {label}", Reduce(Reduction.SUM, (2,)))
+    made.view(f"distance {label} of each", 1, head.numbers.boxes)
+    return made
+
+
+def _chosen(boxes: list[_Boxes], op: Detect) -> tuple[str, ...]:
+    """The boxes of all heads in one list, and of those the best."""
+    labels = ("left", "top", "right", "bottom")
+    corners = [_joined(f"all {label}", [b.corners[n] for b in boxes]) for n, label in enumerate(labels)]
+    scores = _joined("all scores", [b.score for b in boxes])
+    return detected(corners, op, scores, _joined("all classes", [b.kind for b in boxes]))
+
+
+def _joined(label: str, parts: list[AddedNodes]) -> AddedNodes:
+    first, *others = parts
+    if others:
+        first.then(label, Concat(axis=1), *(each.value for each in others))
+    return first

@@ -1,0 +1,193 @@
+"""PyTorch modules in one call: tests that need PyTorch are skipped where it is not installed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from deploy.from_torch import CompiledModule, Conversion
+
+DEMO = Path(deploy.__file__).parent / "demo"
+EXAMPLE = (1, 1, 8, 8)
+
+
+class FakeModule:
+    """What counts as a module where PyTorch is not installed."""
+
+    def forward(self, image: Any) -> Any:
+        return image
+
+
+@pytest.fixture
+def module(monkeypatch: pytest.MonkeyPatch) -> FakeModule:
+    """A module of a PyTorch that is not there."""
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(nn=SimpleNamespace(Module=FakeModule)))
+    return FakeModule()
+
+
+WRONG: dict[str, tuple[dict[str, Any], str]] = {
+    "no example": (
+        {},
+        "a PyTorch module is exported with an example of its input\n"
+        "  hint: deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))",
+    ),
+    "labels alone": (
+        {"example": np.zeros(EXAMPLE), "labels": [0]},
+        "labels are of samples, and there are none\n  hint: calibration=samples, the first axis counts them",
+    ),
+    "labels behind a back end": (
+        {"example": np.zeros(EXAMPLE), "labels": [0], "calibration": np.zeros(EXAMPLE), "back": "classes"},
+        "labels are compared with the module's own outputs, and a front or back end stands around it\n"
+        "  hint: leave the labels out, or the front and the back end",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_what_makes_no_sense_is_told(name: str, module: FakeModule) -> None:
+    words, text = WRONG[name]
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(module, "host", **words)
+    assert str(caught.value) == f"error: {text}"
+
+
+@pytest.mark.parametrize("word", ["example", "calibration", "labels"])
+def test_files_have_none_of_these_words(word: str) -> None:
+    given: dict[str, Any] = {word: np.zeros(1)}
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(DEMO / "digits.tflite", "host", **given)
+    assert str(caught.value) == (
+        "error: an example, calibration and labels are for PyTorch modules, and this model is exported\n"
+        "  hint: deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels"
+    )
+
+
+def test_a_float_conversion_is_told_in_a_line() -> None:
+    told = str(Conversion(2.5e-7, 1, None, None, None))
+    assert told == "exported      outputs differ from PyTorch's by 2.5e-07 at most, 1 sample"
+
+
+def digits() -> tuple[Any, Any]:
+    images = np.load(DEMO / "digits_test.npz")["image"].reshape(-1, *EXAMPLE[1:])
+    return (images.astype(np.float32) + 128) / 255, np.load(DEMO / "digits_labels.npy").astype(np.int64)
+
+
+def trained(torch: Any) -> Any:
+    """A small network that reads digits, still in training mode."""
+    torch.manual_seed(0)
+    nn = torch.nn
+    network = nn.Sequential(
+        nn.Conv2d(1, 8, 3, padding=1),
+        nn.BatchNorm2d(8),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(8, 16, 3, padding=1),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(256, 10),
+    )
+    images, labels = (torch.from_numpy(array[:260]) for array in digits())
+    optimiser = torch.optim.Adam(network.parameters(), 0.01)
+    for _ in range(60):
+        optimiser.zero_grad()
+        nn.functional.cross_entropy(network(images), labels).backward()
+        optimiser.step()
+    return network
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+def test_a_network_keeps_its_accuracy_up_to_the_emulated_board(require_tool: Callable[..., None]) -> None:
+    torch = pytest.importorskip("torch")
+    require_tool("arm-none-eabi-gcc")
+    network, (images, labels) = trained(torch), digits()
+    compiled = deploy.compile(
+        network,
+        "mps2-an386",
+        example=torch.zeros(EXAMPLE),
+        calibration=torch.from_numpy(images[260:]),
+        labels=labels[260:],
+    )
+    assert isinstance(compiled, CompiledModule)
+    conversion = compiled.conversion
+    assert conversion is not None
+    assert network.training, "its mode is as it was"
+    assert conversion.distance < 1e-4
+    assert conversion.torch_right is not None
+    assert conversion.torch_right > 0.9
+    assert conversion.verdict is not None
+    assert conversion.verdict.equal
+    assert conversion.board_right is not None
+    assert conversion.board_right > conversion.torch_right - 0.03
+    assert "the same bits" in str(compiled)
+    assert "signal to noise" in str(compiled)
+
+
+def networks(torch: Any) -> dict[str, tuple[Any, tuple[int, ...]]]:
+    """Networks of several kinds and the shape of their input."""
+    nn = torch.nn
+
+    class LastState(nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """The class of a sequence, by the last state of a recurrent layer."""
+
+        def __init__(self, layer: Any) -> None:
+            super().__init__()
+            self.layer, self.head = layer, nn.Linear(12, 3)
+
+        def forward(self, features: Any) -> Any:
+            return self.head(self.layer(features)[0][:, -1])
+
+    return {
+        "sound by convolutions of one dimension": (
+            nn.Sequential(
+                nn.Conv1d(6, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool1d(1), nn.Flatten(), nn.Linear(8, 3)
+            ),
+            (1, 6, 20),
+        ),
+        "a GRU": (LastState(nn.GRU(6, 12, batch_first=True)), (1, 9, 6)),
+        "an LSTM": (LastState(nn.LSTM(6, 12, batch_first=True)), (1, 9, 6)),
+        "a small picture smaller and larger again": (
+            nn.Sequential(
+                nn.Conv2d(3, 8, 3, stride=2, padding=1), nn.ReLU(), nn.ConvTranspose2d(8, 2, 2, stride=2)
+            ),
+            (1, 3, 8, 8),
+        ),
+        "a layer of a transformer": (
+            nn.TransformerEncoderLayer(12, 2, 24, batch_first=True),
+            (1, 5, 12),
+        ),
+    }
+
+
+@pytest.mark.slow
+def test_networks_of_several_kinds_compute_what_pytorch_computes() -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    for name, (network, shape) in networks(torch).items():
+        compiled = deploy.compile(network, "host", example=torch.randn(shape))
+        assert isinstance(compiled, CompiledModule)
+        assert compiled.conversion is not None
+        assert compiled.conversion.distance < 1e-4, name
+
+
+def test_what_pytorch_cannot_export_is_told() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Strange(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Does what no exporter knows."""
+
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.svd(x)[1]
+
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(Strange(), "host", example=torch.zeros(3, 3))
+    assert str(caught.value).startswith(
+        "error: PyTorch cannot export the module\n  Strange\n  hint: it says: "
+    )
