@@ -10,7 +10,7 @@ test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
 test check golden mutants: export CCACHE_NOHASHDIR := 1
 test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/zig
 
-.PHONY: demo test check lint golden docs bench fuzz mutants newcomer
+.PHONY: demo test check lint golden docs bench fuzz mutants newcomer release dist
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -59,3 +59,10 @@ mutants:  ## some 350 small changes of the code, one at a time; prints those tha
 newcomer:  ## the first hours of newcomers, from the wheel, in fresh environments of each Python that is here
 	$(PYTHON) .ci/prepare.py check
 	.venv/bin/python tests/newcomer/newcomer_run.py
+
+release:  ## make release VERSION=1.2.3: the fragments of changes become a version; read it, `make golden`, commit
+	$(PYTHON) .ci/release.py gather $(VERSION)
+
+dist:  ## wheel and sdist in build/dist, checked by twine and tried in fresh environments outside the tree
+	$(PYTHON) .ci/prepare.py dist
+	$(RUN:-m=) .ci/release.py check

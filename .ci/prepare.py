@@ -52,6 +52,7 @@ LOCK_TIMEOUT_S = 300  # a fresh machine may be installing updates by itself
 
 EXTRAS = {
     "check": ("test",),
+    "dist": ("test", "release"),
     "docs": ("docs",),
     "test": (
         "test", "zig", "cycles", "oracle", "tflm", "train", "tune", "exact", "farm", "quantize", "browser",

@@ -18,7 +18,8 @@ def on_files(files: Any, config: Any) -> Any:
     from mkdocs.structure.files import File
 
     made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in FROM_THE_ROOT.items()}
-    for name, text in {**made, CHANGES: changes_page(ROOT / "docs" / "changes")}.items():
+    made[CHANGES] = changes_page(ROOT / "docs" / "changes", ROOT / "CHANGELOG.md")
+    for name, text in made.items():
         files.append(File.generated(config, name, content=from_the_root(text)))
     return files
 
@@ -48,12 +49,20 @@ def with_links(markdown: str, depth: int) -> str:
     return _LINK.sub(led, markdown)
 
 
-def changes_page(folder: Path) -> str:
-    """The fragments of changes as one page, by kind."""
-    parts = ["# Changes\n\nWhat has changed since the last release, by kind.\n"]
+def changes_page(folder: Path, changelog: Path) -> str:
+    """What has changed since the last release, by kind, and then the versions."""
+    changes = by_kind(folder)
+    new = f"\n## Not yet released\n{changes}" if changes else ""
+    title, versions, rest = changelog.read_text(encoding="utf-8").partition("\n## ")
+    return title + new + versions + rest
+
+
+def by_kind(folder: Path) -> str:
+    """The fragments of changes in a folder, gathered under the kinds; empty where there are none."""
+    parts = []
     for kind, head in _KINDS.items():
         texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob(f"{kind}-*.md"))]
         if texts:
             items = "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
-            parts.append(f"\n## {head}\n\n{items}\n")
+            parts.append(f"\n### {head}\n\n{items}\n")
     return "".join(parts)

@@ -1,0 +1,124 @@
+"""Prepares a release: `gather VERSION` writes the changelog, `check` tries the packages.
+
+Gathering moves the fragments of docs/changes into CHANGELOG.md and gives the package its number; then
+`make golden` renews the generated C, which names it. Checking builds wheel and sdist into build/dist, holds
+them to the index's rules, and compiles, runs and verifies the bundled model from each, in a fresh
+environment, outside the tree. Nothing is uploaded.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import venv
+from collections.abc import Callable, Mapping
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+TITLE = "# Changelog\n\nWhat a user can notice, by version.\n"
+_NUMBER = re.compile(r"\d+\.\d+\.\d+")
+_VERSION_LINE = re.compile(r'(?m)^VERSION = "([^"]+)"')
+
+
+class ReleaseError(Exception):
+    """A release that cannot be prepared; the text says why, and the way out."""
+
+
+def with_section(changelog: str, new: str) -> str:
+    """The changelog with its newest version first."""
+    older = changelog.removeprefix(TITLE) if changelog else ""
+    return TITLE + new + older
+
+
+def gather(root: Path, version: str, day: date) -> None:
+    """Moves the fragments into the changelog and sets the version."""
+    place, changelog = root / "docs" / "changes", root / "CHANGELOG.md"
+    paths = [path for path in place.glob("*.md") if path.name != "README.md"]
+    version_file = root / "codegen" / "version.py"
+    text = version_file.read_text(encoding="utf-8")
+    _require_newer(version, _VERSION_LINE.findall(text)[0])
+    if not paths:
+        raise ReleaseError(f"{place} has no fragments: nothing has changed that a user can notice")
+    before = changelog.read_text(encoding="utf-8") if changelog.exists() else ""
+    section = f"\n## {version} ({day.isoformat()})\n{_by_kind(place)}"
+    changelog.write_text(with_section(before, section), encoding="utf-8")
+    version_file.write_text(_VERSION_LINE.sub(f'VERSION = "{version}"', text), encoding="utf-8")
+    for path in paths:
+        path.unlink()
+
+
+def _by_kind(folder: Path) -> str:
+    """The fragments as the site shows them."""
+    sys.path.insert(0, str(ROOT / "docs" / "site"))
+    from pages import by_kind
+
+    return by_kind(folder)
+
+
+def _require_newer(version: str, today: str) -> None:
+    if not _NUMBER.fullmatch(version):
+        raise ReleaseError(f'"{version}" is not a version: three numbers are, as in 1.2.3')
+    if _numbers(version) <= _numbers(today):
+        raise ReleaseError(f"{version} is not after {today}, the version of the tree")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(number) for number in version.split("."))
+
+
+def check(root: Path) -> None:
+    """Builds the packages, asks twine about them, and tries each."""
+    made = root / "build" / "dist"
+    shutil.rmtree(made, ignore_errors=True)
+    _run(sys.executable, "-m", "hatchling", "build", "-d", made, cwd=root)
+    packages = sorted(made.iterdir())
+    _run(sys.executable, "-m", "twine", "check", "--strict", *packages, cwd=root)
+    for package in packages:
+        with tempfile.TemporaryDirectory() as folder:
+            _try(package, Path(folder))
+        sys.stdout.write(f"{package.name}: installed outside the tree, the bundled model is right\n")
+
+
+def _try(package: Path, folder: Path) -> None:
+    """The first words of the README, from nothing but the package and what it asks for."""
+    venv.create(folder / "venv", with_pip=True)
+    programs = folder / "venv" / "bin"
+    _run(programs / "pip", "install", "--quiet", "--disable-pip-version-check", f"{package}[zig]", cwd=folder)
+    demo = next((folder / "venv" / "lib").glob("python*/site-packages/deploy/demo"))
+    shutil.copy(demo / "digits.tflite", folder)
+    for words in (
+        ("--version",),
+        ("inspect", "digits.tflite", "--board", "nucleo-f746zg"),
+        ("verify", "digits.tflite", "--toolchain", "zig", "--layers"),
+    ):
+        _run(programs / "deploy", *words, cwd=folder)
+
+
+def _run(*words: object, cwd: Path) -> None:
+    subprocess.run([str(word) for word in words], cwd=cwd, check=True)
+
+
+COMMANDS: Mapping[str, Callable[[list[str]], None]] = {
+    "gather": lambda words: gather(ROOT, words[0], date.today()),
+    "check": lambda words: check(ROOT),
+}
+
+
+def main(words: list[str]) -> int:
+    if not words or words[0] not in COMMANDS or len(words) != (2 if words[0] == "gather" else 1):
+        sys.stderr.write("release.py gather VERSION | release.py check\n")
+        return 2
+    try:
+        COMMANDS[words[0]](words[1:])
+    except ReleaseError as error:
+        sys.stderr.write(f"{error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
