@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from platforms.toolchains import find_toolchain
 
 @takes_options()
 def compile(
-    model: str | Path | Model | Any,
+    model: str | Path | Model | Callable[..., Any],  # a PyTorch module can be called
     board: str | None = None,
     target: str | None = None,
     example: Any = None,

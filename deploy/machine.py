@@ -37,7 +37,9 @@ PACKAGES = {
     "tune": "lightgbm",
     "farm": "distributed",
     "sign": "cryptography",
+    "torch": "torch",
     "docs": "mkdocs",
+    "release": "twine",
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pstats
 import re
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from deploy.machine import PACKAGES
 from platforms.transport.ports import UsbPort
 
 Run = Callable[..., Any]
-INSPECT_S = 1.0  # what is promised; it takes 0.7
+INSPECT_CALLS = 3_000_000  # in a process that takes a second of one processor
 
 
 def test_inspect_says_what_is_in_a_model_and_that_it_fits(model: Path, run_deploy: Run) -> None:
@@ -96,18 +97,19 @@ def test_inspect_draws_the_arena_into_a_file(model: Path, tmp_path: Path, run_de
 
 
 @pytest.mark.slow
-def test_inspect_answers_in_under_a_second(shared_dir: Path, tmp_path: Path) -> None:
-    """Of processor time, as the machine may be busy, with the bytecode that an installed package has."""
-    bytecode = {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)}
+def test_inspect_answers_at_once(shared_dir: Path, tmp_path: Path) -> None:
+    """Calls of functions are counted: a processor that others use too takes longer for the same."""
     model = shared_dir / "models" / "tiny_vww_mbv1_int8" / "model.tflite"
-    argv = [sys.executable, "-m", "deploy", "inspect", str(model), "--board", "mps2-an386"]
-    taken = []
-    for _ in range(5):
-        before = os.times().children_user
-        environment = {**os.environ, **bytecode, "OMP_NUM_THREADS": "1"}
-        subprocess.run(argv, stdout=subprocess.DEVNULL, check=True, env=environment)
-        taken.append(os.times().children_user - before)
-    assert min(taken) < INSPECT_S
+    argv = ["-m", "deploy", "inspect", str(model), "--board", "mps2-an386"]
+    profile = tmp_path / "calls"
+    for _ in range(2):  # the second time with the bytecode that an installed package has
+        subprocess.run(
+            [sys.executable, "-m", "cProfile", "-o", str(profile), *argv],
+            stdout=subprocess.DEVNULL,
+            check=True,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(tmp_path)},
+        )
+    assert vars(pstats.Stats(str(profile)))["total_calls"] < INSPECT_CALLS
 
 
 def test_boards_are_listed_and_shown(run_deploy: Run) -> None:
