@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from boards.cores import load_core
 from codegen.options import read_options
@@ -47,6 +47,7 @@ def compile(
         place, known = require_board_or_target(board, target), read_options(options)
         return compile_module(model, example, calibration, labels, place, known)
     require_no_module_words(example, calibration, labels)
+    model = cast("str | Path | Model", model)
     known = options_with(model, options)
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)
 
