@@ -93,7 +93,7 @@ def _try(package: Path, folder: Path) -> None:
     for words in (
         ("--version",),
         ("inspect", "digits.tflite", "--board", "nucleo-f746zg"),
-        ("verify", "digits.tflite", "--toolchain", "zig", "--layers"),
+        ("verify", "digits.tflite", "--board", "host", "--toolchain", "zig", "--layers"),
     ):
         _run(programs / "deploy", *words, cwd=folder)
 
