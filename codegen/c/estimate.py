@@ -1,7 +1,7 @@
 """Code and stack before there is a compiler: estimates, from what the loop nests and layers consist of.
 
-Code is within 15 % of what gcc 12.2 makes of the cases in benchmarks/results.json, but for two small ones; stack
-is below what is painted in one of them. benchmarks/estimates.md has all.
+Code is within 15 % of what gcc 12.2 makes of the cases in benchmarks/results.json, but for two small ones;
+stack is below what is painted in one case. benchmarks/estimates.md has all.
 What a build really takes is measured by `deploy build` and `deploy bench`.
 """
 
