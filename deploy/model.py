@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from aot import interpret
-from aot.errors import BoardError
+from aot.errors import BoardError, InputError
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.text import print_graph
@@ -81,6 +82,11 @@ def load(path: str | Path, **options: Any) -> Model:
 
 def imported_with(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
     """The loaded model; it is read again where these options give its file another meaning."""
+    if not isinstance(model, str | os.PathLike | Model):
+        raise InputError(
+            f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}",
+            hint="deploy.compile takes PyTorch modules too",
+        )
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported
     return import_model(model.path if isinstance(model, Model) else Path(model), options)

@@ -7,6 +7,7 @@ import inspect
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
@@ -211,6 +212,14 @@ def test_a_value_that_an_option_does_not_take_is_told(
 def test_a_rounding_that_is_not_known_is_told_when_a_model_is_loaded(model: Path) -> None:
     with pytest.raises(InputError, match='rounding "foo" is not known'):
         deploy.load(model, rounding="foo")
+
+
+@pytest.mark.parametrize("model", [len, object(), None, 3])
+def test_what_is_no_model_is_told(model: object) -> None:
+    with pytest.raises(InputError) as caught:
+        deploy.compile(cast("Path", model), board="host")
+    said = f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}"
+    assert str(caught.value) == f"error: {said}\n  hint: deploy.compile takes PyTorch modules too"
 
 
 def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> None:
