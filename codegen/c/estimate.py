@@ -60,7 +60,7 @@ def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:
     each = part_bytes(target)
     generated = sum(estimate_bytes(kernel.function, each) for kernel in library.kernels)
     helpers = estimate_helper_bytes(library.helpers.every, each)
-    return round(generated + helpers) + sum(each.code_bytes for each in library.libraries)
+    return round(generated + helpers) + sum(foreign.code_bytes for foreign in library.libraries)
 
 
 def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:

@@ -1,8 +1,8 @@
-"""Code before there is a compiler: the bytes of functions and statements, from the kinds of their parts.
+"""Code before there is a compiler: the bytes of functions, from the kinds of their parts.
 
 What a part takes depends on the core: one with instructions for pairs of numbers has kernels that are mostly
 such instructions, another has plain loops. A row of factors for each kind of core was fitted to builds of the
-models in benchmarks/results.json by gcc 12.2 at -O2; tests/codegen/test_estimates.py holds all of them.
+models in benchmarks/results.json by gcc 12.2 at -O2; tests/bench/test_counts.py holds them to it.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class PartBytes:
     reals: float  # real numbers at all: an FPU's instructions, or functions in their place
 
 
-WITH_PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 12.0, 3.5, 48.3, 27.4, 4.3, 994, 1.0, 0)
+_WITH_PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 12.0, 3.5, 48.3, 27.4, 4.3, 994, 1.0, 0)
 _THUMB_2 = PartBytes(3.9, 5.1, 0.0, 29.2, 22.7, 10.4, 5.6, 25.7, 61.4, 8.0, 865, 1.6, 1454)
 _THUMB_1 = PartBytes(3.9, 18.8, 0.0, 12.2, 39.6, 15.1, 2.8, 76.9, 59.9, 4.1, 1280, 3.5, 2403)
 _OTHERS = PartBytes(3.9, 13.2, 0.0, 31.7, 25.0, 12.2, 5.1, 51.3, 27.9, 2.0, 755, 3.7, 2558)
@@ -49,7 +49,7 @@ _OTHERS = PartBytes(3.9, 13.2, 0.0, 31.7, 25.0, 12.2, 5.1, 51.3, 27.9, 2.0, 755,
 def part_bytes(target: Target) -> PartBytes:
     """The factors of the kind of core that the target has."""
     if target.has(Feature.DSP):
-        return WITH_PAIRS
+        return _WITH_PAIRS
     if target.has(Feature.UNALIGNED):
         return _THUMB_2
     return _THUMB_1 if kind_of_core(target.core) else _OTHERS
@@ -60,8 +60,8 @@ def kind_of_core(core: str) -> str:
     return _ARM if core.startswith(_ARM) else ""
 
 
-def estimate_bytes(node: Node, each: PartBytes = WITH_PAIRS) -> float:
-    """The machine code of a kernel's function, or of statements of it, without the functions it calls."""
+def estimate_bytes(node: Node, each: PartBytes) -> float:
+    """The machine code of a kernel's function, without the functions it calls."""
     return sum(_bytes_of(part, each) for part in walk(node))
 
 
