@@ -70,9 +70,10 @@ class BlockPacking:
     def place_moved(self, move: Move) -> Placement | None:
         """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
         before, partial, pushed = move.before, _Partial(self), 1 << move.block
-        for position, block in enumerate(move.sequence):
+        partial.put_as(before, move.sequence[: move.first])
+        for block in move.sequence[move.first :]:
             spot = before.pools[block], before.offsets[block]
-            if position < move.first or not self._near[block] & pushed:
+            if not self._near[block] & pushed:
                 partial.put(block, *spot)
                 continue
             found = self._spot(block, partial)
@@ -131,7 +132,19 @@ class _Partial:
         if end > self.ends[pool]:
             self.ends[pool] = end
             self.missing = max(self.missing, self.packing.overflow(block, pool, offset))
-        self.slow_uses += pool * self.packing.blocks[block].uses
+        if pool:
+            self.slow_uses += pool * self.packing.blocks[block].uses
+
+    def put_as(self, before: Placement, blocks: Sequence[int]) -> None:
+        """Puts blocks where they were. A search does so with most of them each time, and calls nothing."""
+        offsets, where, ends, sizes = self.offsets, self.where, self.ends, self.packing.sizes
+        for block in blocks:
+            pool, offset = before.pools[block], before.offsets[block]
+            offsets[block], where[block] = offset, pool
+            if offset + sizes[block] > ends[pool]:
+                self.put(block, pool, offset)
+            elif pool:
+                self.slow_uses += pool * self.packing.blocks[block].uses
 
     @property
     def cost(self) -> Cost:

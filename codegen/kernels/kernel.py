@@ -78,8 +78,11 @@ class RowAccess:
 
     def rows(self, y: int) -> tuple[int, ...]:
         """The rows of the image for that row of the result."""
-        first = y * self.stride + self.first
-        return self.given[y] if self.given else tuple(first + i * self.step for i in range(self.count))
+        return self.given[y] if self.given else tuple(self.row(y, i) for i in range(self.count))
+
+    def row(self, y: int, number: int) -> int:
+        """The row of the image that the pointer with that number points to."""
+        return self.given[y][number] if self.given else y * self.stride + self.first + number * self.step
 
     @property
     def turns(self) -> Turns | None:

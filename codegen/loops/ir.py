@@ -324,7 +324,8 @@ def places_of(stmt: Stmt) -> list[BufferPlace]:
 
 
 def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) -> Expr:
-    changed = with_parts(expr, [map_expr_places(part, change) for part in parts_of(expr)])
+    parts = parts_of(expr)
+    changed = with_parts(expr, [map_expr_places(part, change) for part in parts]) if parts else expr
     return replace(changed, place=change(changed.place)) if isinstance(changed, Load | Element) else changed
 
 

@@ -8,6 +8,7 @@ refuses with a ScheduleError.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -314,10 +315,12 @@ def change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Seque
                 _require_free(proc, new, around | {s.var for s in walk(stmt.body) if isinstance(s, For)})
                 result.extend(change(stmt))
             elif isinstance(stmt, For):
-                result.append(replace(stmt, body=visit(stmt.body, around | {stmt.var})))
+                inside = visit(stmt.body, around | {stmt.var})
+                result.append(stmt if inside is stmt.body else replace(stmt, body=inside))
             else:
                 result.append(stmt)
-        return tuple(result)
+        is_as_it_was = len(result) == len(body) and all(map(operator.is_, result, body))
+        return body if is_as_it_was else tuple(result)
 
     body = visit(proc.body, frozenset())
     if not found:

@@ -38,7 +38,7 @@ def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
 def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: int) -> OutOfImage:
     """Looks where the row pointer with that number points, for that many rows of the result."""
     begin, end = stored_rows(reading, tensor)
-    rows = [reading.access.rows(row)[number] for row in range(results)]
+    rows = [reading.access.row(row, number) for row in range(results)]
     return OutOfImage(sum(row < begin for row in rows), sum(row >= end for row in rows), results)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
 from codegen.formats import RowFormat, has_margins
@@ -12,9 +13,10 @@ from codegen.kernels.memory_demand import ANYWHERE
 from codegen.loops.ir import Role
 from codegen.lower.memory_demands import demands_on_tensors
 from codegen.lower.outside_rows import stored_rows
-from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading, Result
 
 _ROW_ALIGN = 4
+_STAGES_KEPT = 512  # whose steps are remembered: those of the variants of one large graph
 
 
 def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...]:
@@ -46,7 +48,6 @@ def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
 def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> Stage:
     if stage.kernel.accumulation is not None:
         return _accumulating_stage(stage, stage.kernel.accumulation, tensors)
-    out, each = stage.result, stage.kernel.rows_per_step
     names = tuple(dict.fromkeys(r.tensor for r in stage.reads if r.tensor != STREAMED_ROW))
     if stage.kernel.whole:
         written = tuple(result.rows_of(0, result.rows) for result in stage.results)
@@ -64,26 +65,35 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
             in_place=_in_place(stage, names),
             starts=started is not None,
         )
-    steps = []
-    read = [_rows_by_step(_sources(stage, tensors[name]), stage.steps) for name in names]
-    for step in range(stage.steps):
-        reads = tuple(rows[step] for rows in read)
-        first = 0 if step == 0 else out.format.top + step * each
-        steps.append(Step(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
-    if out.format.bottom:
-        last = out.format.top + out.image_rows
-        steps.append(Step((NO_ROWS,) * len(names), (out.rows_of(last, last + out.format.bottom),)))
+    sources = tuple(_sources(stage, tensors[name]) for name in names)
     return Stage(
         stage.name,
         names,
         stage.writes,
-        tuple(steps),
+        _steps_by_rows(sources, stage.result, stage.steps, stage.kernel.rows_per_step),
         state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
         pools=stage.kernel.demand.memories,
         align=stage.kernel.demand.align,
         in_place=_in_place(stage, names),
     )
+
+
+@lru_cache(maxsize=_STAGES_KEPT)
+def _steps_by_rows(
+    sources: tuple[tuple[_Source, ...], ...], out: Result, count: int, each: int
+) -> tuple[Step, ...]:
+    """The steps of a stage that makes `each` rows of its result at a time: the same in most variants."""
+    steps = []
+    read = [_rows_by_step(its, count) for its in sources]
+    for step in range(count):
+        reads = tuple(rows[step] for rows in read)
+        first = 0 if step == 0 else out.format.top + step * each
+        steps.append(Step(reads, (out.rows_of(first, out.format.top + (step + 1) * each),)))
+    if out.format.bottom:
+        last = out.format.top + out.image_rows
+        steps.append(Step((NO_ROWS,) * len(sources), (out.rows_of(last, last + out.format.bottom),)))
+    return tuple(steps)
 
 
 def _begun(stage: LoweredStage, started: Started, names: Sequence[str], every: Step) -> Step:
@@ -157,9 +167,9 @@ class _Source:
         return _own_rows(first + view.top, stop + view.top, view, fmt)
 
 
-def _sources(stage: LoweredStage, tensor: LoweredTensor) -> list[_Source]:
+def _sources(stage: LoweredStage, tensor: LoweredTensor) -> tuple[_Source, ...]:
     its = (reading for reading in stage.reads if reading.tensor == tensor.name)
-    return [_Source(reading, tensor, *stored_rows(reading, tensor)) for reading in its]
+    return tuple(_Source(reading, tensor, *stored_rows(reading, tensor)) for reading in its)
 
 
 def _rows_by_step(sources: Sequence[_Source], steps: int) -> Sequence[Rows]:
