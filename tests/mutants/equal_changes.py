@@ -4,6 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+_NUMBER = "a number that stands for something and is compared with itself alone"
 REASONS: Mapping[str, str] = {
+    "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
+    "CALLER, NOBODY_YET = -1, -2  ->  CALLER, NOBODY_YET = -1, -3": _NUMBER,
+    'things = [("", 1, "nothing", False)]  ->  things = [("", 2, "nothing", False)]': _NUMBER,
+    "self.position = 0  ->  self.position = 1": "each step sets the position before anything reads it",
+    "def _touch(self, name: str, rows: int = 1) -> None:  ->  "
+    "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are told apart",
     "found = 0  ->  found = 1": "one byte in an estimate of the stack that leaves some fifty to spare",
 }

@@ -32,8 +32,8 @@ ROOMS: Mapping[str, Room] = {
     "checker": Room(
         code=("aot/plan/check.py",),
         number=40,
-        fast=("tests/plan/test_check.py",),
-        all=("tests/plan/test_check.py",),
+        fast=("tests/plan/test_check.py", "tests/plan/test_check_overlaps.py"),
+        all=("tests/plan/test_check.py", "tests/plan/test_check_overlaps.py"),
     ),
     "lowering": Room(
         code=("codegen/lower/*.py",),
