@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pytest
+from small_float_net import small_net
 
 import deploy
 from deploy.command import command_parser, load_command
@@ -20,20 +22,71 @@ STREAMS = {"completion", "farm", "monitor"}  # which print a script, or go on un
 # By command: command lines whose shapes together are the command's.
 LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "accelerators": [["accelerators"]],
+    "bench": [
+        ["bench", DIGITS, "--board", "mps2-an386"],
+        ["bench", DIGITS, "--board", "mps2-an386", "--against", "said_0.json"],
+        ["bench", DIGITS, "--board", "mps2-an386", "--layers"],
+        ["bench", DIGITS, "--board", "host"],
+    ],
     "boards": [["boards", "list"]],
+    "bug-report": [["bug-report", "-o", "bug.zip"]],
+    "build": [["build", "project"]],
     "compile": [["compile", DIGITS, "--board", "host", "-o", "a.tar"]],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
+    "doctor": [["doctor"]],
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],
         ["evidence", DIGITS, "--board", "host", "--chapter", "sums", "-o", "older"],
         ["evidence", "b.tar", "--chapter", "sums", "--against", "older"],
     ],
+    "explore": [["explore", DIGITS, "--board", "mps2-an386", "--measure", "--rate", "20"]],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
+    "flash": [["flash", "project"]],
     "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],
-    "new": [["new", "a.tar", "project", "--board", "host"]],
+    "load": [["load", "a.cart", "slots"]],
+    "new": [["new", "a.tar", "another", "--board", "host"]],
+    "new-accelerator": [["new-accelerator", "mine", "--like", "vanilla"]],
     "ops": [["ops"], ["ops", DIGITS], ["ops", "conv2d", "--meaning"]],
+    "quantize": [["quantize", "small.onnx", "--data", "samples.npz", "-o", "small_int8.onnx"]],
+    "records": [["records", "best", "costs.jsonl"], ["records", "stats", "costs.jsonl"]],
+    "report": [["report", DIGITS, "--board", "mps2-an386", "-o", "report.html"]],
+    "run": [
+        ["run", DIGITS, "--board", "host", "--fill", "random"],
+        ["run", DIGITS, "--board", "mps2-an386", "--fill", "zeros", "--repeat", "2"],
+    ],
+    "tune": [["tune", DIGITS, "--board", "host", "--trials", "1", "--tasks", "1", "-o", "costs.jsonl"]],
+    "verify": [
+        ["verify", DIGITS, "--board", "host", "--layers"],
+        [*("verify", DIGITS, "--board", "host", "--inputs", "images.npz"), "--labels", "digits.npy"],
+        [*("verify", DIGITS, "--board", "host", "--inputs", "images.npz"), "--expected", "outputs.npz"],
+    ],
 }
-NEEDED = {"evidence": ("gcc", "gcov")}  # a chapter without its tool says less
+# By command: what is run before, for the files that it needs.
+BEFORE: Mapping[str, Sequence[Sequence[object]]] = {
+    "build": [["new", "a.tar", "project", "--board", "host"]],
+    "flash": [["new", "a.tar", "project", "--board", "host"], ["build", "project"]],
+    "load": [
+        ["compile", DIGITS, "--board", "host", "--cartridge", "-o", "a.cart"],
+        ["new", "a.tar", "slots", "--board", "host", "--slots", "64K"],
+    ],
+    "records": [["tune", DIGITS, "--board", "host", "--trials", "1", "--tasks", "1", "-o", "costs.jsonl"]],
+}
+# Tools without which a command says less, or nothing.
+_HOST, _BOARD = ("gcc",), ("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
+NEEDED = {
+    "bench": _BOARD,
+    "build": _HOST,
+    "evidence": ("gcc", "gcov"),
+    "explore": _BOARD,
+    "flash": _HOST,
+    "load": _HOST,
+    "records": _HOST,
+    "run": _BOARD,
+    "tune": _HOST,
+    "verify": _HOST,
+}
+# What these say depends on what is installed: their schema is kept by hand.
+OF_THIS_COMPUTER = {"bug-report", "doctor"}
 # Objects whose keys are names, and not the shape.
 MAPS = {
     "platforms",
@@ -47,6 +100,11 @@ MAPS = {
     "bytes",
     "files",
     "meanings",
+    "failures",
+    "best",
+    "smallest_boards",
+    "packages",
+    "programs",
 }
 
 
@@ -100,36 +158,76 @@ def _kinds(shape: dict[str, Any]) -> list[str]:
 @pytest.fixture
 def printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
-) -> Callable[[Sequence[object]], Any]:
-    """The facts that a command line prints, in a folder with two archives."""
+) -> Callable[[str], list[dict[str, Any]]]:
+    """The facts that the lines of a command print, in a folder with two archives, a float model and data."""
     monkeypatch.chdir(tmp_path)
     run_deploy("compile", DIGITS, "--board", "host", "-o", "a.tar")
     run_deploy("compile", DIGITS, "--board", "host", "-o", "b.tar", "--optimize", "ram")
+    rng = np.random.default_rng(1)
+    small_net(tmp_path / "small.onnx")
+    np.savez("samples.npz", x=rng.normal(size=(8, 2, 8, 8)).astype(np.float32))
+    np.savez("images.npz", image=rng.integers(-128, 128, (4, 1, 8, 8, 1), np.int8))
+    np.savez("outputs.npz", digit=np.zeros((4, 1, 10), np.int8))
+    np.save("digits.npy", np.arange(4))
 
-    def run(words: Sequence[object]) -> Any:
-        said = run_deploy(*words, "--json")
-        assert said.status == 0, said.err
-        return json.loads(said.out)
+    def run(command: str) -> list[dict[str, Any]]:
+        for words in BEFORE.get(command, ()):
+            assert run_deploy(*words).status == 0
+        found = []
+        for number, words in enumerate(LINES[command]):
+            said = run_deploy(*words, "--json")
+            assert said.status == 0, said.err
+            Path(f"said_{number}.json").write_text(said.out, encoding="utf-8")
+            found.append(json.loads(said.out))
+        return found
 
     return run
 
 
+def schema_of(command: str, facts: Sequence[Any]) -> dict[str, Any]:
+    head = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"deploy {command} --json"}
+    schema: dict[str, Any] = head | opened(joined([shape_of(each) for each in facts]))
+    return schema
+
+
+def opened(shape: Any) -> Any:
+    """Without a word on values that none of the lines has: there they are null, elsewhere anything."""
+    if isinstance(shape, list):
+        return [opened(each) for each in shape]
+    if not isinstance(shape, dict):
+        return shape
+    return {} if shape == {"type": "null"} else {key: opened(each) for key, each in shape.items()}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("command", LINES)
+@pytest.mark.parametrize("command", sorted(LINES.keys() - OF_THIS_COMPUTER))
 def test_what_is_printed_has_the_shape_that_is_written_down(
     command: str,
-    printed: Callable[[Sequence[object]], Any],
+    printed: Callable[[str], list[dict[str, Any]]],
     repo_root: Path,
     generated: Callable[[Path, str], None],
     require_tool: Callable[..., None],
 ) -> None:
     require_tool(*NEEDED.get(command, ()))
-    facts = [printed(words) for words in LINES[command]]
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": f"deploy {command} --json"}
-    schema |= joined([shape_of(each) for each in facts])
+    facts = printed(command)
+    schema = schema_of(command, facts)
     generated(repo_root / "docs" / "json" / f"{command}.json", json.dumps(schema, indent=1) + "\n")
     for each in facts:
         jsonschema.validate(each, schema)
+
+
+@pytest.mark.parametrize("command", sorted(OF_THIS_COMPUTER))
+def test_what_is_said_of_a_computer_has_the_shape_that_is_written_down(
+    command: str, printed: Callable[[str], list[dict[str, Any]]], repo_root: Path
+) -> None:
+    schema = json.loads((repo_root / "docs" / "json" / f"{command}.json").read_text(encoding="utf-8"))
+    for each in printed(command):
+        jsonschema.validate(each, schema)
+
+
+def test_every_command_has_a_shape_that_is_written_down(repo_root: Path) -> None:
+    written = {path.stem for path in (repo_root / "docs" / "json").glob("*.json")}
+    assert written == LINES.keys() == COMMANDS.keys() - STREAMS
 
 
 def test_every_command_prints_json_but_those_that_go_on() -> None:
