@@ -58,11 +58,19 @@ def changes_page(folder: Path, changelog: Path) -> str:
 
 
 def by_kind(folder: Path) -> str:
-    """The fragments of changes in a folder, gathered under the kinds; empty where there are none."""
+    """The fragments of changes in a folder, gathered under the kinds; empty where there are none.
+
+    Their links, which lead from docs/changes, lead from the root then.
+    """
     parts = []
     for kind, head in _KINDS.items():
         texts = [path.read_text(encoding="utf-8").strip() for path in sorted(folder.glob(f"{kind}-*.md"))]
         if texts:
-            items = "\n".join("- " + text.replace("\n", "\n  ") for text in texts)
+            items = "\n".join(map(_as_item, texts)).replace("](../", "](docs/")
             parts.append(f"\n### {head}\n\n{items}\n")
     return "".join(parts)
+
+
+def _as_item(text: str) -> str:
+    """A fragment in a list; some are lists themselves."""
+    return text if text.startswith("- ") else "- " + text.replace("\n", "\n  ")

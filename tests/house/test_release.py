@@ -50,6 +50,14 @@ def test_fragments_become_a_version_by_kind_and_leave_their_folder(release: Modu
     assert (tree / "codegen" / "version.py").read_text() == 'VERSION = "0.10.0"  # the package\'s\n'
 
 
+def test_a_fragment_may_be_a_list_and_its_links_lead_from_the_root(release: ModuleType, tree: Path) -> None:
+    text = "- Ladybirds [too](../boards.md#beetles).\n- Moths.\n"
+    (tree / "docs" / "changes" / "changed-others.md").write_text(text)
+    release.gather(tree, "0.10.0", DAY)
+    section = "\n### Changed\n\n- Ladybirds [too](docs/boards.md#beetles).\n- Moths.\n"
+    assert section in (tree / "CHANGELOG.md").read_text()
+
+
 def test_the_newest_version_comes_first(release: ModuleType, tree: Path) -> None:
     release.gather(tree, "0.10.0", DAY)
     (tree / "docs" / "changes" / "removed-c.md").write_text("Caterpillars are gone.")
