@@ -93,6 +93,18 @@ def require_package() -> Callable[..., None]:
 
 
 @pytest.fixture(scope="session")
+def pseudo_terminals() -> None:
+    """A bare root without devpts has none."""
+    try:
+        import pty
+
+        for end in pty.openpty():
+            os.close(end)
+    except (ImportError, OSError) as error:
+        skip_or_fail(f"needs a pseudo terminal ({error}): mount -t devpts devpts /dev/pts")
+
+
+@pytest.fixture(scope="session")
 def require_capstone_of_helium(require_package: Callable[..., None]) -> None:
     """The disassembler in a version that knows Helium."""
     require_package("capstone")

@@ -3,6 +3,7 @@
 #include "line.h"
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -38,12 +39,14 @@ static int open_pty(void)
     const char *name = line >= 0 && grantpt(line) == 0 && unlockpt(line) == 0 ? ptsname(line) : NULL;
 
     if (name == NULL) {
+        perror("cannot open a pseudo terminal");
         return 1;
     }
     /* Stays open: the terminal would report its end when the first program that uses it closes it. */
     const int other_end = open(name, O_RDWR | O_NOCTTY);
 
     if (other_end < 0 || make_raw(other_end) != 0) {
+        perror(name);
         return 1;
     }
     fprintf(stderr, "%s\n", name);
@@ -62,6 +65,7 @@ static int accept_tcp(uint16_t port)
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (bind(listener, (const struct sockaddr *)&address, size) != 0 || listen(listener, 1) != 0 ||
         getsockname(listener, (struct sockaddr *)&address, &size) != 0) {
+        fprintf(stderr, "cannot listen on port %d: %s\n", (int)port, strerror(errno));
         return 1;
     }
     fprintf(stderr, "127.0.0.1:%d\n", (int)ntohs(address.sin_port));
@@ -79,5 +83,9 @@ int host_open_line(int argc, char **argv)
     if (argc == 3 && strcmp(argv[1], "--tcp") == 0) {
         return accept_tcp((uint16_t)strtoul(argv[2], NULL, 10));
     }
-    return argc > 1;
+    if (argc > 1) {
+        fprintf(stderr, "usage: %s [--pty | --tcp PORT]\n", argv[0]);
+        return 2;
+    }
+    return 0;
 }

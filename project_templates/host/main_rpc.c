@@ -1,6 +1,4 @@
 /* Serves the models of models.c over stdin and stdout, a pseudo terminal (--pty) or TCP (--tcp PORT). */
-#include <stdio.h>
-
 #ifdef SOLDER_CARTRIDGES
 #include "cartridge_slots.h"
 #endif
@@ -10,9 +8,10 @@
 
 int main(int argc, char **argv)
 {
-    if (host_open_line(argc, argv) != 0) {
-        fprintf(stderr, "usage: %s [--pty | --tcp PORT]\n", argv[0]);
-        return 2;
+    const int failed = host_open_line(argc, argv);
+
+    if (failed != 0) {
+        return failed;
     }
     host_init(argv[0]);
 #ifdef SOLDER_CARTRIDGES

@@ -43,6 +43,7 @@ def started(*argv: object) -> Iterator[str]:
 @pytest.fixture(params=["pty", "tcp"])
 def port(request: pytest.FixtureRequest, firmware: Path) -> Iterator[str]:
     if request.param == "pty":
+        request.getfixturevalue("pseudo_terminals")
         with started(firmware, "--pty") as name:
             yield name
     else:
@@ -62,6 +63,7 @@ def test_run_takes_firmware_that_runs_already(
     assert "-> hello #1" in (tmp_path / "trace").read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: Run) -> None:
     for words in (("verify", model), ("bench", model)):
         with started(firmware, "--pty") as name:
@@ -69,6 +71,7 @@ def test_verify_and_bench_take_it_too(model: Path, firmware: Path, run_deploy: R
             assert outcome.status == 0, outcome.err
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
     model: Path, inputs: Path, tmp_path: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,6 +89,7 @@ def test_firmware_of_ones_own_needs_no_build_here_only_the_same_model(
     assert "3 samples, outputs equal to the reference in every bit" in verified.out
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_firmware_of_ones_own_with_another_model_is_refused(
     firmware: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
@@ -98,6 +102,7 @@ def test_firmware_of_ones_own_with_another_model_is_refused(
     assert outcome.err.startswith("error: firmware does not hold the model tiny_ml\n"), outcome.err
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_firmware_of_other_options_is_another_build(
     model: Path, firmware: Path, inputs: Path, run_deploy: Run
 ) -> None:
@@ -129,6 +134,7 @@ def deploy_process(*words: object) -> subprocess.Popen[str]:
     return start_in_foreground(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_a_second_process_is_told_who_has_the_line(
     firmware: Path, project: Path, inputs: Path, run_deploy: Run
 ) -> None:
@@ -145,6 +151,7 @@ def test_a_second_process_is_told_who_has_the_line(
         assert run_deploy(*words).status == 0
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_ctrl_c_in_the_middle_of_runs_leaves_the_device_usable(
     firmware: Path, project: Path, inputs: Path, tmp_path: Path, run_deploy: Run
 ) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from journeys import DEMO_FILES, JOURNEYS, Environment, Step
 
-pytestmark = [pytest.mark.cc, pytest.mark.slow]
+pytestmark = [pytest.mark.cc, pytest.mark.slow, pytest.mark.usefixtures("pseudo_terminals")]
 
 
 @pytest.fixture

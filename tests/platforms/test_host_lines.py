@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -78,6 +79,7 @@ def test_a_pipe_is_a_line(firmware: Path) -> None:
     assert_serves(PipeTransport([str(firmware)]))
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_a_pseudo_terminal_is_a_line_and_outlives_who_uses_it(firmware: Path) -> None:
     with started(str(firmware), "--pty") as name:
         assert_serves(PtyTransport(Path(name)))
@@ -105,6 +107,7 @@ class Interrupted(PtyTransport):
         super().write(data, deadline_s)
 
 
+@pytest.mark.usefixtures("pseudo_terminals")
 def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
     with started(str(firmware), "--pty") as name:
         for request in range(1, 8):  # hello, describe three times, write, run, read
@@ -120,6 +123,14 @@ def test_ctrl_c_at_any_request_leaves_the_device_usable(firmware: Path) -> None:
 def test_other_words_are_told_what_there_is(firmware: Path) -> None:
     ended = subprocess.run((str(firmware), "--usb"), capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stderr) == (2, f"usage: {firmware} [--pty | --tcp PORT]\n")
+
+
+def test_a_port_that_is_taken_is_told(firmware: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        words = (str(firmware), "--tcp", port)
+        ended = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (1, f"cannot listen on port {port}: Address already in use\n")
 
 
 def test_make_with_another_compiler_builds_everything_again(

@@ -34,9 +34,10 @@ LATE_S = 30.0
 
 
 @pytest.fixture
-def terminal() -> Iterator[Any]:
+def terminal(pseudo_terminals: None) -> Iterator[Any]:
     """A pseudo terminal: the file descriptor of our end, and the path of the other."""
-    pty = pytest.importorskip("pty", reason="needs pseudo terminals, which this system has not")
+    import pty
+
     ours, theirs = pty.openpty()
     yield ours, Path(os.ttyname(theirs))
     os.close(ours)
