@@ -27,6 +27,7 @@ from codegen.lang.schedule import LoopSchedule
 from codegen.loops.axes import goes_beyond
 from codegen.loops.defined import undefined
 from codegen.loops.ir import Declare, For, Proc, Role, walk
+from codegen.loops.ranges import undefined_operand
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
 from deploy.choosing import require_board_or_target
@@ -198,6 +199,9 @@ def require_sound(schedule: LoopSchedule) -> None:
         beyond = goes_beyond(proc)
         if beyond:
             raise misuse(beyond, "the extents of the loops decide which elements are touched")
+        what, way_out = undefined_operand(proc)
+        if what:
+            raise misuse(what, way_out)
     lacking = undefined(schedule.meaning)
     if lacking:
         raise misuse(lacking, "each element of an output and of a local is stored before it is read")

@@ -10,6 +10,7 @@ from string import Formatter
 from aot.ir.types import DType
 from codegen.c import tree
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
+from codegen.c.whole_operators import WHOLE_OPERATORS, whole_operator
 from codegen.loops import ir
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -234,6 +235,8 @@ class _Maker:
             case ir.Binary(("min" | "max") as op, left, right):
                 a, b = self.expr(left), self.expr(right)
                 return Group(tree.Ternary(tree.Infix(_EXTREMES[op], a, b), a, b))
+            case ir.Binary(op) if op in WHOLE_OPERATORS:
+                return whole_operator(expr, self.expr)
             case ir.Binary(op, left, right):
                 a = self.expr(left)
                 wide = tree.CastTo("int32_t", a) if _overflows_16_bits(left, right) else a

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from codegen.lang.operators import OF_TENSORS, refuse_operators
 from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
 from codegen.lang.spans import span_of
 from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, require_name, to_value
+from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,
@@ -38,12 +40,13 @@ from codegen.loops.ir import (
     map_places,
     substitute,
 )
+from codegen.loops.ranges import type_range
 
 _MOST_ELEMENTS = 2**31 - 1  # that C's int32_t counts
 
 
 @dataclass(frozen=True, eq=False)
-class TensorExpression:
+class TensorExpression(WholeOperators["TensorExpression"]):
     """An array of known shape; in brackets, an element of it."""
 
     name: str
@@ -80,6 +83,7 @@ class TensorExpression:
         for axis, (index, stride) in enumerate(zip(outer, strides, strict=False)):
             flat = flat + self._inside(axis, index) * stride
         if isinstance(last, ElementValue):
+            self._require_within(last)
             looked_up = Element(at(self.buffer, flat.affine), last.expr)
             found = ElementValue(looked_up, self.dtype, last.reductions, span=span_of(self.dtype))
             return self._read(found)
@@ -109,12 +113,33 @@ class TensorExpression:
 
     __rmul__ = __mul__
 
+    def _by(self, op: str, other: Any) -> TensorExpression:
+        return _elementwise(self, other, _WORDS[op], lambda a, b: a._by(op, b))
+
+    def _under(self, op: str, other: Any) -> TensorExpression:
+        return _elementwise(self, other, f"{_WORDS[op]}_of", lambda a, b: a._under(op, b))
+
+    def _require_within(self, number: ElementValue) -> None:
+        """Refuses a computed index that can be one of no element."""
+        if number.dtype is DType.F32:
+            raise misuse(
+                f"the computed index of {self.name} is a real number", 'cast("i32", x) makes it whole'
+            )
+        least, most = number.span or type_range(number.dtype)
+        if least < 0 or most >= self.shape[-1]:
+            raise misuse(
+                f"a computed index of {self.name} is from {least:,} to {most:,}: its last axis has "
+                f"{self.shape[-1]} elements",
+                f"clamp(n, 0, {self.shape[-1] - 1})",
+            )
+
     def _inside(self, axis: int, index: Operand) -> Position:
         if isinstance(index, float):
             raise misuse(f"{index} is no place along axis {axis} of {self.name}", "an axis or a whole number")
         if isinstance(index, ElementValue):
             raise misuse(
-                f"axis {axis} of {self.name} has a computed index", "only the last axis can have one"
+                f"axis {axis} of {self.name} has a computed index",
+                "only the last axis can have one; another is indexed by a sum of axes times numbers",
             )
         place = to_position(index)
         if place.least < 0 or place.most >= self.shape[axis]:
@@ -125,6 +150,17 @@ class TensorExpression:
         return place
 
 
+# What the operators of whole numbers are called in the names of tensors.
+_WORDS = {
+    "<<": "shifted_left",
+    ">>": "shifted_right",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "//": "divided",
+    "%": "rest",
+    "~": "inverted",
+}
 refuse_operators(TensorExpression, "tensors", OF_TENSORS)
 
 
@@ -136,7 +172,7 @@ def _elementwise(
 ) -> TensorExpression:
     """The two element by element, sizes of 1 repeated as NumPy does."""
     if not isinstance(other, TensorExpression):
-        said = to_value(other)
+        said = other if other is None else to_value(other)  # ~ has no other
         return _computed(
             f"{one.name}_{word}", _plain_names(one.shape), one.shape, lambda *i: combine(one[i], said), None
         )
