@@ -30,7 +30,7 @@ from codegen.loops.ir import Declare, For, Proc, Role, walk
 from codegen.loops.ranges import undefined_operand
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
-from deploy.choosing import require_board_or_target
+from deploy.choosing import board_or_target_of
 from deploy.compiling import Compiled, compile_for
 from deploy.cycle_model import model_cycles
 from deploy.layer_view import LayerView, view_of
@@ -161,7 +161,7 @@ def build(
     many = next((p for p in meaning.params if p.rows > 1), None)
     if many is not None:
         raise misuse(f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row")
-    place = require_board_or_target(board, None)
+    place = board_or_target_of(board)
     require_sound(schedule)
     _require_c_names(schedule.proc)
     _require_callable(schedule.proc, place)

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aot.errors import InputError
+from aot.errors import BoardError, InputError
 from deploy import lang
 
 X = lang.placeholder("x", (4, 8), "i8")
@@ -420,6 +420,22 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build("product", "host"),
         "build: kernel is 'product', and must be a schedule or a proc",
     ),
+    "board that is none": (
+        lambda s: lang.build(s, "mps2-an38"),
+        'board "mps2-an38" not found - did you mean "mps2-an386"?',
+    ),
+    "feature that is none": (
+        lambda s: lang.build(s, "cortex-m4+dps"),
+        'a cortex-m4 has no "dps" - did you mean "dsp"?',
+    ),
+    "run without a board": (
+        lambda s: lang.build(s, "cortex-m4+fpu,ram=256K", {"w": ONES}).time(),
+        "cortex-m4+fpu,ram=256K is a target without a board: it is compiled for, and nothing runs there",
+    ),
+    "search without a board": (
+        lambda s: lang.search(s, "cortex-m0", 8),
+        "cortex-m0 is a target without a board: it is compiled for, and nothing runs there",
+    ),
     "board of a number": (lambda s: lang.build(s, 3), "build: board is 3, and must be a word"),
     "constants in a list": (
         lambda s: lang.build(s, "host", [1, 2]),
@@ -504,7 +520,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_a_mistake_is_told_with_its_line(name: str) -> None:
     ask, what = MISUSES[name]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises((InputError, BoardError)) as caught:
         ask(product())
     assert caught.value.what == what
-    assert caught.value.where.startswith(f"{__file__}:")
+    assert caught.value.where.splitlines()[-1].startswith(f"{__file__}:")
