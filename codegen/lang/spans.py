@@ -41,8 +41,11 @@ def whole_span(
     return None if op == "<<" and a is None else _within(result_range(op, left, right), kind)
 
 
-def _within(span: Range, dtype: DType) -> Range:
+def _within(span: Range, dtype: DType) -> Range | None:
+    """The span where the type holds it. What has no sign wraps: nothing is known of it then."""
     least, most = span
+    if dtype.limits[0] == 0 and not 0 <= least <= most <= dtype.limits[1]:
+        return None
     if not dtype.limits[0] <= least <= most <= dtype.limits[1]:
         raise misuse(
             f"a result can be from {least:,} to {most:,}, beyond the {8 * dtype.bytes} bits of {dtype.value}",
