@@ -18,11 +18,12 @@ from codegen.loops.ir import Proc
 from deploy import lang
 
 pytestmark = pytest.mark.usefixtures("own_folders")
-SIZE = 48
+SIZE = 40
 BOARDS = {
     "host": ("gcc",),
     "mps2-an386": ("arm-none-eabi-gcc", "qemu-system-arm"),
     "qemu-riscv32": ("riscv64-unknown-elf-gcc", "qemu-system-riscv32"),
+    "arduino-mega": ("arduino-builder", "avr-gcc", "simavr"),  # its int has 16 bits
 }
 WIDE, PLAIN, BYTE, SMALL, SHORT = (
     lang.placeholder(name, (SIZE,), dtype)
@@ -83,6 +84,8 @@ MEANT: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
         lambda i: SMALL[i // 2] + SMALL[i % 5] + (i >> 1),
         lambda: C[PLACES // 2].astype(I32) + C[PLACES % 5] + (PLACES >> 1),
     ),
+    "products": (lambda i: SMALL[i] * SMALL[i] * SMALL[i], lambda: C.astype(I32) ** 3),
+    "squares": (lambda i: BYTE[i] * BYTE[i] + SHORT[i], lambda: B.astype(I32) ** 2 + S),
     "casts": (
         lambda i: lang.cast("u8", WIDE[i]) + lang.cast("i16", PLAIN[i]),
         lambda: A.astype(np.uint8).astype(I32) + U.astype(np.int16),
