@@ -20,7 +20,7 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
-from codegen.lang.door import door
+from codegen.lang.door import door, door_named
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -52,6 +52,7 @@ class BuiltKernel:
     def __repr__(self) -> str:
         return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
 
+    @door_named("kernel")
     def __call__(self, *arrays: Array) -> Any:
         """Gives the output as the board computes it; of several outputs, a tuple.
 
@@ -104,6 +105,7 @@ class BuiltKernel:
                 "the C of an own instruction or function may say something else than its meaning",
             )
 
+    @door
     def reference(self, *arrays: Array) -> Any:
         """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
         self._require_all(arrays)

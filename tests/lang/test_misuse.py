@@ -428,6 +428,18 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build(s, "cortex-m4+dps"),
         'a cortex-m4 has no "dps" - did you mean "dsp"?',
     ),
+    "call without a board": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES})(np.zeros((4, 8), np.int8)),
+        "cortex-m4 is a target without a board: it is compiled for, and nothing runs there",
+    ),
+    "array of another shape": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES})(np.zeros((8, 4), np.int8)),
+        '"x" has shape [8, 4], the model takes [4, 8]',
+    ),
+    "reference of another type": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES}).reference(np.zeros((4, 8))),
+        'input "x" is float64[4, 8], the model takes int8[4, 8]',
+    ),
     "run without a board": (
         lambda s: lang.build(s, "cortex-m4+fpu,ram=256K", {"w": ONES}).time(),
         "cortex-m4+fpu,ram=256K is a target without a board: it is compiled for, and nothing runs there",
