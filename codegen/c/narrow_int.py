@@ -1,4 +1,4 @@
-"""Where C computes with ints of 16 bits on some cores, and a result can be beyond them."""
+"""Ints of 16 bits, which some cores have: results that go beyond them are computed in 32."""
 
 from __future__ import annotations
 
