@@ -107,14 +107,15 @@ def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
 
 
 def range_of(expr: Expr, extents: Extents) -> Range | None:
-    """The range of a value inside loops; None of a real number."""
+    """The range of a value inside loops, of which some may not be known; None of a real number."""
     if value_type(expr) is DType.F32:
         return None
     match expr:
         case Const(value):
             return int(value), int(value)
         case Index(affine):
-            return least(affine, extents), most(affine, extents)
+            is_known = affine.variables <= extents.keys()
+            return (least(affine, extents), most(affine, extents)) if is_known else DType.I32.limits
         case Load(place) | Element(place, _):
             return type_range(place.buffer.dtype)
         case Cast(dtype, value):

@@ -19,6 +19,9 @@ def common_type(a: DType, b: DType) -> DType:
     return next((kind for kind in _WIDEST_FIRST if kind in (a, b)), DType.I32)
 
 
+_PROMOTED = {kind: common_type(kind, DType.I32) for kind in DType}
+
+
 def unsigned(kind: DType) -> DType:
     """The type of as many bits without a sign."""
     return _UNSIGNED.get(kind, kind)
@@ -33,18 +36,18 @@ def wrapped(number: int, kind: DType) -> int:
 def value_type(expr: Expr) -> DType:
     """The type of the value: of what is narrower than 32 bits, i32."""
     match expr:
+        case Load(place) | Element(place, _):  # first: most are
+            return _PROMOTED[place.buffer.dtype]
         case Const(float()):
             return DType.F32
         case Const(value):
             return next((each for each in _WHOLE if each.limits[0] <= value <= each.limits[1]), DType.U64)
         case Index():
             return DType.I32
-        case Load(place) | Element(place, _):
-            return common_type(place.buffer.dtype, DType.I32)
         case Cast(dtype, _):
-            return common_type(dtype, DType.I32)
+            return _PROMOTED[dtype]
         case Apply(function, _):
-            return common_type(function.result, DType.I32)
+            return _PROMOTED[function.result]
         case Choose(_, yes, no):
             return common_type(value_type(yes), value_type(no))
         case Binary(op, left, right):

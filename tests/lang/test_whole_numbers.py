@@ -86,6 +86,10 @@ MEANT: dict[str, tuple[Callable[[Any], Any], Callable[[], Any]]] = {
     ),
     "products": (lambda i: SMALL[i] * SMALL[i] * SMALL[i], lambda: C.astype(I32) ** 3),
     "squares": (lambda i: BYTE[i] * BYTE[i] + SHORT[i], lambda: B.astype(I32) ** 2 + S),
+    "turns": (
+        lambda i: lang.cast("u8", i) * 200 + (i < 3) * 300,
+        lambda: PLACES * 200 + (PLACES < 3) * I32(300),
+    ),
     "casts": (
         lambda i: lang.cast("u8", WIDE[i]) + lang.cast("i16", PLAIN[i]),
         lambda: A.astype(np.uint8).astype(I32) + U.astype(np.int16),
