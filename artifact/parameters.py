@@ -25,6 +25,8 @@ _DTYPES: Mapping[str, tuple[int, int]] = {  # numpy name -> code, bits; booleans
     "int32": (_INT, 32),
     "int64": (_INT, 64),
     "uint8": (_UINT, 8),
+    "uint32": (_UINT, 32),
+    "uint64": (_UINT, 64),
     "float32": (_FLOAT, 32),
 }
 _NAMES = {coded: name for name, coded in _DTYPES.items()}

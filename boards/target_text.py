@@ -13,6 +13,7 @@ from boards.cores import Core, core_names, load_core
 from codegen.option_kinds import WrongValueError, read_size
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
+_REASON = "it is a target that was given as text"
 _ORIGINS = {"ram": 0x20000000, "flash": 0}  # of memories that are known by their size only
 # The words of compilers for what they call otherwise.
 _FEATURES: Mapping[str, tuple[str, ...]] = {
@@ -44,6 +45,11 @@ class _Said:
         return BoardError(what, f"in the target {self.text}", hint)
 
 
+def is_target(board: Board) -> bool:
+    """True of what read_target has made: there is no board behind it."""
+    return board.reason == _REASON
+
+
 def read_target(text: str) -> Board:
     """A board of which nothing is known but its core, its features and the sizes of its memories.
 
@@ -70,7 +76,7 @@ def read_target(text: str) -> Board:
         regions=regions,
         flash_access=None,
         status=BoardStatus.DATA_ONLY,
-        reason="it is a target that was given as text",
+        reason=_REASON,
         sources=(),
         own_counter=None,
         uart=None,

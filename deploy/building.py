@@ -20,16 +20,17 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
-from codegen.lang.door import door
+from codegen.lang.door import door, door_named
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
 from codegen.loops.axes import goes_beyond
 from codegen.loops.defined import undefined
 from codegen.loops.ir import Declare, For, Proc, Role, walk
+from codegen.loops.ranges import undefined_operand
 from codegen.loops.text import Named, called_in
 from codegen.options import CompileOptions
-from deploy.choosing import require_board_or_target
+from deploy.choosing import board_or_target_of
 from deploy.compiling import Compiled, compile_for
 from deploy.cycle_model import model_cycles
 from deploy.layer_view import LayerView, view_of
@@ -51,6 +52,7 @@ class BuiltKernel:
     def __repr__(self) -> str:
         return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
 
+    @door_named("kernel")
     def __call__(self, *arrays: Array) -> Any:
         """Gives the output as the board computes it; of several outputs, a tuple.
 
@@ -103,6 +105,7 @@ class BuiltKernel:
                 "the C of an own instruction or function may say something else than its meaning",
             )
 
+    @door
     def reference(self, *arrays: Array) -> Any:
         """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
         self._require_all(arrays)
@@ -160,7 +163,7 @@ def build(
     many = next((p for p in meaning.params if p.rows > 1), None)
     if many is not None:
         raise misuse(f"{many.name} has {many.rows} rows: a kernel that is built alone has inputs of one row")
-    place = require_board_or_target(board, None)
+    place = board_or_target_of(board)
     require_sound(schedule)
     _require_c_names(schedule.proc)
     _require_callable(schedule.proc, place)
@@ -198,6 +201,9 @@ def require_sound(schedule: LoopSchedule) -> None:
         beyond = goes_beyond(proc)
         if beyond:
             raise misuse(beyond, "the extents of the loops decide which elements are touched")
+        what, way_out = undefined_operand(proc)
+        if what:
+            raise misuse(what, way_out)
     lacking = undefined(schedule.meaning)
     if lacking:
         raise misuse(lacking, "each element of an output and of a local is stored before it is read")

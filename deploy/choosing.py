@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from aot.errors import InputError
+from aot.errors import InputError, UnknownBoardError
 from boards.board import Board
+from boards.cores import core_names
 from boards.target_text import FORM, read_target
 from platforms.board_files import load_board
+
+_MARKS = "+, "  # in targets, and in no board's name
 
 
 def board_or_target(board: str | None, target: str | None) -> Board | None:
@@ -30,3 +33,19 @@ def require_board_or_target(board: str | None, target: str | None) -> Board:
             "neither a board nor a target is given", hint=f'board="mps2-an386", or target="{FORM}"'
         )
     return found
+
+
+def board_or_target_of(word: str) -> Board:
+    """The same where one word says either: a board's name or file, or a target, which begins with a core.
+
+    Raises BoardError for what is neither.
+    """
+    is_text = word.startswith("-") or any(mark in word for mark in _MARKS)
+    if is_text and not word.endswith(".toml"):
+        return read_target(word)
+    try:
+        return load_board(word)
+    except UnknownBoardError:
+        if word not in core_names():
+            raise
+        return read_target(word)

@@ -15,6 +15,7 @@ from deploy.device import Device, device_on
 from deploy.firmware import Ready, build_source
 from deploy.line import LineOptions
 from deploy.samples import random_samples
+from deploy.supported import require_board
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles, Estimate, estimate
 from platforms.cycles.model import core_of, described, flash_of
@@ -50,6 +51,7 @@ def model_cycles(
     compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions, layers: bool
 ) -> ModelCycles:
     """Runs the model on random inputs in an emulator that records it."""
+    require_board(board)
     source, emulated = project_source(compiled.artifact), stand_in(board)
     run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
     if not layers:

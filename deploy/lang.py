@@ -32,7 +32,8 @@ from codegen.lang.instruction import instruction
 from codegen.lang.quantized import quantized
 from codegen.lang.schedule import LoopSchedule as Schedule
 from codegen.lang.template import TemplateKnobs as Knobs
-from codegen.lang.tensor import compute, placeholder, proc, reduce_axis
+from codegen.lang.tensor import compute, placeholder, reduce_axis
+from codegen.lang.tensor_proc import proc
 from codegen.lang.text import named_in, parse, print_instruction, print_proc
 from codegen.lang.value import (
     cast,

@@ -27,13 +27,15 @@ from artifact.whole_file import write_whole
 from codegen.lang.door import door
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import refuse_operators
+from codegen.lang.whole_operators import WholeOperators
 from deploy.cache import cached
+from deploy.graph_operators import WHOLE
 from deploy.model import Model, load
 
 _ACTIVATIONS = ("relu", "relu6", "sigmoid", "tanh")
 
 
-class GraphValue:
+class GraphValue(WholeOperators["GraphValue"]):
     """A value of a graph: an input, a constant, or what an operator makes."""
 
     __array_ufunc__ = None  # so that `array + value` is the value's
@@ -86,10 +88,23 @@ class GraphValue:
     def __neg__(self) -> GraphValue:
         return self.graph.apply("Neg", self)
 
+    def _by(self, op: str, other: Any) -> GraphValue:
+        return self._combined(op, (self,) if op == "~" else (self, other))
+
+    def _under(self, op: str, other: Any) -> GraphValue:
+        return self._combined(op, (other, self))
+
+    def _combined(self, op: str, operands: tuple[Any, ...]) -> GraphValue:
+        operator, types, attributes = WHOLE[op]
+        if self.dtype not in types:
+            said = f"{', '.join(types)} have it" if types else _APPLIED
+            raise misuse(f"a value of a graph of type {self.dtype} has no {op}", said)
+        return self.graph.apply(operator, *operands, **attributes)
+
 
 _APPLIED = "graph.apply(...) has all operators of ONNX"
 _REFUSED = {
-    **dict.fromkeys(("floordiv", "mod"), ("divided with a remainder", _APPLIED)),
+    "divmod": ("divided with a remainder", _APPLIED),
     "pow": ("raised to powers by **", 'graph.apply("Pow", x, 2.0)'),
     **dict.fromkeys(("lt", "le", "gt", "ge"), ("compared", _APPLIED)),
     "getitem": ("taken apart by [...]", 'graph.apply("Slice", x, starts, ends)'),

@@ -25,8 +25,9 @@ from codegen.loops.lanes import Lanes
 from codegen.loops.sketches import is_sound, nest_of
 from codegen.loops.text import print_proc
 from deploy.building import require_sound, schedule_of
+from deploy.choosing import board_or_target_of
+from deploy.supported import require_board
 from deploy.tuning import TuneChoices, Tuning, begin_nest, search_from
-from platforms.board_files import load_board
 from platforms.tuning.auto import AutoTask, auto_task, template_task
 from platforms.tuning.search import OnTrial, keep_silent
 from platforms.tuning.tuners import TUNERS
@@ -84,7 +85,8 @@ def search(
         raise misuse(f"a seed of {seed} is none", "0 or more")
     require_sound(schedule)
     _require_unscheduled(schedule)
-    place, choices = load_board(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
+    place, choices = board_or_target_of(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
+    require_board(place)
     marked, lanes = _marked(schedule.proc), _lanes(schedule.proc, place)
     auto = (
         _sketched(schedule, marked, lanes, seed)

@@ -9,7 +9,9 @@ from string import Formatter
 
 from aot.ir.types import DType
 from codegen.c import tree
+from codegen.c.narrow_int import goes_beyond_int
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum
+from codegen.c.whole_operators import WHOLE_OPERATORS, whole_operator
 from codegen.loops import ir
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
@@ -234,9 +236,11 @@ class _Maker:
             case ir.Binary(("min" | "max") as op, left, right):
                 a, b = self.expr(left), self.expr(right)
                 return Group(tree.Ternary(tree.Infix(_EXTREMES[op], a, b), a, b))
+            case ir.Binary(op) if op in WHOLE_OPERATORS:
+                return whole_operator(expr, self.expr)
             case ir.Binary(op, left, right):
                 a = self.expr(left)
-                wide = tree.CastTo("int32_t", a) if _overflows_16_bits(left, right) else a
+                wide = tree.CastTo("int32_t", a) if goes_beyond_int(expr) else a
                 return Group(tree.Infix(op, wide, self.expr(right)))
             case ir.Choose(condition, yes, no):
                 return Group(tree.Ternary(self.expr(condition), self.expr(yes), self.expr(no)))
@@ -297,9 +301,3 @@ def _type_of(value: ir.Expr) -> DType | None:
         case ir.Apply(function, _):
             return function.result
     return None
-
-
-def _overflows_16_bits(left: ir.Expr, right: ir.Expr) -> bool:
-    """True where C would compute with operands of 16 bits as int, which on some processors has no more."""
-    types = {_type_of(left), _type_of(right)}
-    return DType.I16 in types and types <= {DType.I16, DType.I8, DType.U8}

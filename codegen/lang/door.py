@@ -13,7 +13,8 @@ from typing import Any, ParamSpec, TypeVar, Union, get_args, get_origin, get_typ
 
 import numpy as np
 
-from codegen.lang.misuse import misuse
+from aot.errors import DeployError
+from codegen.lang.misuse import line_of_user, misuse
 
 # What is said of a kind; others are called by their names.
 _SAID: Mapping[object, str] = {
@@ -86,7 +87,13 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
                     f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_said(kinds[name])}",
                     _as_called(called, signature),
                 ) from None
-        return function(*bound.args, **bound.kwargs)
+        try:
+            return function(*bound.args, **bound.kwargs)
+        except DeployError as error:  # of a board or a tool, which knows no line
+            line = line_of_user()
+            if line not in error.where:
+                error.where = "\n".join(filter(None, (error.where, line)))
+            raise
 
     return checked
 

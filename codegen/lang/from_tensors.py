@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from codegen.lang.door import door
 from codegen.lang.schedule import LoopSchedule
-from codegen.lang.tensor import Outputs, TensorExpression, outputs_of, proc
+from codegen.lang.tensor import TensorExpression
+from codegen.lang.tensor_proc import Outputs, outputs_of, proc
 
 
 @door

@@ -9,14 +9,15 @@ from typing import Any
 
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_PLACES, refuse_operators
+from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.affine import Affine, to_affine, variable
 
 _MOST_TURNS = 2**31 - 1  # that C's int32_t counts
 
 
 @dataclass(frozen=True, eq=False)
-class Position:
-    """A sum of axes, each times a number."""
+class Position(WholeOperators[Any]):
+    """A sum of axes, each times a number. Shifts, bits and divisions make a value of it."""
 
     affine: Affine
     extents: Mapping[str, int] = field(default_factory=dict)  # of the axes in it
@@ -67,6 +68,12 @@ class Position:
 
     def __ne__(self, other: Any) -> Any:
         return self._as_value() != other
+
+    def _by(self, op: str, other: Any) -> Any:
+        return self._as_value()._by(op, other)
+
+    def _under(self, op: str, other: Any) -> Any:
+        return self._as_value()._under(op, other)
 
     __hash__ = object.__hash__
 

@@ -9,18 +9,11 @@ from codegen.lang.misuse import misuse
 
 _OWN = "a function(...) of your own"
 OF_VALUES: Mapping[str, tuple[str, str]] = {
-    "truediv": ("divided", f"multiply by a real number, or {_OWN}"),
-    "floordiv": ("divided", f"multiply by a real number, or {_OWN}"),
-    "mod": ("divided", _OWN),
+    "truediv": ("divided by /", f"x // 3 rounds down; multiply by a real number, or {_OWN}"),
+    "divmod": ("divided by divmod", "x // 3 and x % 3"),
     "pow": ("raised to powers", f"x * x, or {_OWN}"),
-    "lshift": ("shifted", f"multiply by a power of two, or {_OWN}"),
-    "rshift": ("shifted", _OWN),
-    "and": ("combined bit by bit", f"where(a, b, 0) chooses, or {_OWN}"),
-    "or": ("combined bit by bit", f"where(a, 1, b) chooses, or {_OWN}"),
-    "xor": ("combined bit by bit", _OWN),
     "matmul": ("multiplied by @", "sum(a[i, k] * b[k, j], k)"),
     "abs": ("made positive by abs", "maximum(x, -x)"),
-    "invert": ("inverted bit by bit", _OWN),
 }
 _IN_COMPUTE = 'compute("y", shape, lambda i, j: ... x[i, j] ...)'
 OF_TENSORS: Mapping[str, tuple[str, str]] = {
@@ -30,13 +23,11 @@ OF_TENSORS: Mapping[str, tuple[str, str]] = {
     "bool": ("true or false", _IN_COMPUTE),
 }
 OF_PLACES: Mapping[str, tuple[str, str]] = {
-    "truediv": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
-    "floordiv": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
-    "mod": ("divided", "an index is a sum of axes times numbers: split the axis in two"),
+    "truediv": ("divided by /", "i // 2 is a value, rounded down"),
     "pow": ("raised to powers", "an index is a sum of axes times numbers"),
     "bool": ("true or false while the expression is made", "where(i < 2, x, y) chooses when it runs"),
 }
-_WITH_A_TURNED_FORM = ("truediv", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor", "matmul")
+_WITH_A_TURNED_FORM = ("truediv", "divmod", "pow", "matmul")
 
 
 def refuse_operators(of: type, what: str, refused: Mapping[str, tuple[str, str]]) -> None:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, BufferPlace, For, Proc, Stmt, loads_of, walk
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    BufferPlace,
+    Cast,
+    Expr,
+    For,
+    Load,
+    Proc,
+    Stmt,
+    loads_of,
+    walk,
+)
 from codegen.loops.pack import Packing, pack
 from codegen.loops.schedule import ScheduleError, pad_reduction
 
@@ -19,6 +31,13 @@ def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Pack
     sums = [stmt for each in longer for stmt in walk(each.body) if not isinstance(stmt, For)]
     if not all(isinstance(stmt, Accumulate) and stmt.place.buffer.dtype.is_integer for stmt in sums):
         raise ScheduleError(f"loop {loop} must only add up integers to be lengthened")
+    kept = next(
+        (stmt for stmt in sums if isinstance(stmt, Accumulate) and not _is_nothing(stmt.value, zeros)), None
+    )
+    if kept is not None:
+        raise ScheduleError(
+            f"what loop {loop} adds up is no product with {zeros}: a zero there is not nothing"
+        )
     made = pad_reduction(proc, loop, multiple, zeros)
     order = list(dict.fromkeys(each.var for each in loops))
     made, packing = pack(made, zeros, order, variable(loop), longer[0].extent)
@@ -29,6 +48,22 @@ def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Pack
                 f"{place.buffer.name} has {place.buffer.elements} elements, and element {most} would be read"
             )
     return made, packing
+
+
+def _is_nothing(value: Expr, zeros: str) -> bool:
+    """True where the value is 0 if each element of a constant is."""
+    match value:
+        case Load(place):
+            return place.buffer.name == zeros
+        case Cast(_, inner):
+            return _is_nothing(inner, zeros)
+        case Binary("*" | "&", left, right):
+            return _is_nothing(left, zeros) or _is_nothing(right, zeros)
+        case Binary("<<" | ">>" | "//" | "%", left, _):
+            return _is_nothing(left, zeros)
+        case Binary("+" | "-" | "|" | "^", left, right):
+            return _is_nothing(left, zeros) and _is_nothing(right, zeros)
+    return False
 
 
 def _reads(body: Sequence[Stmt], last: Mapping[str, int]) -> Iterator[tuple[BufferPlace, Mapping[str, int]]]:

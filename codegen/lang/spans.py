@@ -7,49 +7,59 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from codegen.lang.misuse import misuse
+from codegen.loops.ranges import Range, fault, result_range, type_range
 
-Span = tuple[int, int]
 _NARROW_BYTES = 2
 
 
-def span_of(dtype: DType) -> Span | None:
+def span_of(dtype: DType) -> Range | None:
     """The span of what a type holds, where it is narrow."""
-    return dtype.limits if dtype.is_integer and dtype.bytes <= _NARROW_BYTES else None
+    return type_range(dtype) if dtype is not DType.F32 and dtype.bytes <= _NARROW_BYTES else None
 
 
-def combined(op: str, a: Span | None, b: Span | None, dtype: DType) -> Span | None:
+def combined(op: str, a: Range | None, b: Range | None, dtype: DType) -> Range | None:
     """The span of a result. Raises InputError where it is beyond the type in which C computes it."""
     if op in ("<", "=="):
         return 0, 1
     if a is None or b is None or not dtype.is_integer:
         return None
-    corners = [_result(op, x, y) for x in a for y in b]
-    least, most = min(corners), max(corners)
+    return _within(result_range(op, a, b), dtype)
+
+
+def whole_span(
+    op: str, a: Range | None, b: Range | None, limits: tuple[DType, DType], kind: DType
+) -> Range | None:
+    """The span of a shift, of bits or of a division: it is known of what fills its type, too.
+
+    Raises InputError where C defines nothing. A shift to the left of what may be anything loses bits.
+    """
+    left = type_range(limits[0]) if a is None else a
+    right = type_range(limits[1]) if b is None else b
+    what, hint = fault(op, left, right, kind)
+    if what:
+        raise misuse(what, hint)
+    return None if op == "<<" and a is None else _within(result_range(op, left, right), kind)
+
+
+def _within(span: Range, dtype: DType) -> Range | None:
+    """The span where the type holds it. What has no sign wraps: nothing is known of it then."""
+    least, most = span
+    if dtype.limits[0] == 0 and not 0 <= least <= most <= dtype.limits[1]:
+        return None
     if not dtype.limits[0] <= least <= most <= dtype.limits[1]:
         raise misuse(
             f"a result can be from {least:,} to {most:,}, beyond the {8 * dtype.bytes} bits of {dtype.value}",
             'cast("i64", x) computes in 64 bits; clamp(x, low, high) makes a value less',
         )
-    return least, most
+    return span
 
 
-def _result(op: str, x: int, y: int) -> int:
-    match op:
-        case "+":
-            return x + y
-        case "-":
-            return x - y
-        case "*":
-            return x * y
-    return min(x, y) if op == "min" else max(x, y)
-
-
-def joined(a: Span | None, b: Span | None) -> Span | None:
+def joined(a: Range | None, b: Range | None) -> Range | None:
     """The span of one of two."""
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
-def cast_span(dtype: DType, span: Span | None) -> Span | None:
+def cast_span(dtype: DType, span: Range | None) -> Range | None:
     """The span of a value that a type takes."""
     if span is None or not dtype.is_integer:
         return span_of(dtype)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -17,33 +18,27 @@ from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_TENSORS, refuse_operators
 from codegen.lang.quantized import QuantizedType, read_as, require_rounding, rounded_to
 from codegen.lang.spans import span_of
-from codegen.lang.value import ElementValue, GrowingLocal, Operand, dtype_of, require_name, to_value
+from codegen.lang.value import ElementValue, Operand, dtype_of, require_name, to_value
+from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
-    Accumulate,
-    Binary,
     Buffer,
     BufferPlace,
-    Declare,
     Element,
-    For,
-    Proc,
     Role,
-    Stmt,
     Store,
     at,
     indices_of,
     load,
     map_expr_places,
-    map_places,
-    substitute,
 )
+from codegen.loops.ranges import type_range
 
 _MOST_ELEMENTS = 2**31 - 1  # that C's int32_t counts
 
 
 @dataclass(frozen=True, eq=False)
-class TensorExpression:
+class TensorExpression(WholeOperators["TensorExpression"]):
     """An array of known shape; in brackets, an element of it."""
 
     name: str
@@ -80,6 +75,7 @@ class TensorExpression:
         for axis, (index, stride) in enumerate(zip(outer, strides, strict=False)):
             flat = flat + self._inside(axis, index) * stride
         if isinstance(last, ElementValue):
+            self._require_within(last)
             looked_up = Element(at(self.buffer, flat.affine), last.expr)
             found = ElementValue(looked_up, self.dtype, last.reductions, span=span_of(self.dtype))
             return self._read(found)
@@ -109,12 +105,33 @@ class TensorExpression:
 
     __rmul__ = __mul__
 
+    def _by(self, op: str, other: Any) -> TensorExpression:
+        return _elementwise(self, other, _WORDS[op], lambda a, b: a._by(op, b))
+
+    def _under(self, op: str, other: Any) -> TensorExpression:
+        return _elementwise(self, other, f"{_WORDS[op]}_of", lambda a, b: a._under(op, b))
+
+    def _require_within(self, number: ElementValue) -> None:
+        """Refuses a computed index that can be one of no element."""
+        if number.dtype is DType.F32:
+            raise misuse(
+                f"the computed index of {self.name} is a real number", 'cast("i32", x) makes it whole'
+            )
+        least, most = number.span or type_range(number.dtype)
+        if least < 0 or most >= self.shape[-1]:
+            raise misuse(
+                f"a computed index of {self.name} is from {least:,} to {most:,}: its last axis has "
+                f"{self.shape[-1]} elements",
+                f"clamp(n, 0, {self.shape[-1] - 1})",
+            )
+
     def _inside(self, axis: int, index: Operand) -> Position:
         if isinstance(index, float):
             raise misuse(f"{index} is no place along axis {axis} of {self.name}", "an axis or a whole number")
         if isinstance(index, ElementValue):
             raise misuse(
-                f"axis {axis} of {self.name} has a computed index", "only the last axis can have one"
+                f"axis {axis} of {self.name} has a computed index",
+                "only the last axis can have one; another is indexed by a sum of axes times numbers",
             )
         place = to_position(index)
         if place.least < 0 or place.most >= self.shape[axis]:
@@ -125,6 +142,17 @@ class TensorExpression:
         return place
 
 
+# What the operators of whole numbers are called in the names of tensors.
+_WORDS = {
+    "<<": "shifted_left",
+    ">>": "shifted_right",
+    "&": "and",
+    "|": "or",
+    "^": "xor",
+    "//": "divided",
+    "%": "rest",
+    "~": "inverted",
+}
 refuse_operators(TensorExpression, "tensors", OF_TENSORS)
 
 
@@ -136,7 +164,7 @@ def _elementwise(
 ) -> TensorExpression:
     """The two element by element, sizes of 1 repeated as NumPy does."""
     if not isinstance(other, TensorExpression):
-        said = to_value(other)
+        said = other if other is None else to_value(other)  # ~ has no other
         return _computed(
             f"{one.name}_{word}", _plain_names(one.shape), one.shape, lambda *i: combine(one[i], said), None
         )
@@ -291,99 +319,3 @@ def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) ->
                 f"{name} reads along {min(foreign)}, which is no axis there",
                 "reduce over it, or index by another",
             )
-
-
-Outputs = TensorExpression | Sequence[TensorExpression]
-
-
-def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
-    return (output,) if isinstance(output, TensorExpression) else tuple(output)
-
-
-@door
-def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
-    """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
-    require_name(name, "a kernel")
-    outputs = outputs_of(output)
-    if not outputs:
-        raise misuse(f"{name} has no output: there is nothing to do")
-    for each in outputs:
-        if each.value is None:
-            raise misuse(f"{each.name} is given, not computed: there is nothing to do")
-    stages = _stages(outputs)
-    given = {tensor for stage in stages for tensor in stage.reads if tensor.value is None}
-    missing = sorted(tensor.name for tensor in given - {*inputs})
-    if missing:
-        raise misuse(f"{outputs[0].name} needs {', '.join(missing)}, not among the inputs of {name}")
-    names = [tensor.name for tensor in (*inputs, *stages)]
-    twice = next((each for each in names if names.count(each) > 1), None)
-    if twice is not None:
-        raise misuse(f"two tensors are called {twice}")
-    results = {each.name: replace(each.buffer, role=Role.OUTPUT) for each in outputs}
-    buffers = {stage.name: results.get(stage.name, stage.buffer) for stage in stages}
-    taken: set[str] = {*names}
-    body: list[Stmt] = []
-    for stage in stages:
-        body.append(map_places(_nest(stage, buffers[stage.name], taken), _into(results)))
-    between = tuple(stage.buffer for stage in stages if stage.name not in results)
-    return Proc(name, (*(tensor.buffer for tensor in inputs), *between, *results.values()), tuple(body))
-
-
-def _into(results: Mapping[str, Buffer]) -> Callable[[BufferPlace], BufferPlace]:
-    """Makes reads of a result, which another tensor is made of, reads of the output."""
-    return lambda place: replace(place, buffer=results.get(place.buffer.name, place.buffer))
-
-
-def _stages(outputs: Sequence[TensorExpression]) -> list[TensorExpression]:
-    """The tensors that are computed into memory, each once, behind those that it reads."""
-    found: list[TensorExpression] = []
-
-    def visit(tensor: TensorExpression) -> None:
-        for read in tensor.reads:
-            if read.value is not None and read not in found:
-                visit(read)
-        found.append(tensor)
-
-    for output in outputs:
-        if output not in found:
-            visit(output)
-    return found
-
-
-def _nest(stage: TensorExpression, result: Buffer, taken: set[str]) -> Stmt:
-    """The loops of a tensor, under names that no other nest of the proc has."""
-    assert stage.value is not None
-    place = Position(variable("_") * 0)
-    for axis, stride in zip(stage.axes, dense_strides(stage.shape), strict=True):
-        place = place + axis * stride
-    reduced = [stmt for reduction in stage.value.reductions for stmt in _reduction(reduction)]
-    body: tuple[Stmt, ...] = (*reduced, Store(at(result, place.affine), stage.value.expr))
-    for axis in reversed(stage.axes):
-        body = (For(axis.name, axis.extent, body),)
-    (nest,) = body
-    return _renamed(nest, taken)
-
-
-def _reduction(reduction: GrowingLocal) -> list[Stmt]:
-    place = at(reduction.local)
-    if reduction.op == "+":
-        step: Stmt = Accumulate(place, reduction.value.expr)
-    else:
-        step = Store(place, Binary(reduction.op, load(reduction.local), reduction.value.expr))
-    for axis in reversed(reduction.axes):
-        step = For(axis.name, axis.extent, (step,))
-    return [Declare(reduction.local), Store(place, reduction.start.expr), step]
-
-
-def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
-    """The nest with loops of free names."""
-    if not isinstance(stmt, For):
-        return stmt
-    free, count = stmt.var, 2
-    while free in taken:
-        free, count = f"{stmt.var}{count}", count + 1
-    taken.add(free)
-    body = (
-        stmt.body if free == stmt.var else tuple(substitute(s, {stmt.var: variable(free)}) for s in stmt.body)
-    )
-    return replace(stmt, var=free, body=tuple(_renamed(s, taken) for s in body))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from numbers import Integral, Real
 from typing import Any
@@ -15,7 +15,8 @@ from codegen.lang.door import door, door_named
 from codegen.lang.index import Axis, Position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
-from codegen.lang.spans import Span, cast_span, combined, joined, span_of
+from codegen.lang.spans import cast_span, combined, joined, span_of, whole_span
+from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.ir import (
     Apply,
     Binary,
@@ -29,11 +30,13 @@ from codegen.loops.ir import (
     ScalarFunction,
     load,
 )
+from codegen.loops.ranges import Range, type_range
+from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, common_type
 
 _numbers = itertools.count()  # tell reductions apart until their tensor names them
 _SAME = 1e-5  # between scales that single precision has rounded
-_WIDE = (DType.I64, DType.U64)
-_WHOLE = (DType.I32, *_WIDE)  # the types of numbers without a point, the first that holds it
+_UNSIGNED = (DType.U32, DType.U64)
+_WHOLE = (DType.I32, DType.I64, DType.U64)  # the types of numbers without a point, the first that holds it
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,14 +51,14 @@ class GrowingLocal:
 
 
 @dataclass(frozen=True, eq=False)
-class ElementValue:
+class ElementValue(WholeOperators["ElementValue"]):
     """An expression, its type as C has it, and the reductions that must be done before it."""
 
     expr: Expr
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
     scale: float | None = None  # of a quantised value: times it, the integer is the number
-    span: Span | None = field(default=None, repr=False)  # least and greatest, where they are known
+    span: Range | None = field(default=None, repr=False)  # least and greatest, where they are known
     __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the value
 
     def __add__(self, other: Operand) -> ElementValue:
@@ -86,16 +89,22 @@ class ElementValue:
         return _binary("<", other, self)
 
     def __le__(self, other: Operand) -> ElementValue:
-        return (self < other) + (self == other)
+        return replace((self < other) + (self == other), span=(0, 1))
 
     def __ge__(self, other: Operand) -> ElementValue:
-        return (self > other) + (self == other)
+        return replace((self > other) + (self == other), span=(0, 1))
 
     def __eq__(self, other: Operand) -> ElementValue:  # type: ignore[override]
         return _binary("==", self, other)
 
     def __ne__(self, other: Operand) -> ElementValue:  # type: ignore[override]
         return _binary("==", self == other, 0)
+
+    def _by(self, op: str, other: Any) -> ElementValue:
+        return _inverted(self) if op == "~" else _whole(op, self, other)
+
+    def _under(self, op: str, other: Any) -> ElementValue:
+        return _whole(op, other, self)
 
     __hash__ = object.__hash__
 
@@ -129,12 +138,100 @@ def to_value(given: Operand) -> ElementValue:
 
 
 def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
-    a, b = to_value(left), to_value(right)
+    a, b = _of_one_sign(to_value(left), to_value(right))
     is_asked = op in ("<", "==")
-    dtype = DType.I32 if is_asked else _common(a.dtype, b.dtype)
+    dtype = DType.I32 if is_asked else common_type(a.dtype, b.dtype)
     scale = _product_of_scales(a, b) if op == "*" else _same_scale(a, b)
     span = combined(op, a.span, b.span, dtype)
     return ElementValue(Binary(op, a.expr, b.expr), dtype, _joined(a, b), None if is_asked else scale, span)
+
+
+def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
+    """A shift, bits or a division of whole numbers."""
+    a, b = to_value(left), to_value(right)
+    for value in (a, b):
+        if value.dtype is DType.F32:
+            raise misuse(f"real numbers are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
+        if value.scale is not None:
+            raise misuse(
+                f"a value {_scale_said(value)} is not {_DONE[op]}: it stands for a real number",
+                "a placeholder of a plain type has whole numbers",
+            )
+    a, b = (a, b) if op in SHIFTS else _of_one_sign(a, b)
+    kind = common_type(a.dtype, DType.I32 if op in SHIFTS else b.dtype)
+    span = whole_span(op, a.span, b.span, (a.dtype, b.dtype), kind)
+    return ElementValue(Binary(op, a.expr, b.expr), _whole_type(op, a, b, kind), _joined(a, b), span=span)
+
+
+_DONE = {
+    **dict.fromkeys(SHIFTS, "shifted"),
+    **dict.fromkeys(BITS, "combined bit by bit"),
+    **dict.fromkeys(DIVISIONS, "divided with a rest"),
+}
+
+
+def _whole_type(op: str, a: ElementValue, b: ElementValue, kind: DType) -> DType:
+    """The type of the result: bits of one type, and what is shifted to the right, stay in it."""
+    if op == ">>":
+        return a.dtype
+    if op in BITS:
+        for one, other in ((a, b), (b, a)):
+            if one.dtype is other.dtype or (isinstance(other.expr, Const) and _holds(one.dtype, other)):
+                return one.dtype
+    return kind
+
+
+def _holds(dtype: DType, value: ElementValue) -> bool:
+    low, high = type_range(dtype)
+    return value.span is not None and low <= value.span[0] <= value.span[1] <= high
+
+
+def _inverted(value: ElementValue) -> ElementValue:
+    """Each bit of the type turned round."""
+    if value.dtype is DType.BOOL or _is_asked(value.expr):
+        raise misuse("~ turns bits round, and a comparison is 1 or 0", "1 - c is the opposite of c")
+    high = value.dtype.limits[1] if value.dtype is DType.U8 or value.dtype in _UNSIGNED else -1
+    return _whole("^", value, high)
+
+
+def _is_asked(expr: Expr) -> bool:
+    """True of a comparison, or of several together."""
+    match expr:
+        case Binary("<" | "=="):
+            return True
+        case Binary("+" | "&" | "|" | "^", left, right):
+            return _is_asked(left) and _is_asked(right)
+    return False
+
+
+def _of_one_sign(a: ElementValue, b: ElementValue) -> tuple[ElementValue, ElementValue]:
+    """The two where C takes neither for another number: one without a sign makes the other one such."""
+    a, b = _without_sign(a, b), _without_sign(b, a)
+    kind = common_type(a.dtype, b.dtype)
+    for value in (a, b) if kind in _UNSIGNED else ():
+        if value.dtype not in (DType.U8, DType.BOOL, *_UNSIGNED) and (
+            value.span is None or value.span[0] < 0
+        ):
+            said = (
+                f"{value.span[0]:,}"
+                if isinstance(value.expr, Const) and value.span
+                else "what can be less than 0"
+            )
+            raise misuse(
+                f"{kind.value} and {said} do not go together", 'cast("i64", x), or cast both to one type'
+            )
+    return a, b
+
+
+def _without_sign(value: ElementValue, other: ElementValue) -> ElementValue:
+    """A number that C would take for one of 64 bits beside one of 32 without a sign."""
+    if isinstance(value.expr, Const) and other.dtype is DType.U32 and _holds(DType.U32, value):
+        return (
+            replace(value, expr=Cast(DType.U32, value.expr), dtype=DType.U32)
+            if value.dtype is DType.I64
+            else value
+        )
+    return value
 
 
 def _product_of_scales(a: ElementValue, b: ElementValue) -> float | None:
@@ -149,22 +246,12 @@ def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
     if b.expr == Const(0):
         return a.scale
     if a.scale is None or b.scale is None or not math.isclose(a.scale, b.scale, rel_tol=_SAME):
-        said = (
-            f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
-            for value in (a, b)
-        )
+        said = " and one ".join(map(_scale_said, (a, b)))
         raise misuse(
-            f"a value {' and one '.join(said)} do not go together",
+            f"a value {said} do not go together",
             "compute one of them into a tensor of the other's scale first",
         )
     return a.scale
-
-
-def _common(a: DType, b: DType) -> DType:
-    """The type that C computes in."""
-    if DType.F32 in (a, b):
-        return DType.F32
-    return next((dtype for dtype in _WIDE if dtype in (a, b)), DType.I32)
 
 
 def _joined(*values: ElementValue) -> tuple[GrowingLocal, ...]:
@@ -201,10 +288,10 @@ def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
 @door
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
-    a, b = to_value(yes), to_value(no)
+    a, b = _of_one_sign(to_value(yes), to_value(no))
     return ElementValue(
         Choose(condition.expr, a.expr, b.expr),
-        _common(a.dtype, b.dtype),
+        common_type(a.dtype, b.dtype),
         _joined(condition, a, b),
         _same_scale(a, b),
         joined(a.span, b.span),
@@ -276,7 +363,7 @@ def _reduced(
         raise misuse(f"a reduction goes over {twice} twice", "two axes have two names")
     if inner.reductions or (start is not None and start.reductions):
         raise misuse("a reduction of what is reduced itself is not one step", "compute the inner one first")
-    dtype = _common(inner.dtype, inner.dtype)
+    dtype = common_type(inner.dtype, DType.I32)
     if start is not None:
         _same_scale(start, inner)
     begin = start if start is not None else ElementValue(Const(_end_of(dtype, op)), dtype)

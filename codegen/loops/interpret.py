@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from aot.ir.types import Array
+from aot.ir.types import Array, DType
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
@@ -29,6 +29,7 @@ from codegen.loops.ir import (
     Stmt,
     Store,
 )
+from codegen.loops.value_type import SHIFTS, operand_type, wrapped
 
 Rows = Sequence[Array]  # one flat array per row pointer
 _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
@@ -39,7 +40,15 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     "==": lambda a, b: int(a == b),
     "min": min,
     "max": max,
+    "<<": lambda a, b: a << _in_range(b),
+    ">>": lambda a, b: a >> _in_range(b),
+    "//": lambda a, b: a // _no_zero(b),
+    "%": lambda a, b: a % _no_zero(b),
+    "&": lambda a, b: a & b,
+    "|": lambda a, b: a | b,
+    "^": lambda a, b: a ^ b,
 }
+_MOST = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
 _GARBAGE = 0x55  # what memory nobody has written holds
 
 
@@ -122,15 +131,54 @@ def _value(expr: Expr, frame: Mapping[str, _Window], loops: Mapping[str, int]) -
             index = place.index + int(_value(number, frame, loops))
             return _read(replace(place, index=index), frame, loops)
         case Binary(op, left, right):
-            return _BINARY[op](_value(left, frame, loops), _value(right, frame, loops))
+            a, b = _value(left, frame, loops), _value(right, frame, loops)
+            made = _BINARY[op](a, b)
+            return made if a >= 0 <= b and 0 <= made <= _MOST else _in_type(expr, a, b, made)
         case Cast(dtype, value):
-            cast: int | float = dtype.numpy.type(_value(value, frame, loops)).item()
-            return cast
+            return _cast(dtype, _value(value, frame, loops))
         case Choose(condition, yes, no):
             return _value(yes if _value(condition, frame, loops) else no, frame, loops)
         case Apply(function, arguments):
             result: int | float = function.meaning(*(_value(a, frame, loops) for a in arguments))
             return result
+
+
+def _in_range(places: int) -> int:
+    """The places of a shift, which no type has 64 of."""
+    if not 0 <= places < 64:
+        raise OverflowError(f"a shift by {places}")
+    return places
+
+
+def _no_zero(divisor: int) -> int:
+    if divisor == 0:
+        raise OverflowError("a division by 0")
+    return divisor
+
+
+def _in_type(expr: Binary, a: float, b: float, made: float) -> int | float:
+    """The result in the type that C computes it in: unsigned ones wrap, and so do shifts to the left."""
+    kind = operand_type(expr.op, expr.left, expr.right)
+    if kind is DType.F32:
+        return made
+    if expr.op in SHIFTS and b >= 8 * kind.bytes:
+        raise OverflowError(f"a shift of {kind.value} by {b}")
+    low, high = kind.limits
+    if low == 0 and (a < 0 or b < 0):  # C makes both unsigned first
+        made = _BINARY[expr.op](wrapped(int(a), kind), wrapped(int(b), kind))
+    if low == 0 or expr.op == "<<":
+        return wrapped(int(made), kind)
+    if not low <= made <= high:
+        raise OverflowError(f"{a} {expr.op} {b} is beyond the {8 * kind.bytes} bits of {kind.value}")
+    return made
+
+
+def _cast(dtype: DType, value: float) -> int | float:
+    """The value as C converts it: of a whole number, the lowest bits."""
+    if dtype.is_integer and isinstance(value, int):
+        return wrapped(value, dtype)
+    cast: int | float = dtype.numpy.type(value).item()
+    return cast
 
 
 def _affine(affine: Affine, loops: Mapping[str, int]) -> int:

@@ -111,7 +111,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    op: str  # one of + - * < == min max
+    op: str  # one of + - * < == min max, and of whole numbers << >> & | ^ // % (rounded down, as NumPy does)
     left: Expr
     right: Expr
 

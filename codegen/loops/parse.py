@@ -40,6 +40,13 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
     ast.Mult: "*",
     ast.Lt: "<",
     ast.Eq: "==",
+    ast.LShift: "<<",
+    ast.RShift: ">>",
+    ast.BitAnd: "&",
+    ast.BitOr: "|",
+    ast.BitXor: "^",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
 }
 _CALLED = ("min", "max")
 _ROLES = {role.value: role for role in Role}

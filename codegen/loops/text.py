@@ -48,8 +48,9 @@ _LINE = 100  # characters; longer heads have a line for each parameter
 _INDENT = "    "
 _CALLED = ("min", "max")  # binary operations that are written as calls
 # How tightly an operation binds; what binds less stands in parentheses inside it.
-_CHOICE, _COMPARED, _SUM, _PRODUCT, _ATOM = range(5)
-_TIGHTNESS = {"<": _COMPARED, "==": _COMPARED, "+": _SUM, "-": _SUM, "*": _PRODUCT}
+_LEVELS = (("<", "=="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "//", "%"))
+_TIGHTNESS = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops}
+_CHOICE, _COMPARED, _ATOM = 0, 1, len(_LEVELS) + 1
 
 Named = Instruction | ScalarFunction  # what a text knows by name only
 

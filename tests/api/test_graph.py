@@ -32,6 +32,18 @@ def test_operators_are_numpy_s() -> None:
     assert np.allclose(found, (2 - x) * y + x / 4 + y + 1, atol=1e-6)
 
 
+def test_operators_of_whole_numbers_and_conditions_are_numpy_s() -> None:
+    a, b = (RANDOM.integers(-128, 128, 6, np.int8) for _ in range(2))
+    c, d = a > 0, b > 0
+    g = deploy.graph("whole")
+    assert np.array_equal(only(g, g.input("a", (6,), "i8") % 5, a=a), a % 5)
+    g = deploy.graph("shifted")
+    assert np.array_equal(only(g, g.input("a", (6,), "u8") >> 3, a=a.view(np.uint8)), a.view(np.uint8) >> 3)
+    g = deploy.graph("logic")
+    x, y = g.input("c", (6,), "bool"), g.input("d", (6,), "bool")
+    assert np.array_equal(only(g, ~x & y | x ^ False, c=c, d=d), ~c & d | c)
+
+
 def test_a_matrix_product_and_a_new_shape() -> None:
     g = deploy.graph("product")
     x = RANDOM.normal(size=(4, 3)).astype(np.float32)
@@ -139,6 +151,9 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     "zero point of reals": (lambda g, x: g.dequantize(x, 0.1), "f32 holds no zero point 0"),
     "attribute": (lambda g, x: g.apply("Relu", x, slope=object()), "Relu(f32[1, 2, 6, 6]): "),
     "comparison": (lambda g, x: x < 2, "values of a graph are not compared"),  # type: ignore[operator]
+    "rest": (lambda g, x: x % 2, "a value of a graph of type f32 has no %"),
+    "whole quotient": (lambda g, x: 7 // x, "a value of a graph of type f32 has no //"),
+    "both parts": (lambda g, x: divmod(x, 2), "values of a graph are not divided with a remainder"),  # type: ignore[operator]
     "choice": (lambda g, x: 1 if x else 0, "values of a graph are not known while the graph is written"),
     "part": (lambda g, x: x[0], "values of a graph are not taken apart by [...]"),  # type: ignore[index]
     "name of a graph": (lambda g, x: deploy.graph(3), "graph: name is 3, and must be a word"),  # type: ignore[arg-type]

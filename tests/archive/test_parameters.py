@@ -21,6 +21,8 @@ ONE_ARRAY = bytes.fromhex(
 ARRAYS: dict[str, Array] = {
     "bytes": np.arange(-3, 3, dtype=np.int8).reshape(2, 1, 3),
     "unsigned": np.array([0, 255], np.uint8),
+    "words": np.array([0, 2**32 - 1], np.uint32),
+    "longest": np.array([2**64 - 1], np.uint64),
     "bias/µ": np.array([-(2**31), 7], np.int32),
     "wide": np.array([2**40], np.int64),
     "real": np.array([[0.1]], np.float32),

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import deploy
-from aot.errors import InputError
+from aot.errors import BoardError, InputError
 from aot.ir.types import Array
 from aot.ops import OPS
 from deploy import lang
@@ -81,6 +81,20 @@ def test_what_a_run_takes_is_counted(require_tool: Callable[..., None]) -> None:
     assert repr(fast) == "<product for mps2-an386>"
     assert "static KERNEL void product_kernel(" in fast.view.c
     assert "product" in fast.view.asm
+
+
+@pytest.mark.arm
+def test_a_target_without_a_board_has_c_and_assembly(require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    kernel = lang.build(scheduled(), "cortex-m4+fpu,ram=256K", {"w": W})
+    assert repr(kernel) == "<product for cortex-m4+fpu,ram=256K>"
+    assert "static KERNEL void product_kernel(" in kernel.view.c
+    assert "product" in kernel.view.asm
+    assert np.array_equal(kernel.reference(numbers(2)), numbers(2).astype(np.int32) @ W.T.astype(np.int32))
+    for ask in (lambda: kernel.cycles, lambda: kernel(numbers(2)), kernel.verify):
+        with pytest.raises(BoardError) as caught:
+            ask()
+        assert "such as mps2-an386, which is emulated and has a cortex-m4" in caught.value.hint
 
 
 @pytest.mark.cc
@@ -237,10 +251,9 @@ def test_what_a_type_does_not_hold_is_told() -> None:
     kernel = lang.build(s, "host")
     with pytest.raises(InputError) as caught:
         kernel.reference(np.full(20, 100, np.int8))
-    assert str(caught.value) == (
-        "error: twice is not defined for these inputs: 200 does not fit t, i8\n"
-        "  hint: a wider type, or clamp(value, low, high)"
-    )
+    assert caught.value.what == "twice is not defined for these inputs: 200 does not fit t, i8"
+    assert caught.value.where.endswith(": kernel.reference(np.full(20, 100, np.int8))")
+    assert caught.value.hint == "a wider type, or clamp(value, low, high)"
     with pytest.raises(InputError, match=r"s\.unroll\('i'\) cannot be checked: -?\d+ does not fit t, i8"):
         s.unroll("i")
 

@@ -124,6 +124,22 @@ def test_sums_and_differences_lie_in_lanes(
         assert np.array_equal(found, {"+": a + b, "-": a - b, "*": a * b}[op])
 
 
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize(("board", "isa", "lanes"), [("mps2-an386", "dsp", 4), ("mps3-an547", "helium", 16)])
+def test_bits_of_bytes_lie_in_lanes(
+    board: str, isa: str, lanes: int, own_folders: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    a, b = (lang.placeholder(name, (lanes,), "i8") for name in "ab")
+    s = lang.schedule("bits", [a, b], [a & b, a | b, a ^ b])
+    for loop in (*s.loops,):
+        s.vectorize(loop, isa)
+    x, z = np.arange(-lanes, lanes, 2, dtype=np.int8), np.arange(lanes, dtype=np.int8) * 7
+    for found, wanted in zip(lang.build(s, board)(x, z), (x & z, x | z, x ^ z), strict=True):
+        assert np.array_equal(found, wanted)
+
+
 def test_products_of_bytes_are_refused_where_words_have_none() -> None:
     with pytest.raises(InputError, match="dsp has no instruction for what turns of j do to y"):
         two("*", 4).vectorize("j", "dsp")

@@ -10,13 +10,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from aot.errors import InputError
+from aot.errors import BoardError, InputError
 from deploy import lang
 
 X = lang.placeholder("x", (4, 8), "i8")
 W = lang.placeholder("w", (3, 8), "i8", constant=True)
 ONES = np.ones((3, 8), np.int8)
 K = lang.reduce_axis("k", 8)
+R = lang.placeholder("r", (8,), "f32")
+U = lang.placeholder("u", (8,), "u32")
+Q = lang.reduce_axis("q", 6)
+SUMS = lang.compute("y", (4, 3), lambda i, j: lang.sum(X[i, Q] ^ W[j, Q], Q))
 FAR = lang.placeholder("far", (4,), lang.quantized("i8", 1e30))
 ACC = "def f(acc: local(i32[1])):\n    acc[0] = 0"
 BEYOND = "def f(x: input(i8[4]), y: output(i8[4])):\n    for i in range(9):\n        y[i] = x[i]"
@@ -26,6 +30,11 @@ def product() -> lang.Schedule:
     k = lang.reduce_axis("k", 8)
     y = lang.compute("y", (4, 3), lambda i, j: lang.sum(X[i, k] * W[j, k], k))
     return lang.schedule("product", [X, W], y)
+
+
+def halves() -> lang.Schedule:
+    x = lang.placeholder("x", (4,), "i8")
+    return lang.schedule("halves", [x], lang.compute("h", (4,), lambda i: x[i] >> 1))
 
 
 def call(said: str) -> Any:
@@ -51,8 +60,8 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.compute("y", (4,), lambda i: X[i, 0.5]),
         "0.5 is no place along axis 1 of x",
     ),
-    "quotient": (lambda s: X[0, 0] / 2, "values are not divided"),
-    "quotient of tensors": (lambda s: X / 2, "tensors are not divided"),
+    "quotient": (lambda s: X[0, 0] / 2, "values are not divided by /"),
+    "quotient of tensors": (lambda s: X / 2, "tensors are not divided by /"),
     "empty range": (lambda s: lang.clamp(X[0, 0], 5, 1), "nothing is between 5 and 1"),
     "call of what is not there": (
         lambda s: call("{sum[0]} = 0;"),
@@ -215,9 +224,62 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.where(1, 2, 3),
         "where: condition is 1, and must be a value such as x[i, j] < 3",
     ),
-    "remainder": (lambda s: X[0, 0] % 2, "values are not divided"),
-    "shift": (lambda s: X[0, 0] >> 2, "values are not shifted"),
-    "bits": (lambda s: X[0, 0] & 2, "values are not combined bit by bit"),
+    "both parts of a quotient": (lambda s: divmod(X[0, 0], 2), "values are not divided by divmod"),
+    "division by nothing": (lambda s: X[0, 0] // 0, "a division by 0"),
+    "remainder of nothing": (lambda s: X[0, 0] % 0, "a division by 0"),
+    "division by what can be nothing": (
+        lambda s: X[0, 0] // X[0, 1],
+        "a division by -128 to 127, among them 0",
+    ),
+    "tensors divided": (lambda s: 100 % X, "a division by -128 to 127, among them 0"),
+    "least number by -1": (
+        lambda s: lang.sum(X[0, K], K) // -1,
+        "a division of -2,147,483,648 by -1, beyond the 32 bits of i32",
+    ),
+    "shift to the other side": (lambda s: X[0, 0] >> -2, "a shift by -2: i32 is shifted by 0 to 31"),
+    "shift beyond 32 bits": (lambda s: X[0, 0] << 32, "a shift by 32: i32 is shifted by 0 to 31"),
+    "shift by anything": (
+        lambda s: X[0, 0] << X[0, 1],
+        "a shift by -128 to 127: i32 is shifted by 0 to 31",
+    ),
+    "shift of bytes out of 32 bits": (
+        lambda s: X[0, 0] << 25,
+        "a result can be from -4,294,967,296 to 4,261,412,864, beyond the 32 bits of i32",
+    ),
+    "shift of a real number": (lambda s: R[0] >> 2, "real numbers are not shifted"),
+    "shift by a half": (lambda s: X[0, 0] >> 0.5, "real numbers are not shifted"),
+    "rest of a real number": (lambda s: R[0] % 2, "real numbers are not divided with a rest"),
+    "bits of a real number": (lambda s: R & 2, "real numbers are not combined bit by bit"),
+    "bits of what stands for a real number": (
+        lambda s: FAR[0] & 3,
+        "a value of scale 1e+30 is not combined bit by bit: it stands for a real number",
+    ),
+    "bits of a word": (lambda s: X[0, 0] & "mask", "'mask' is no value"),
+    "opposite of a comparison": (
+        lambda s: ~((X[0, 0] < 3) & (X[0, 1] <= 3)),
+        "~ turns bits round, and a comparison is 1 or 0",
+    ),
+    "numbers with and without a sign": (
+        lambda s: U[0] + X[0, 0],
+        "u32 and what can be less than 0 do not go together",
+    ),
+    "choice with and without a sign": (
+        lambda s: lang.where(X[0, 0] < 3, U[0], -1),
+        "u32 and -1 do not go together",
+    ),
+    "index beyond a table": (
+        lambda s: R[X[0, 0]],
+        "a computed index of r is from -128 to 127: its last axis has 8 elements",
+    ),
+    "index that is none": (lambda s: R[R[0]], "the computed index of r is a real number"),
+    "shifts side by side": (
+        lambda s: halves().vectorize("i", "dsp"),
+        "s.vectorize('i', 'dsp'): dsp has no instruction for what turns of i do to h",
+    ),
+    "longer sum of what is not 0": (
+        lambda s: lang.schedule("q", [X, W], SUMS).pad_reduction("q", 4, "w"),
+        "s.pad_reduction('q', 4, 'w'): what loop q adds up is no product with w: a zero there is not nothing",
+    ),
     "amount": (lambda s: abs(X[0, 0]), "values are not made positive by abs"),
     "product of tensors": (lambda s: X @ W, "tensors are not multiplied by @"),
     "comparison of tensors": (lambda s: X < 3, "tensors are not compared as a whole"),
@@ -231,7 +293,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "remainder of a place": (
         lambda s: lang.compute("y", (4,), lambda i: X[i % 2, 0]),
-        "places are not divided",
+        "axis 0 of x has a computed index",
     ),
     "part of a place": (
         lambda s: lang.compute("y", (4,), lambda i: X[i * 0.5, 0]),
@@ -358,6 +420,34 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build("product", "host"),
         "build: kernel is 'product', and must be a schedule or a proc",
     ),
+    "board that is none": (
+        lambda s: lang.build(s, "mps2-an38"),
+        'board "mps2-an38" not found - did you mean "mps2-an386"?',
+    ),
+    "feature that is none": (
+        lambda s: lang.build(s, "cortex-m4+dps"),
+        'a cortex-m4 has no "dps" - did you mean "dsp"?',
+    ),
+    "call without a board": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES})(np.zeros((4, 8), np.int8)),
+        "cortex-m4 is a target without a board: it is compiled for, and nothing runs there",
+    ),
+    "array of another shape": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES})(np.zeros((8, 4), np.int8)),
+        '"x" has shape [8, 4], the model takes [4, 8]',
+    ),
+    "reference of another type": (
+        lambda s: lang.build(s, "cortex-m4", {"w": ONES}).reference(np.zeros((4, 8))),
+        'input "x" is float64[4, 8], the model takes int8[4, 8]',
+    ),
+    "run without a board": (
+        lambda s: lang.build(s, "cortex-m4+fpu,ram=256K", {"w": ONES}).time(),
+        "cortex-m4+fpu,ram=256K is a target without a board: it is compiled for, and nothing runs there",
+    ),
+    "search without a board": (
+        lambda s: lang.search(s, "cortex-m0", 8),
+        "cortex-m0 is a target without a board: it is compiled for, and nothing runs there",
+    ),
     "board of a number": (lambda s: lang.build(s, 3), "build: board is 3, and must be a word"),
     "constants in a list": (
         lambda s: lang.build(s, "host", [1, 2]),
@@ -442,7 +532,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
 @pytest.mark.parametrize("name", MISUSES)
 def test_a_mistake_is_told_with_its_line(name: str) -> None:
     ask, what = MISUSES[name]
-    with pytest.raises(InputError) as caught:
+    with pytest.raises((InputError, BoardError)) as caught:
         ask(product())
     assert caught.value.what == what
-    assert caught.value.where.startswith(f"{__file__}:")
+    assert caught.value.where.splitlines()[-1].startswith(f"{__file__}:")

@@ -1,16 +1,21 @@
-"""Four bytes in a word: the greatest or least of each, by SSUB8 and SEL; sums and differences that fit."""
+"""Four bytes in a word: the greatest or least of each, by SSUB8 and SEL; sums, differences and bits."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from aot.ir.types import DType
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.lang.instruction import instruction
-from codegen.loops.ir import Instruction
+from codegen.loops.ir import Instruction, ScalarFunction
 from codegen.loops.lanes import Lanes
 
 _NEEDS = tuple(sorted(ANY_WORDS))
 _BYTES = "local(i8[4], vector_type='uint32_t')"
-_WORD_OF = """\
+_WORD_OF = ScalarFunction(
+    "word_of_bytes",
+    DType.U32,
+    """\
 /* The four bytes from p on, as a word. */
 static inline uint32_t word_of_bytes(const int8_t *p)
 {
@@ -18,7 +23,10 @@ static inline uint32_t word_of_bytes(const int8_t *p)
     memcpy(&word, p, sizeof word);
     return word;
 }
-"""
+""",
+    lambda *_bytes: 0,  # only definitions call it
+    includes=("string.h",),
+)
 _EXTREME = """\
 /* The {says} of each byte of two words: SSUB8 notes where the first is not less, SEL chooses. */
 static inline uint32_t {name}_bytes(uint32_t a, uint32_t b)
@@ -29,7 +37,7 @@ static inline uint32_t {name}_bytes(uint32_t a, uint32_t b)
 }}
 """
 _SUM = """\
-/* {opcode} of four bytes: each stays in its own byte of the word. */
+/* {opcode} of four bytes of two words: each stays in its own byte. */
 static inline void {name}_bytes(int8_t *y, const int8_t *a, const int8_t *b)
 {{
     uint32_t result;
@@ -49,25 +57,26 @@ def _begun(name: str, value: int) -> Instruction:
 
 
 def _grown(name: str, op: str, chosen: str, says: str) -> Instruction:
-    return instruction(
+    made = instruction(
         f"def {name}_bytes(acc: {_BYTES}, x: input(i8[4])):\n"
         f"    for i in range(4):\n        acc[i] = {op}(acc[i], x[i])",
         f"{{acc}} = {name}_bytes({{acc}}, word_of_bytes({{x}}));",
-        _WORD_OF + "\n" + _EXTREME.format(name=name, chosen=chosen, says=says),
-        includes=("string.h",),
+        _EXTREME.format(name=name, chosen=chosen, says=says),
         needs=_NEEDS,
     )
+    return replace(made, calls=(_WORD_OF,))
 
 
 def _of_two(name: str, op: str, opcode: str) -> Instruction:
-    return instruction(
+    made = instruction(
         f"def {name}_bytes(y: output(i8[4]), a: input(i8[4]), b: input(i8[4])):\n"
         f"    for i in range(4):\n        y[i] = a[i] {op} b[i]",
         f"{name}_bytes({{y}}, {{a}}, {{b}});",
-        _WORD_OF + "\n" + _SUM.format(name=name, opcode=opcode),
+        _SUM.format(name=name, opcode=opcode),
         includes=("string.h",),
         needs=_NEEDS,
     )
+    return replace(made, calls=(_WORD_OF,))
 
 
 _STORE = instruction(
@@ -88,5 +97,8 @@ LANES = Lanes(
         _STORE,
         _of_two("sum_of", "+", "sadd8"),
         _of_two("difference_of", "-", "ssub8"),
+        _of_two("bits_of_both", "&", "and"),
+        _of_two("bits_of_either", "|", "orr"),
+        _of_two("bits_of_one", "^", "eor"),
     ),
 )

@@ -1,4 +1,4 @@
-"""Sixteen bytes in a vector: the greatest or least of each, sums, differences and products that fit."""
+"""Sixteen bytes in a vector: the greatest or least of each, sums, differences and products that fit; bits."""
 
 from __future__ import annotations
 
@@ -35,6 +35,9 @@ _TWO = (
     ("sum_of", "+", "vaddq_s8"),
     ("difference_of", "-", "vsubq_s8"),
     ("product_of", "*", "vmulq_s8"),
+    ("bits_of_both", "&", "vandq_s8"),
+    ("bits_of_either", "|", "vorrq_s8"),
+    ("bits_of_one", "^", "veorq_s8"),
 )
 LANES = Lanes(
     "helium",

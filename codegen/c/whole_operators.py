@@ -1,0 +1,89 @@
+"""Shifts, bits and divisions of whole numbers in C, where C alone leaves something undefined or rounds up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aot.ir.types import DType
+from codegen.c.tree import CastTo, Expr, FunctionCall, Group, Helper, Infix, Number
+from codegen.loops import ir
+from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, operand_type, unsigned
+
+WHOLE_OPERATORS = frozenset((*SHIFTS, *BITS, *DIVISIONS))
+_LEAST_BITS = 16  # that C's int has
+_INT32_BYTES = 4
+
+
+def _divided(kind: DType) -> Helper:
+    name = f"quotient_down_{kind.value}"
+    text = f"""\
+/* a / b, rounded down; b is not 0. */
+static inline {kind.c_name} {name}({kind.c_name} a, {kind.c_name} b)
+{{
+    const {kind.c_name} quotient = a / b;
+    return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}}
+"""
+    return Helper(name, text)
+
+
+def _remainder(kind: DType) -> Helper:
+    name = f"remainder_down_{kind.value}"
+    text = f"""\
+/* What a / b, rounded down, leaves: it has the sign of b, which is not 0. */
+static inline {kind.c_name} {name}({kind.c_name} a, {kind.c_name} b)
+{{
+    const {kind.c_name} rest = a % b;
+    return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
+}}
+"""
+    return Helper(name, text)
+
+
+_SIGNED = (DType.I32, DType.I64)
+_HELPERS = {(op, kind): made(kind) for op, made in (("//", _divided), ("%", _remainder)) for kind in _SIGNED}
+
+
+def whole_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
+    """The operation in C, defined for all operands that `ranges.py` lets pass."""
+    op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
+    power = _power_of_two(expr.right)
+    a, b = to_c(expr.left), to_c(expr.right)
+    if op == "<<":
+        return _shifted_left(kind, a, b)
+    if op == "//" and power is not None:
+        op, b = ">>", Number(power, "number")
+    elif op == "%" and power is not None:
+        op, b = "&", Number(2**power - 1, "number")
+    elif (op, kind) in _HELPERS:
+        helper = _HELPERS[op, kind]
+        return FunctionCall(helper.name, (a, b), helper)
+    is_short = isinstance(b, Number) and b.value < _LEAST_BITS
+    if (
+        op == ">>" and not is_short
+    ):  # a narrow number is an int in C, which has no more bits than 16 somewhere
+        a = CastTo(kind.c_name, a)
+    return Group(Infix("/" if op == "//" else op, a, b))
+
+
+def _is_wide(expr: ir.Expr) -> bool:
+    match expr:
+        case ir.Load(place):
+            return place.buffer.dtype.bytes >= _INT32_BYTES
+        case ir.Cast(dtype, _):
+            return dtype.bytes >= _INT32_BYTES
+    return False
+
+
+def _shifted_left(kind: DType, a: Expr, b: Expr) -> Expr:
+    """The shift without a sign, where what is lost is defined."""
+    plain = unsigned(kind)
+    shifted = Infix("<<", CastTo(plain.c_name, a), b)
+    return Group(shifted) if plain is kind else CastTo(kind.c_name, Group(shifted))
+
+
+def _power_of_two(expr: ir.Expr) -> int | None:
+    match expr:
+        case ir.Const(int() as value) if value > 0 and value & (value - 1) == 0:
+            return value.bit_length() - 1
+    return None

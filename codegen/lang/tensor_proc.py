@@ -1,0 +1,125 @@
+"""The loops of tensor expressions: a nest for each tensor that is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from aot.ir.strides import dense_strides
+from codegen.lang.door import door
+from codegen.lang.index import Position
+from codegen.lang.misuse import misuse
+from codegen.lang.tensor import TensorExpression
+from codegen.lang.value import GrowingLocal, require_name
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Declare,
+    For,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+    map_places,
+    substitute,
+)
+
+Outputs = TensorExpression | Sequence[TensorExpression]
+
+
+def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
+    return (output,) if isinstance(output, TensorExpression) else tuple(output)
+
+
+@door
+def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
+    """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
+    require_name(name, "a kernel")
+    outputs = outputs_of(output)
+    if not outputs:
+        raise misuse(f"{name} has no output: there is nothing to do")
+    for each in outputs:
+        if each.value is None:
+            raise misuse(f"{each.name} is given, not computed: there is nothing to do")
+    stages = _stages(outputs)
+    given = {tensor for stage in stages for tensor in stage.reads if tensor.value is None}
+    missing = sorted(tensor.name for tensor in given - {*inputs})
+    if missing:
+        raise misuse(f"{outputs[0].name} needs {', '.join(missing)}, not among the inputs of {name}")
+    names = [tensor.name for tensor in (*inputs, *stages)]
+    twice = next((each for each in names if names.count(each) > 1), None)
+    if twice is not None:
+        raise misuse(f"two tensors are called {twice}")
+    results = {each.name: replace(each.buffer, role=Role.OUTPUT) for each in outputs}
+    buffers = {stage.name: results.get(stage.name, stage.buffer) for stage in stages}
+    taken: set[str] = {*names}
+    body: list[Stmt] = []
+    for stage in stages:
+        body.append(map_places(_nest(stage, buffers[stage.name], taken), _into(results)))
+    between = tuple(stage.buffer for stage in stages if stage.name not in results)
+    return Proc(name, (*(tensor.buffer for tensor in inputs), *between, *results.values()), tuple(body))
+
+
+def _into(results: Mapping[str, Buffer]) -> Callable[[BufferPlace], BufferPlace]:
+    """Makes reads of a result, which another tensor is made of, reads of the output."""
+    return lambda place: replace(place, buffer=results.get(place.buffer.name, place.buffer))
+
+
+def _stages(outputs: Sequence[TensorExpression]) -> list[TensorExpression]:
+    """The tensors that are computed into memory, each once, behind those that it reads."""
+    found: list[TensorExpression] = []
+
+    def visit(tensor: TensorExpression) -> None:
+        for read in tensor.reads:
+            if read.value is not None and read not in found:
+                visit(read)
+        found.append(tensor)
+
+    for output in outputs:
+        if output not in found:
+            visit(output)
+    return found
+
+
+def _nest(stage: TensorExpression, result: Buffer, taken: set[str]) -> Stmt:
+    """The loops of a tensor, under names that no other nest of the proc has."""
+    assert stage.value is not None
+    place = Position(variable("_") * 0)
+    for axis, stride in zip(stage.axes, dense_strides(stage.shape), strict=True):
+        place = place + axis * stride
+    reduced = [stmt for reduction in stage.value.reductions for stmt in _reduction(reduction)]
+    body: tuple[Stmt, ...] = (*reduced, Store(at(result, place.affine), stage.value.expr))
+    for axis in reversed(stage.axes):
+        body = (For(axis.name, axis.extent, body),)
+    (nest,) = body
+    return _renamed(nest, taken)
+
+
+def _reduction(reduction: GrowingLocal) -> list[Stmt]:
+    place = at(reduction.local)
+    if reduction.op == "+":
+        step: Stmt = Accumulate(place, reduction.value.expr)
+    else:
+        step = Store(place, Binary(reduction.op, load(reduction.local), reduction.value.expr))
+    for axis in reversed(reduction.axes):
+        step = For(axis.name, axis.extent, (step,))
+    return [Declare(reduction.local), Store(place, reduction.start.expr), step]
+
+
+def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
+    """The nest with loops of free names."""
+    if not isinstance(stmt, For):
+        return stmt
+    free, count = stmt.var, 2
+    while free in taken:
+        free, count = f"{stmt.var}{count}", count + 1
+    taken.add(free)
+    body = (
+        stmt.body if free == stmt.var else tuple(substitute(s, {stmt.var: variable(free)}) for s in stmt.body)
+    )
+    return replace(stmt, var=free, body=tuple(_renamed(s, taken) for s in body))

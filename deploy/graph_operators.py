@@ -1,0 +1,17 @@
+"""ONNX's operators behind Python's of whole numbers and conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# ONNX's operator, the types that have it, its attributes.
+WHOLE: Mapping[str, tuple[str, tuple[str, ...], Mapping[str, str]]] = {
+    "&": ("And", ("bool",), {}),
+    "|": ("Or", ("bool",), {}),
+    "^": ("Xor", ("bool",), {}),
+    "~": ("Not", ("bool",), {}),
+    "<<": ("BitShift", ("u8",), {"direction": "LEFT"}),
+    ">>": ("BitShift", ("u8",), {"direction": "RIGHT"}),
+    "%": ("Mod", ("i8", "u8", "i16", "i32", "i64"), {}),
+    "//": ("", (), {}),
+}
