@@ -11,7 +11,6 @@ from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, operand_type, unsi
 
 WHOLE_OPERATORS = frozenset((*SHIFTS, *BITS, *DIVISIONS))
 _LEAST_BITS = 16  # that C's int has
-_INT32_BYTES = 4
 
 
 def _divided(kind: DType) -> Helper:
@@ -59,20 +58,9 @@ def whole_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
         helper = _HELPERS[op, kind]
         return FunctionCall(helper.name, (a, b), helper)
     is_short = isinstance(b, Number) and b.value < _LEAST_BITS
-    if (
-        op == ">>" and not is_short
-    ):  # a narrow number is an int in C, which has no more bits than 16 somewhere
+    if op == ">>" and not is_short:  # a narrow number is an int in C, of 16 bits on some cores
         a = CastTo(kind.c_name, a)
     return Group(Infix("/" if op == "//" else op, a, b))
-
-
-def _is_wide(expr: ir.Expr) -> bool:
-    match expr:
-        case ir.Load(place):
-            return place.buffer.dtype.bytes >= _INT32_BYTES
-        case ir.Cast(dtype, _):
-            return dtype.bytes >= _INT32_BYTES
-    return False
 
 
 def _shifted_left(kind: DType, a: Expr, b: Expr) -> Expr:
