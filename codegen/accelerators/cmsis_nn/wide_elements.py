@@ -49,20 +49,20 @@ def _softmax(site: Site) -> Arguments:
 
 _PAIRS = (WIDE, *TWO_TENSORS, Condition("zero points that are 0", _are_centred))
 AVERAGE_POOL = LibraryCall(
-    "cmsis_nn_average_pool_wide", "arm_avgpool_s16", 1300, 504, pool_arguments, (WIDE, HALVES)
+    "cmsis_nn_average_pool_wide", "arm_avgpool_s16", 1000, 416, pool_arguments, (WIDE, HALVES)
 )
-MAX_POOL = LibraryCall("cmsis_nn_max_pool_wide", "arm_max_pool_s16", 1400, 360, pool_arguments, (WIDE,))
+MAX_POOL = LibraryCall("cmsis_nn_max_pool_wide", "arm_max_pool_s16", 900, 360, pool_arguments, (WIDE,))
 ADD = LibraryCall(
-    "cmsis_nn_add_wide", "arm_elementwise_add_s16", 2300, 256, add_numbers, _PAIRS, names=("a", "b")
+    "cmsis_nn_add_wide", "arm_elementwise_add_s16", 1100, 208, add_numbers, _PAIRS, names=("a", "b")
 )
 MUL = LibraryCall(
-    "cmsis_nn_mul_wide", "arm_elementwise_mul_s16", 1100, 152, mul_numbers, _PAIRS, names=("a", "b")
+    "cmsis_nn_mul_wide", "arm_elementwise_mul_s16", 600, 112, mul_numbers, _PAIRS, names=("a", "b")
 )
 SOFTMAX = LibraryCall(
     "cmsis_nn_softmax_wide",
     "arm_softmax_s16",
-    4300,
-    272,
+    1100,
+    160,
     _softmax,
     (WIDE, Condition("rows of 2 to 8 elements, where the library need not saturate", _is_short)),
 )
