@@ -11,7 +11,7 @@ from codegen.accelerators.cmsis_nn import wide, wide_elements
 from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
 from codegen.accelerators.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
-from codegen.accelerators.cmsis_nn.lstm import LSTM
+from codegen.accelerators.cmsis_nn.lstm import LSTM, WIDE_LSTM
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
 from codegen.accelerators.cmsis_nn.svdf import FUNCTIONS, svdf_regions
@@ -26,7 +26,7 @@ _CALLS: Mapping[str, tuple[LibraryCall, ...]] = {
     "softmax": (SOFTMAX, wide_elements.SOFTMAX, wide_elements.SOFTMAX_TO_WIDE),
     "add": (ADD, wide_elements.ADD),
     "mul": (MUL, wide_elements.MUL),
-    "recurrent": (LSTM,),
+    "recurrent": (LSTM, WIDE_LSTM),
 }
 _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
 
