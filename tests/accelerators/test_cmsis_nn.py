@@ -19,6 +19,7 @@ from depthwise_conv2d_cases import CASES as DEPTHWISE_CASES
 from max_pool2d_cases import CASES as MAX_CASES
 from op_case import OpCase, int16, op_case, random_values
 from recurrent_cases import CASES as RECURRENT_CASES
+from recurrent_cases import integers as recurrent_integers
 from softmax_cases import CASES as SOFTMAX_CASES
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
@@ -38,6 +39,14 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.compiling import compile_for
+from deploy.device import open_device
+from deploy.firmware import prepare_compiled, ready_for
+from deploy.line import LineOptions
+from deploy.measure import run_series
+from deploy.samples import Samples
+from platforms.base import BuildChoices
+from platforms.board_files import load_board
 from platforms.poisoned import Poisoned
 
 DIGITS = Path("deploy/demo/digits.tflite")
@@ -377,6 +386,26 @@ def test_layers_of_16_bits_have_the_bits_of_the_reference_on_boards(
     assert "1 of 1 nodes run on accelerators" in run_deploy("inspect", file, *asked).out
     done = run_deploy("verify", file, *asked)
     assert "equal to the reference in every bit" in done.out, done.err
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("board", ["mps2-an386", "mps3-an547"])
+def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
+    board: str, library: Path, require_tool: Callable[..., None]
+) -> None:
+    """No file has such a layer alone; the library adds with SMLAD and with Helium here."""
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    case, rng = recurrent_integers("wide", 2, 2, 17, True), np.random.default_rng(3)
+    options = CompileOptions(accelerators=(f"cmsis-nn:path={library}",))
+    made = compile_for(ImportedModel(case.graph, "net.tflite", "00" * 32, "net"), load_board(board), options)
+    assert [layer.kernel for layer in made.model.layers] == ["cmsis-nn"]
+    inputs = {name: random_values(rng, case.graph.types[name]) for name in case.graph.inputs}
+    firmware = ready_for(prepare_compiled(made), BuildChoices(), "qemu")
+    with open_device(firmware, LineOptions(runner="qemu")) as device:
+        samples = Samples((tuple(inputs.values()),), is_series=True)
+        ((found,),) = run_series(device, samples, 1, lambda _: None).outputs
+    assert np.array_equal(found.reshape(-1), run_graph(case.graph, inputs)["y"].reshape(-1))
 
 
 @pytest.mark.cc
