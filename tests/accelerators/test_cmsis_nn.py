@@ -43,7 +43,7 @@ from deploy.compiling import compile_for
 from deploy.device import open_device
 from deploy.firmware import prepare_compiled, ready_for
 from deploy.line import LineOptions
-from deploy.measure import run_series
+from deploy.measure import run_series as run_on_board
 from deploy.samples import Samples
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
@@ -404,7 +404,7 @@ def test_an_lstm_of_16_bits_has_the_bits_of_the_reference_on_boards(
     firmware = ready_for(prepare_compiled(made), BuildChoices(), "qemu")
     with open_device(firmware, LineOptions(runner="qemu")) as device:
         samples = Samples((tuple(inputs.values()),), is_series=True)
-        ((found,),) = run_series(device, samples, 1, lambda _: None).outputs
+        ((found,),) = run_on_board(device, samples, 1, lambda _: None).outputs
     assert np.array_equal(found.reshape(-1), run_graph(case.graph, inputs)["y"].reshape(-1))
 
 
