@@ -54,7 +54,7 @@ def _is_reduced(site: Site) -> bool:
 
 
 def _has_short_sums(site: Site) -> bool:
-    """With Helium and with SMLAD the library adds in 32 bits."""
+    """The library adds in 32 bits with Helium and with SMLAD."""
     largest = np.abs(site.constants[_WEIGHTS].astype(np.int64)).sum(axis=1).max() << 15
     return bool(largest < 1 << 31)
 
