@@ -141,15 +141,15 @@ def _call(
 CONV2D = _call(
     "cmsis_nn_conv2d_wide",
     "arm_convolve_wrapper_s16",
-    (4_600, 400),
+    (4_600, 800),
     _conv2d,
     Condition("filters that read all channels", _reads_all_channels),
 )
-DEPTHWISE = _call("cmsis_nn_depthwise_wide", "arm_depthwise_conv_wrapper_s16", (5_000, 500), _depthwise)
+DEPTHWISE = _call("cmsis_nn_depthwise_wide", "arm_depthwise_conv_wrapper_s16", (5_000, 808), _depthwise)
 DENSE = _call(
     "cmsis_nn_dense_wide",
     "arm_fully_connected_s16",
-    (2_200, 300),
+    (2_200, 416),
     _dense,
     Condition("one scale for all weights", _has_one_scale),
 )
