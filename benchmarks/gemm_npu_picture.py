@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, QUEUES, NpuCommand
+from codegen.accelerators.gemm_npu.tiles import Tiling
 from codegen.accelerators.gemm_npu.timing import Event, TimedRun, timed
-from codegen.accelerators.gemm_npu.windows import Clip, NpuWindow, Tiling, instructions
+from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
+from codegen.accelerators.gemm_npu.windows import instructions
 
 # A layer of the size that MobileNets have in their middle: 1x1, 128 channels to 128.
 LAYER = NpuWindow((6, 6, 128), (6, 6, 128), clip=Clip(-128))

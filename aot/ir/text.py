@@ -114,7 +114,9 @@ def _attribute(value: Any) -> str:
         return _op(value)
     if isinstance(value, Quant):
         return _quant(value)
-    return str(value.value) if isinstance(value, Enum) else json.dumps(value)
+    if isinstance(value, Enum):
+        return str(value.value) if str(value.value).isidentifier() else _quoted(str(value.value))
+    return json.dumps(value)
 
 
 def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
@@ -306,7 +308,7 @@ def _parse_attribute(line: Line, hint: Any) -> Any:
     if isinstance(hint, type) and issubclass(hint, Enum):
         word = line.take()
         try:
-            return hint(word)
+            return hint(json.loads(word) if word.startswith('"') else word)
         except ValueError:
             raise line.error(f"{word} is none of {', '.join(str(m.value) for m in hint)}") from None
     return _as_tuples(line.json())

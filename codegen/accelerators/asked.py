@@ -29,7 +29,7 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
     def read(self, given: object) -> tuple[str, ...]:
         if isinstance(given, Mapping):
             given = [_word(name, settings) for name, settings in given.items()]
-        each = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
+        each = given if isinstance(given, Sequence) and not isinstance(given, str | bytes) else (given,)
         words = tuple(dict.fromkeys(_checked(word) for word in each))
         names = [word.partition(":")[0] for word in words]
         twice = next((name for name in names if names.count(name) > 1), None)

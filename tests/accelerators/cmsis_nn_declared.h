@@ -153,6 +153,59 @@ void arm_softmax_s8(
     const int32_t least_difference,
     int8_t *y);
 
+arm_cmsis_nn_status arm_avgpool_s16(
+    const cmsis_nn_context *memory,
+    const cmsis_nn_pool_params *params,
+    const cmsis_nn_dims *x_sizes,
+    const int16_t *x,
+    const cmsis_nn_dims *window,
+    const cmsis_nn_dims *y_sizes,
+    int16_t *y);
+arm_cmsis_nn_status arm_max_pool_s16(
+    const cmsis_nn_context *memory,
+    const cmsis_nn_pool_params *params,
+    const cmsis_nn_dims *x_sizes,
+    const int16_t *x,
+    const cmsis_nn_dims *window,
+    const cmsis_nn_dims *y_sizes,
+    int16_t *y);
+arm_cmsis_nn_status arm_elementwise_add_s16(
+    const int16_t *a,
+    const int16_t *b,
+    const int32_t a_offset,
+    const int32_t a_mult,
+    const int32_t a_shift,
+    const int32_t b_offset,
+    const int32_t b_mult,
+    const int32_t b_shift,
+    const int32_t left_shift,
+    int16_t *y,
+    const int32_t y_offset,
+    const int32_t y_mult,
+    const int32_t y_shift,
+    const int32_t least,
+    const int32_t most,
+    const int32_t elements);
+void arm_softmax_s8_s16(
+    const int8_t *x,
+    const int32_t rows,
+    const int32_t length,
+    const int32_t mult,
+    const int32_t shift,
+    const int32_t least_difference,
+    int16_t *y);
+typedef struct {
+    const int16_t *exp_lut;
+    const int16_t *one_by_one_lut;
+} cmsis_nn_softmax_lut_s16;
+arm_cmsis_nn_status arm_softmax_s16(
+    const int16_t *x,
+    const int32_t rows,
+    const int32_t length,
+    const int32_t mult,
+    const int32_t shift,
+    const cmsis_nn_softmax_lut_s16 *tables,
+    int16_t *y);
 arm_cmsis_nn_status arm_elementwise_mul_s16(
     const int16_t *a,
     const int16_t *b,

@@ -16,6 +16,18 @@ arm_cmsis_nn_status arm_nn_vec_mat_mul_result_acc_s8_s16(
     const int32_t vectors,
     const int32_t vectors_apart);
 
+arm_cmsis_nn_status arm_nn_vec_mat_mul_result_acc_s16(
+    const int16_t *x,
+    const int8_t *w,
+    const int64_t *bias,
+    int16_t *y,
+    const int32_t y_mult,
+    const int32_t y_shift,
+    const int32_t columns,
+    const int32_t rows,
+    const int32_t vectors,
+    const int32_t vectors_apart);
+
 arm_cmsis_nn_status arm_elementwise_mul_acc_s16(
     const int16_t *a,
     const int16_t *b,

@@ -14,17 +14,14 @@ import pytest
 from conv2d_cases import CASES as CONVOLUTIONS
 from dense_cases import CASES as DENSE
 from depthwise_conv2d_cases import CASES as DEPTHWISE
+from gemm_npu_programs import FOLDER, in_c, in_python, made_of, model_in_c, outside
 from op_case import OpCase, random_values
 
 from aot.errors import CheckError
 from aot.interpret import run_graph
-from aot.ir.graph import Graph
 from aot.ir.text import parse_graph
-from aot.ir.types import Array
-from aot.target import Target
 from benchmarks.gemm_npu_picture import LAYER, TILING, draw
-from codegen.accelerators.emulated import OutsideMemory
-from codegen.accelerators.gemm_npu import accelerator, device, windows
+from codegen.accelerators.gemm_npu import device, windows
 from codegen.accelerators.gemm_npu.assembly import assembled, disassembled
 from codegen.accelerators.gemm_npu.device import NpuDevice
 from codegen.accelerators.gemm_npu.encoding import (
@@ -38,28 +35,33 @@ from codegen.accelerators.gemm_npu.encoding import (
     fields_of,
     program_in,
 )
-from codegen.accelerators.gemm_npu.header import c_header, page_tables
-from codegen.accelerators.gemm_npu.packing import has_exact_means, tiles_of, window_constants
+from codegen.accelerators.gemm_npu.header import page_tables
+from codegen.accelerators.gemm_npu.packing import (
+    tiles_of,
+    window_constants,
+)
+from codegen.accelerators.gemm_npu.tiles import Tiling, misfit
 from codegen.accelerators.gemm_npu.timing import timed
-from codegen.accelerators.gemm_npu.windows import Clip, NpuWindow, Tiling, misfit
-from codegen.compile import compile_job
-from codegen.job import ImportedModel, Job
+from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
 from codegen.model import CompiledModel
-from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]
 RequireTool = Callable[..., None]
-FOLDER = Path(accelerator.__file__).parent
 DIGITS = Path("deploy/demo/digits.tflite")
-FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror")
-POOL = 'input "x": i8[1,{0},{1},{2}] {{0.05, 3}}\n"p" = average_pool2d(size=[{0}, {1}], stride=[1, 1]) "x" '
+POOL = 'input "x": i8[1,{0},{1},{2}] {{0.05, 3}}\n"p" = {3}(size=[{0}, {1}], stride=[1, 1]) "x" '
 POOL += '-> "y": i8[1,1,1,{2}] {{0.05, 3}}'
+PADDED = (
+    'input "x": i8[1,9,7,40] {{0.05, 3}}\n"p" = {}(size=[3, 3], stride=[2, 2], padding=[[1, 1], [1, 1]]) "x" '
+)
+PADDED += '-> "y": i8[1,5,4,40] {{0.05, 3}}'
+POOLS = ("average_pool2d", "max_pool2d")
 SUM = 'input "x": i8[1,{0}] {{0.05, 3}}\ninput "z": i8[1,{0}] {{0.02, -9}}\n'
 SUM += '"s" = add(activation=relu) "x", "z" -> "y": i8[1,{0}] {{0.06, -5}}'
 # Sizes beside those of vectors and memories: one element, one too many, several tiles.
 SMALL = [
-    *(POOL.format(*sizes) for sizes in ((3, 3, 5), (8, 8, 64), (25, 5, 17), (1, 1, 16))),
+    *(POOL.format(*sizes, op) for sizes in ((3, 3, 5), (8, 8, 64), (25, 5, 17), (1, 1, 16)) for op in POOLS),
+    *map(PADDED.format, POOLS),
     *(SUM.format(size) for size in (1, 16, 4097, 9000)),
 ]
 # Each would be wrong if a queue ran ahead of its tokens: several tiles, odd sizes, both kinds of padding.
@@ -74,11 +76,6 @@ WINDOWS = {
     ),
     "one pixel": (NpuWindow((1, 1, 130), (1, 1, 40)), Tiling(1, 1, 1, True)),
 }
-
-
-def made_of(graph: Graph, word: str = "gemm-npu") -> CompiledModel:
-    model = ImportedModel(graph, "net.tflite", "00" * 32, "net")
-    return compile_job(Job(model, Target("host", pointer_bytes=8), CompileOptions(accelerators=(word,))))
 
 
 def is_taken(made: CompiledModel) -> bool:
@@ -108,6 +105,7 @@ def test_instructions_survive_words_and_text(operation: str) -> None:
         ("\nGEMM rows=1", 'line 2: GEMM has no field "rows"'),
         ("MUL", 'line 1: "MUL" is none of LOAD, STORE, GEMM, ALU'),
         ("ALU alu=SQUARE", 'line 1: alu is "SQUARE"'),
+        ("ALU alu=6", "line 1: alu of ALU is 6, not from 0 to 5"),
     ],
 )
 def test_wrong_assembly_is_named_with_its_line(text: str, says: str) -> None:
@@ -178,62 +176,10 @@ def test_a_pixel_that_does_not_fit_is_refused_in_numbers() -> None:
     assert misfit(NpuWindow((3, 3, 128), (1, 1, 8), (3, 3)), 2) == ""
 
 
-def test_means_are_exact_for_all_windows_of_models() -> None:
-    assert all(has_exact_means(pixels) for pixels in (1, 2, 6, 9, 49, 64, 125))
-
-
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> ctypes.CDLL:
-    """The model in C as a shared library; undefined behaviour traps."""
     request.getfixturevalue("require_tool")("gcc")
-    folder = tmp_path_factory.mktemp("model")
-    (folder / "gemm_npu_isa.h").write_text(c_header())
-    traps = ("-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
-    sources = [str(FOLDER / "gemm_npu_model.c"), f"-I{folder}", f"-I{FOLDER}"]
-    library = str(folder / "model.so")
-    subprocess.run(["gcc", *FLAGS, *traps, "-shared", "-fPIC", *sources, "-o", library], check=True)
-    loaded = ctypes.CDLL(library)
-    loaded.gemm_npu_end.restype = Stop
-    return loaded
-
-
-class Stop(ctypes.Structure):
-    _fields_ = (("status", ctypes.c_int), ("queue", ctypes.c_int32), ("instruction", ctypes.c_int32))
-
-
-class CJob(ctypes.Structure):
-    _fields_ = (
-        ("program", ctypes.c_void_p),
-        ("instructions", ctypes.c_int32),
-        ("bases", ctypes.c_void_p * 4),
-        ("result", ctypes.c_void_p),
-    )
-
-
-def in_c(model: ctypes.CDLL, program: Sequence[NpuCommand], arrays: Sequence[Array]) -> tuple[int, int, int]:
-    """Carries out a program over constants, x, x2 and y; the answer is where it stopped."""
-    words = binary(program)
-    bases = (ctypes.c_void_p * 4)(*(each.ctypes.data for each in arrays))
-    job = CJob(words.ctypes.data, len(program), bases, arrays[3].ctypes.data)
-    stop = model.gemm_npu_end(ctypes.byref(job))
-    return stop.status, stop.queue, stop.instruction
-
-
-def outside(read: Callable[[int, int], bytes], write: Callable[[int, bytes], None]) -> OutsideMemory:
-    """Memory that is everywhere."""
-    return OutsideMemory(read, write, lambda address: 2**32 - address)
-
-
-def in_python(program: Sequence[NpuCommand], arrays: Sequence[Array]) -> Array:
-    """Carries out a program in the device of emulators; the answer is y."""
-    places = np.cumsum([0, *(each.size for each in arrays)]).tolist()
-    memory = bytearray(np.concatenate([each.view(np.int8).reshape(-1) for each in arrays]).tobytes())
-
-    def write(at: int, data: bytes) -> None:
-        memory[at : at + len(data)] = data
-
-    NpuDevice(outside(lambda at, size: bytes(memory[at : at + size]), write)).run(program, places[:4])
-    return np.frombuffer(bytes(memory[places[3] :]), np.int8)
+    return model_in_c(tmp_path_factory.mktemp("model"))
 
 
 @pytest.mark.cc

@@ -19,10 +19,12 @@ from aot.ir.types import DType
 from aot.target import Target
 from codegen.accelerators import ACCELERATORS as ACCELERATORS_OF_THE_TREE
 from codegen.accelerators.accelerator import Accelerator
+from codegen.accelerators.asked import AcceleratorList
 from codegen.accelerators.table import accelerators
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
+from codegen.option_kinds import WrongValueError
 from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 
@@ -127,6 +129,14 @@ def test_an_unknown_one_is_refused_with_the_names_there_are(run_deploy: Run, rep
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "vanila")
     assert done.status == 2
     assert 'error: --accelerator "vanila" is no accelerator - did you mean "vanilla"?' in done.err
+
+
+@pytest.mark.parametrize("given", [5, b"vanilla", ["vanilla", 5]])
+def test_what_is_no_name_is_refused(given: object) -> None:
+    with pytest.raises(WrongValueError) as caught:
+        AcceleratorList().read(given)
+    said = given[1] if isinstance(given, list) else given
+    assert str(caught.value).startswith(f"{said!r} is no accelerator")
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from hypothesis import given
+from op_case import int8, op_case
 from random_graphs import graphs, same
 
 from aot.ir.graph import Graph, Node
@@ -12,7 +13,14 @@ from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.ops import OPS
 from aot.ops.activation import Activation
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.conv2d import Conv2d
+
+
+@pytest.mark.parametrize("halves", Halves)
+def test_an_attribute_of_several_words_is_read_back(halves: Halves) -> None:
+    graph = op_case("mean", AveragePool2d(halves=halves), [int8(1, 4, 4, 1)], int8(1, 2, 2, 1)).graph
+    assert parse_graph(print_graph(graph)) == graph
 
 
 @pytest.mark.slow

@@ -10,17 +10,22 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.pad import Pad
 from aot.ops.spatial import Padding
-from aot.passes.outcome import Outcome, outcome
+from aot.passes.outcome import Miss, Outcome, outcome
+from aot.passes.rewrite import rewrite
+from aot.patterns.choices import any_of
+from aot.patterns.leaves import absent, wildcard
+from aot.patterns.nodes import is_op
+from aot.patterns.pattern import Match
+
+_PAD = is_op("pad")
+_BIAS = any_of(wildcard("bias"), absent())
+_PADDED = any_of(*(is_op(op)(_PAD, wildcard("weights"), _BIAS) for op in ("conv2d", "depthwise_conv2d")))
 
 
 def merge_pads(graph: Graph) -> Outcome:
     """A pad whose result nobody reads any more is removed."""
-    merged = [_past_pad(node, graph) for node in graph.nodes]
-    changed = graph
-    if any(old is not new for old, new in zip(graph.nodes, merged, strict=True)):
-        read = {*graph.kept, *(value for node in merged for value in node.reads)}
-        changed = graph.with_nodes(n for n in merged if not isinstance(n.op, Pad) or n.outputs[0] in read)
-    left = {n.name: _why_left(n, n.op, graph) for n in changed.nodes if isinstance(n.op, Pad)}
+    changed, _ = rewrite(graph, _PADDED, _past_pad)
+    left = {n.name: _why_left(n, n.op, changed) for n in changed.nodes if isinstance(n.op, Pad)}
     return outcome(graph, changed, left, "nothing is padded by a node of its own")
 
 
@@ -38,13 +43,15 @@ def _why_left(pad: Node, op: Pad, graph: Graph) -> str:
     return f"pads for {names}, which cannot pad with zeros by itself"
 
 
-def _past_pad(node: Node, graph: Graph) -> Node:
-    pad = graph.producers.get(node.reads[0]) if isinstance(node.op, Conv2d | DepthwiseConv2d) else None
-    if pad is None or not isinstance(pad.op, Pad) or not _pads_with_zeros(pad, pad.op, graph):
-        return node
+def _past_pad(graph: Graph, found: Match) -> Graph | Miss:
+    pad, node = graph.producers[found[_PAD]], graph.producers[found.value]
+    assert isinstance(pad.op, Pad)
     assert isinstance(node.op, Conv2d | DepthwiseConv2d)
+    if not _pads_with_zeros(pad, pad.op, graph):
+        return Miss(_why_left(pad, pad.op, graph))
     op = replace(node.op, padding=_sum(node.op.padding, pad.op.padding))
-    return replace(node, op=op, inputs=(pad.reads[0], *node.inputs[1:]))
+    past = replace(node, op=op, inputs=(pad.reads[0], *node.inputs[1:]))
+    return graph.with_nodes(past if other is node else other for other in graph.nodes)
 
 
 def _pads_with_zeros(node: Node, op: Pad, graph: Graph) -> bool:

@@ -7,11 +7,11 @@ from functools import cache
 from typing import Any
 
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
-from codegen.accelerators.cmsis_nn import wide
+from codegen.accelerators.cmsis_nn import wide, wide_elements
 from codegen.accelerators.cmsis_nn.convolutions import CONV2D, DENSE, DEPTHWISE
 from codegen.accelerators.cmsis_nn.elements import ADD, MUL, SOFTMAX
 from codegen.accelerators.cmsis_nn.library import HINT, cmsis_nn
-from codegen.accelerators.cmsis_nn.lstm import LSTM
+from codegen.accelerators.cmsis_nn.lstm import LSTM, WIDE_LSTM
 from codegen.accelerators.cmsis_nn.pools import AVERAGE_POOL, MAX_POOL
 from codegen.accelerators.cmsis_nn.schedules import LibraryCall, schedule
 from codegen.accelerators.cmsis_nn.svdf import FUNCTIONS, svdf_regions
@@ -21,12 +21,12 @@ _CALLS: Mapping[str, tuple[LibraryCall, ...]] = {
     "conv2d": (CONV2D, wide.CONV2D),
     "depthwise_conv2d": (DEPTHWISE, wide.DEPTHWISE),
     "dense": (DENSE, wide.DENSE),
-    "average_pool2d": (AVERAGE_POOL,),
-    "max_pool2d": (MAX_POOL,),
-    "softmax": (SOFTMAX,),
-    "add": (ADD,),
-    "mul": (MUL,),
-    "recurrent": (LSTM,),
+    "average_pool2d": (AVERAGE_POOL, wide_elements.AVERAGE_POOL),
+    "max_pool2d": (MAX_POOL, wide_elements.MAX_POOL),
+    "softmax": (SOFTMAX, wide_elements.SOFTMAX, wide_elements.SOFTMAX_TO_WIDE),
+    "add": (ADD, wide_elements.ADD),
+    "mul": (MUL, wide_elements.MUL),
+    "recurrent": (LSTM, WIDE_LSTM),
 }
 _PATH = AcceleratorOption("path", Text("FOLDER"), "", "where CMSIS-NN lies, with Include and Source in it")
 

@@ -6,9 +6,9 @@
 
 struct cmsis_nn_mul_shape {
     int32_t elements;
-    int32_t a_zero, b_zero;
     int32_t y_mult, y_shift;
-    int32_t y_zero, y_least, y_most;
+    int32_t y_least, y_most;
+    int32_t a_zero, b_zero, y_zero;
 };
 
 void cmsis_nn_mul(const int8_t *a, const int8_t *b, int8_t *y, const struct cmsis_nn_mul_shape *shape);

@@ -27,8 +27,7 @@ def _has_scales(site: Site) -> bool:
     return site.outputs[0].quant is not None
 
 
-_TWO_TENSORS = (
-    BYTES,
+TWO_TENSORS = (
     Condition("integers with a scale", _has_scales),
     Condition("two tensors that are computed, none a constant", _are_computed),
     Condition("two tensors of one shape", _are_alike),
@@ -40,43 +39,52 @@ def _scaled(name: str, multiplier: Multiplier) -> _Numbers:
     return ((f"{name}_mult", mult), (f"{name}_shift", shift))
 
 
-def _stored(site: Site) -> _Numbers:
-    op, y = site.node.op, site.outputs[0]
+def _limits(site: Site) -> _Numbers:
+    op = site.node.op
     assert isinstance(op, BinaryOp)
-    least, most = integer_clamp(op.activation, y)
-    return (("y_zero", quant_of(y).zero_point), ("y_least", least), ("y_most", most))
+    least, most = integer_clamp(op.activation, site.outputs[0])
+    return (("y_least", least), ("y_most", most))
 
 
-def _zeros(site: Site) -> _Numbers:
-    return (("a_zero", quant_of(site.input(0)).zero_point), ("b_zero", quant_of(site.input(1)).zero_point))
+def _with_zeros(site: Site, given: Arguments) -> Arguments:
+    tensors = {"a_zero": site.input(0), "b_zero": site.input(1), "y_zero": site.outputs[0]}
+    zeros = tuple((name, quant_of(tensor).zero_point) for name, tensor in tensors.items())
+    return Arguments((*given.numbers, *zeros))
 
 
-def _add(site: Site) -> Arguments:
+def add_numbers(site: Site) -> Arguments:
+    """The numbers of a sum whose zero points are 0."""
     a, b, y = site.input(0), site.input(1), site.outputs[0]
     p = add_parameters(a, b, y)
     return Arguments(
         (
             ("elements", y.elements),
             ("left_shift", p.left_shift),
-            *_zeros(site),
             *_scaled("a", p.first),
             *_scaled("b", p.second),
             *_scaled("y", p.out),
-            *_stored(site),
+            *_limits(site),
         )
     )
 
 
-def _mul(site: Site) -> Arguments:
+def _add(site: Site) -> Arguments:
+    return _with_zeros(site, add_numbers(site))
+
+
+def mul_numbers(site: Site) -> Arguments:
+    """The numbers of a product whose zero points are 0."""
     op, y = site.node.op, site.outputs[0]
     assert isinstance(op, Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), y, op.scales_in_single)
-    return Arguments(
-        (("elements", y.elements), *_zeros(site), *_scaled("y", multiplier), *_stored(site)),
-    )
+    return Arguments((("elements", y.elements), *_scaled("y", multiplier), *_limits(site)))
 
 
-def _softmax(site: Site) -> Arguments:
+def _mul(site: Site) -> Arguments:
+    return _with_zeros(site, mul_numbers(site))
+
+
+def softmax_arguments(site: Site) -> Arguments:
     op, x = site.node.op, site.input(0)
     assert isinstance(op, Softmax)
     p = softmax_parameters(x, op.beta)
@@ -92,6 +100,7 @@ def _softmax(site: Site) -> Arguments:
     )
 
 
-ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _TWO_TENSORS, names=("a", "b"))
-MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _TWO_TENSORS, names=("a", "b"))
-SOFTMAX = LibraryCall("cmsis_nn_softmax", "arm_softmax_s8", 4300, 272, _softmax, (BYTES,))
+_PAIRS = (BYTES, *TWO_TENSORS)
+ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _PAIRS, names=("a", "b"))
+MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _PAIRS, names=("a", "b"))
+SOFTMAX = LibraryCall("cmsis_nn_softmax", "arm_softmax_s8", 4300, 272, softmax_arguments, (BYTES,))

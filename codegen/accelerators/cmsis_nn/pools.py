@@ -16,7 +16,7 @@ def _goes_away_from_zero(site: Site) -> bool:
     return op.halves is Halves.AWAY
 
 
-def _arguments(site: Site) -> Arguments:
+def pool_arguments(site: Site) -> Arguments:
     op, x, y = pool_of(site), site.input(0), site.outputs[0]
     least, most = integer_clamp(op.activation, y)
     return Arguments(
@@ -32,12 +32,13 @@ def _arguments(site: Site) -> Arguments:
     )
 
 
+HALVES = Condition("means whose halves go away from zero, as TFLite's", _goes_away_from_zero)
 AVERAGE_POOL = LibraryCall(
     "cmsis_nn_average_pool",
     "arm_avgpool_s8",
     1300,
     504,
-    _arguments,
-    (BYTES, Condition("means whose halves go away from zero, as TFLite's", _goes_away_from_zero)),
+    pool_arguments,
+    (BYTES, HALVES),
 )
-MAX_POOL = LibraryCall("cmsis_nn_max_pool", "arm_max_pool_s8", 1400, 360, _arguments, (BYTES,))
+MAX_POOL = LibraryCall("cmsis_nn_max_pool", "arm_max_pool_s8", 1400, 360, pool_arguments, (BYTES,))

@@ -14,7 +14,7 @@ from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 
 NAME = "cmsis-nn"
-_DTYPES = {"int8": DType.I8, "int32": DType.I32, "int64": DType.I64}  # of tables
+_DTYPES = {"int8": DType.I8, "int16": DType.I16, "int32": DType.I32, "int64": DType.I64}  # of tables
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,12 @@ def is_bytes(site: Site) -> bool:
     return site.input(0).dtype is site.outputs[0].dtype is DType.I8
 
 
+def is_wide(site: Site) -> bool:
+    return site.input(0).dtype is site.outputs[0].dtype is DType.I16
+
+
 BYTES = Condition("inputs and results of bytes", is_bytes)
+WIDE = Condition("inputs and results of 16 bits", is_wide)
 
 
 def schedule(call: LibraryCall, folder: str) -> Schedule:

@@ -69,8 +69,8 @@ class _Function:
 
 
 FUNCTIONS: Mapping[DType, _Function] = {
-    DType.I8: _Function("cmsis_nn_svdf", "arm_svdf_s8", 2_900),
-    DType.I16: _Function("cmsis_nn_svdf_wide", "arm_svdf_state_s16_s8", 2_300),
+    DType.I8: _Function("cmsis_nn_svdf", "arm_svdf_s8", 5_400),
+    DType.I16: _Function("cmsis_nn_svdf_wide", "arm_svdf_state_s16_s8", 2_800),
 }
 
 
@@ -210,7 +210,7 @@ def _lower(
             called.c_name,
             library(folder, called.c_name, called.function, called.code_bytes),
             numbers,
-            stack_bytes=320,
+            stack_bytes=696,
         ),
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 
-from aot.ir.types import Array, DType
+from aot.ir.types import Array
 from aot.ops.activation import integer_clamp
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
@@ -15,7 +15,7 @@ from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.target import Feature
 from codegen.accelerators.cmsis_nn.convolutions import geometry, has_byte_weights
-from codegen.accelerators.cmsis_nn.schedules import Arguments, LibraryCall
+from codegen.accelerators.cmsis_nn.schedules import WIDE, Arguments, LibraryCall
 from codegen.kernels.conv2d import conv_op
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
@@ -24,10 +24,6 @@ _LARGEST = 1 << 15  # of the inputs' integers
 _REST_BITS = 14  # of the shift that the library does first, to 32 bits
 _LANES = 8  # of 16 bits, of a vector of Helium
 _MOST_TAPS = 512  # of the library's faster way for depthwise convolutions
-
-
-def _are_wide(site: Site) -> bool:
-    return site.input(0).dtype is site.outputs[0].dtype is DType.I16
 
 
 def _is_reduced(site: Site) -> bool:
@@ -80,7 +76,7 @@ def _reads_all_channels(site: Site) -> bool:
 
 
 _FITS: tuple[Condition[Site], ...] = (
-    Condition("inputs and results of 16 bits", _are_wide),
+    WIDE,
     Condition("weights of bytes", has_byte_weights),
     Condition("multipliers of 16 bits, as TFLite's", _is_reduced),
     Condition("sums of 32 bits", _has_short_sums),
@@ -145,15 +141,15 @@ def _call(
 CONV2D = _call(
     "cmsis_nn_conv2d_wide",
     "arm_convolve_wrapper_s16",
-    (4_600, 400),
+    (4_600, 800),
     _conv2d,
     Condition("filters that read all channels", _reads_all_channels),
 )
-DEPTHWISE = _call("cmsis_nn_depthwise_wide", "arm_depthwise_conv_wrapper_s16", (5_000, 500), _depthwise)
+DEPTHWISE = _call("cmsis_nn_depthwise_wide", "arm_depthwise_conv_wrapper_s16", (5_000, 808), _depthwise)
 DENSE = _call(
     "cmsis_nn_dense_wide",
     "arm_fully_connected_s16",
-    (2_200, 300),
+    (2_200, 416),
     _dense,
     Condition("one scale for all weights", _has_one_scale),
 )

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from aot.ir.types import DType
-from aot.ops.average_pool2d import AveragePool2d, Halves
+from aot.ops.average_pool2d import Halves
 from aot.ops.rounding import RequantRounding
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.emulated import EmulatedDevice
@@ -22,13 +22,14 @@ from codegen.accelerators.gemm_npu.layers import (
     POOL,
     NpuLayer,
     WindowLayer,
+    halves_of,
     is_bytes,
     sum_of,
 )
 from codegen.accelerators.gemm_npu.packing import has_exact_means
 from codegen.accelerators.gemm_npu.program import MOST_THREADS
+from codegen.accelerators.gemm_npu.tiles import misfit
 from codegen.accelerators.gemm_npu.timing import outside_bytes, timed
-from codegen.accelerators.gemm_npu.windows import misfit
 from codegen.formats import RowFormat, whole
 from codegen.kernels.c_function import CFile, CFunction, CLibrary
 from codegen.kernels.conv2d import conv_tail
@@ -37,7 +38,6 @@ from codegen.kernels.depthwise_blocks import op_of as depthwise_op
 from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Started
 from codegen.kernels.memory_demand import MemoryDemand
-from codegen.kernels.pooling import pool_of
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
@@ -116,14 +116,11 @@ def _has_one_filter_each(site: Site) -> bool:
     return depthwise_op(site).multiplier == 1
 
 
-def _is_without_padding(site: Site) -> bool:
-    return not any(map(any, pool_of(site).padding))
-
-
 def _has_exact_means(site: Site) -> bool:
-    op = pool_of(site)
-    assert isinstance(op, AveragePool2d)
-    return op.halves is Halves.AWAY and has_exact_means(op.size[0] * op.size[1])
+    halves = halves_of(site)
+    return halves in (Halves.AWAY, Halves.UP) and all(
+        has_exact_means(count, halves) for count in POOL.window(site).counts
+    )
 
 
 def _adds_tensors_of_one_shape(site: Site) -> bool:
@@ -161,9 +158,9 @@ _FITS: Mapping[str, tuple[Condition[Site], ...]] = {
     "average_pool2d": (
         _BYTES,
         _POINTERS,
-        Condition("pools without padding", _is_without_padding),
-        Condition("means with halves away from 0", _has_exact_means),
+        Condition("means with halves away from 0 or up", _has_exact_means),
     ),
+    "max_pool2d": (_BYTES, _POINTERS),
     "add": (
         _BYTES,
         _POINTERS,
@@ -177,6 +174,7 @@ _WINDOWS: Mapping[str, WindowLayer] = {
     "depthwise_conv2d": DEPTHWISE,
     "dense": DENSE,
     "average_pool2d": POOL,
+    "max_pool2d": POOL,
 }
 
 

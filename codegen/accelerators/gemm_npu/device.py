@@ -31,6 +31,9 @@ from codegen.accelerators.gemm_npu.timing import timed
 # Registers, as offsets in bytes; gemm_npu_registers.c has the same.
 STATUS, PROGRAM, COUNT, START, CYCLES, BASES = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x20
 DONE, FAULT = 1, 2
+Places = npt.NDArray[np.intp]
+_NOWHERE: Places = np.zeros(0, np.intp)
+_AT_ONCE = {"ADD": np.add.at, "MAX": np.maximum.at}  # turns of one place in any order
 _DTYPES = {"ACCUMULATOR": np.int32, "MICROCODE": np.int32}
 
 
@@ -111,21 +114,42 @@ class NpuDevice:
             np.add.at(sums, places, products)
 
     def _alu(self, one: NpuCommand, _bases: Sequence[int]) -> None:
-        sums, output = self._memories["ACCUMULATOR"], self._memories["OUTPUT"]
         operation = ALU_OPERATIONS[one["alu"]]
-        for to, source, _ in self._micro(one):
-            places, sources = _places(one, "to", to), _places(one, "from", source)
-            if operation == "CLIP":
-                total = sums[sources].astype(np.int64) + one["value"]
-                output[places] = np.clip(total, one["least"], one["greatest"])
-                continue
-            own = sums[places].astype(np.int64)
-            other = np.asarray(one["value"] if one["immediate"] else sums[sources].astype(np.int64))
-            if operation == "SCALE":
-                own = scaled(own, other, sums[sources + 1].astype(np.int64))
-            else:
-                own = {"MOVE": other + 0 * own, "ADD": own + other}.get(operation, own << (other & 31))
-            sums[places] = own.astype(np.int32)
+        micro = self._micro(one)
+        turns = [
+            np.stack([_places(one, side, each[n]) for each in micro], axis=1).reshape(-1)
+            for n, side in enumerate(("to", "from"))
+        ]
+        places, sources = turns if micro else (_NOWHERE, _NOWHERE)
+        if operation == "CLIP":
+            total = self._operand(one, sources).astype(np.int64) + one["value"]
+            self._memories["OUTPUT"][places] = np.clip(total, one["least"], one["greatest"])
+            return
+        read = set() if one["immediate"] else set(sources.tolist())
+        if operation == "SCALE":
+            read |= set((sources + 1).tolist())
+        written = set(places.tolist())
+        is_free = operation in _AT_ONCE or len(written) == len(places)
+        size = len(places) if is_free and read.isdisjoint(written) else 1  # else turn by turn
+        for at in range(0, len(places), max(size, 1)):
+            self._change(operation, one, places[at : at + size], sources[at : at + size])
+
+    def _change(self, operation: str, one: NpuCommand, places: Places, sources: Places) -> None:
+        sums, other = self._memories["ACCUMULATOR"], self._operand(one, sources)
+        if operation in _AT_ONCE:
+            _AT_ONCE[operation](sums, places, other)
+        elif operation == "MOVE":
+            sums[places] = other
+        elif operation == "SHIFT_LEFT":
+            sums[places] = sums[places].astype(np.int64) << np.bitwise_and(other, 31)
+        else:
+            own, right = (sums[each].astype(np.int64) for each in (places, sources + 1))
+            sums[places] = scaled(own, other.astype(np.int64), right)
+
+    def _operand(self, one: NpuCommand, sources: Places) -> Array:
+        if one["immediate"]:
+            return np.full((len(sources), LANES), one["value"], np.int32)
+        return self._memories["ACCUMULATOR"][sources]
 
     def _micro(self, one: NpuCommand) -> list[tuple[int, int, int]]:
         words = self._memories["MICROCODE"][one["first"] : one["first"] + one["count"], 0]
@@ -135,13 +159,13 @@ class NpuDevice:
 
 
 def scaled(sums: Ints, multiplier: Ints, right: Ints) -> Ints:
-    """The reference's two roundings; a negative shift goes to the left before."""
-    shifted = (sums << np.maximum(-right, 0)).astype(np.int32).astype(np.int64)
-    product = saturating_rounding_doubling_high_mul(shifted, multiplier)
-    return rounding_divide_by_pot(product, np.maximum(right, 0))
+    """The reference's two roundings; a negative shift goes to the left before. Five bits of a shift count."""
+    left, right = (np.maximum(each, 0) & 31 for each in (-right, right))
+    shifted = (sums << left).astype(np.int32).astype(np.int64)
+    return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right)
 
 
-def _places(one: NpuCommand, side: str, first: int) -> npt.NDArray[np.intp]:
+def _places(one: NpuCommand, side: str, first: int) -> Places:
     outer = np.arange(one["outer"])[:, None] * one[f"{side}_outer"]
     inner = np.arange(one["inner"])[None, :] * one[f"{side}_inner"]
     return np.asarray(one[f"{side}_base"] + first + outer + inner, np.intp).reshape(-1)

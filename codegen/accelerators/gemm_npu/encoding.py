@@ -36,12 +36,12 @@ class Field:
 
     @property
     def most(self) -> int:
-        return (1 << self.bits - self.signed) - 1
+        return len(self.names) - 1 if self.names else (1 << self.bits - self.signed) - 1
 
 
 OPERATIONS = ("LOAD", "STORE", "GEMM", "ALU")
 MEMORY_NAMES = ("INPUT", "WEIGHT", "ACCUMULATOR", "MICROCODE")
-ALU_OPERATIONS = ("MOVE", "ADD", "SHIFT_LEFT", "SCALE", "CLIP")
+ALU_OPERATIONS = ("MOVE", "ADD", "SHIFT_LEFT", "SCALE", "CLIP", "MAX")
 QUEUES = ("LOAD", "EXECUTE", "STORE")
 
 _MOVES = ("LOAD", "STORE")

@@ -112,8 +112,9 @@ static int32_t wrapped(uint32_t bits)
 /* round(a * b / 2^31), halves up; then round(_ / 2^right), halves away from zero. */
 static int32_t scaled(int32_t sum, int32_t multiplier, int32_t shift)
 {
-    const int32_t left = shift < 0 ? -shift : 0, right = shift > 0 ? shift : 0;
-    const int64_t a = wrapped((uint32_t)sum << (left & 31)), product = a * multiplier + (INT64_C(1) << 30);
+    const uint32_t left = shift < 0 ? 0u - (uint32_t)shift : 0u;
+    const int32_t right = shift > 0 ? shift : 0;
+    const int64_t a = wrapped((uint32_t)sum << (left & 31u)), product = a * multiplier + (INT64_C(1) << 30);
     const int64_t high = product >> 31 > INT32_MAX ? INT32_MAX : product >> 31;
     const int64_t mask = (INT64_C(1) << (right & 31)) - 1, half = (mask >> 1) + (high < 0);
     return (int32_t)((high >> (right & 31)) + ((high & mask) > half));
@@ -140,9 +141,9 @@ static int8_t clipped(const uint32_t *one, int32_t sum)
 static int compute(const uint32_t *one, uint32_t to, uint32_t from)
 {
     const uint32_t operation = gemm_npu_alu(one), has_value = gemm_npu_immediate(one);
-    const uint32_t last = operation == GEMM_NPU_ALU_SCALE ? from + 1u : from;
     const uint32_t room = operation == GEMM_NPU_ALU_CLIP ? GEMM_NPU_OUTPUT_ENTRIES : GEMM_NPU_ACCUMULATOR_ENTRIES;
-    if (to >= room || (has_value == 0u && last >= GEMM_NPU_ACCUMULATOR_ENTRIES)) {
+    if (to >= room || (has_value == 0u && from >= GEMM_NPU_ACCUMULATOR_ENTRIES) ||
+        (operation == GEMM_NPU_ALU_SCALE && from + 1u >= GEMM_NPU_ACCUMULATOR_ENTRIES)) {
         return 0;
     }
     for (uint32_t i = 0; i < LANES; ++i) {
@@ -154,6 +155,9 @@ static int compute(const uint32_t *one, uint32_t to, uint32_t from)
             break;
         case GEMM_NPU_ALU_ADD:
             *own = wrapped((uint32_t)*own + (uint32_t)other);
+            break;
+        case GEMM_NPU_ALU_MAX:
+            *own = other > *own ? other : *own;
             break;
         case GEMM_NPU_ALU_SHIFT_LEFT:
             *own = wrapped((uint32_t)*own << ((uint32_t)other & 31u));

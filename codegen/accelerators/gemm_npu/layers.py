@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
-from aot.ops.average_pool2d import AveragePool2d
+from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
@@ -18,15 +16,17 @@ from aot.ops.requant import quant_of
 from codegen.accelerators.gemm_npu.encoding import NpuCommand
 from codegen.accelerators.gemm_npu.packing import (
     diagonals_of,
-    scale_of_means,
+    scales_of_pool,
+    shared_weights,
     sum_constants,
     tiles_of,
-    weights_of_means,
     window_constants,
+    zero_point_of_means,
 )
 from codegen.accelerators.gemm_npu.sums import SumLayer
 from codegen.accelerators.gemm_npu.sums import instructions as sum_instructions
-from codegen.accelerators.gemm_npu.windows import Clip, NpuWindow, best_tiling
+from codegen.accelerators.gemm_npu.window import Clip, Made, NpuWindow
+from codegen.accelerators.gemm_npu.windows import best_tiling
 from codegen.accelerators.gemm_npu.windows import instructions as window_instructions
 from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
@@ -37,6 +37,7 @@ from codegen.kernels.pooling import pool_of
 from codegen.kernels.requantised import Requantised
 
 Sizes = tuple[int, int, int]
+_LEAST_BYTE = -128  # padding is smaller than any pixel, or equal to the smallest
 
 
 @dataclass(frozen=True)
@@ -114,23 +115,24 @@ def _of_dense(site: Site) -> NpuWindow:
 def _of_pool(site: Site) -> NpuWindow:
     op, y = pool_of(site), site.outputs[0]
     least, greatest = integer_clamp(op.activation, y)
+    is_mean = isinstance(op, AveragePool2d)
     return NpuWindow(
         _image(site.input(0).shape),
         _image(y.shape),
         op.size,
         op.stride,
+        before=(op.padding[0][0], op.padding[1][0]),
+        fill=0 if is_mean else _LEAST_BYTE,
         is_depthwise=True,
-        has_weights=False,
-        clip=Clip(0, least, greatest),
+        made=Made.MEAN if is_mean else Made.LARGEST,
+        clip=Clip(zero_point_of_means(halves_of(site)), least, greatest),
     )
 
 
-def _scales_of_pool(site: Site) -> Mapping[str, Array]:
-    op, channels = pool_of(site), site.outputs[0].shape[3]
-    assert isinstance(op, AveragePool2d)
-    mult, right = scale_of_means(op.size[0] * op.size[1])
-    numbers = {"bias": 0, "mult": mult, "right": right}
-    return {name: np.full(channels, number, np.int32) for name, number in numbers.items()}
+def halves_of(site: Site) -> Halves:
+    """The rounding of a pool's means; a largest pixel is not rounded."""
+    op = pool_of(site)
+    return op.halves if isinstance(op, AveragePool2d) else Halves.AWAY
 
 
 CONV = WindowLayer(_of_conv, lambda site: tiles_of(site.constants[1]), lambda site: conv_tail(site).tables)
@@ -142,7 +144,11 @@ DENSE = WindowLayer(
     lambda site: tiles_of(site.constants[1][:, None, None, :]),
     lambda site: dense_tail(site).tables,
 )
-POOL = WindowLayer(_of_pool, lambda _site: weights_of_means(), _scales_of_pool)
+POOL = WindowLayer(
+    _of_pool,
+    lambda site: shared_weights(_of_pool(site)),
+    lambda site: scales_of_pool(_of_pool(site), halves_of(site)),
+)
 
 
 def is_bytes(site: Site) -> bool:

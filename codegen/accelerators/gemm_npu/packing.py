@@ -11,17 +11,20 @@ from aot.ops.average_pool2d import Halves, mean
 from codegen.accelerators.gemm_npu.device import scaled
 from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.sums import MICRO_CODE, SCALES_AT
-from codegen.accelerators.gemm_npu.windows import NpuWindow, Tiling, blocks, layout, micro_code
+from codegen.accelerators.gemm_npu.tiles import Tiling
+from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, Made, NpuWindow, blocks
+from codegen.accelerators.gemm_npu.windows import layout, micro_code
 
 _WEIGHT_OF_MEANS = 64  # of each pixel under a pool: the sum has 6 bits behind the point before it is divided
+_SCALES = ("bias", "mult", "right")
 
 
 def window_constants(window: NpuWindow, tiling: Tiling, scales: Mapping[str, Array], weights: Array) -> Array:
-    """`scales` are those of each channel: `bias`, `mult` and `right`; `weights` are as they are loaded."""
+    """`scales` are `bias`, `mult` and `right` of each lane; `weights` are as they are loaded."""
     place = layout(window)
     content = np.zeros(place.weights + weights.size, np.int8)
     _put(content, 0, np.array(micro_code(window, tiling), np.uint32))
-    _put(content, place.scales, _scale_vectors(scales, window.blocks))
+    _put(content, place.scales, _scale_vectors(scales, window.scale_vectors // SCALE_VECTORS))
     _put(content, place.weights, weights)
     return content
 
@@ -52,8 +55,27 @@ def diagonals_of(w: Array) -> Array:
     return np.ascontiguousarray(split.transpose(2, 0, 1, 3)).reshape(-1)
 
 
-def weights_of_means() -> Array:
-    return np.full(LANES, _WEIGHT_OF_MEANS, np.int8)
+def shared_weights(window: NpuWindow) -> Array:
+    """The diagonal that all taps of a pool share."""
+    return np.full(LANES, _WEIGHT_OF_MEANS if window.made is Made.MEAN else 1, np.int8)
+
+
+def scales_of_pool(window: NpuWindow, halves: Halves) -> Mapping[str, Array]:
+    """Each count of pixels has its scales, 16 times; there are none where the largest pixel is taken."""
+    counts = window.counts if window.made is Made.MEAN else ()
+    rows = [(start_of_means(count, halves), *scale_of_means(count)) for count in counts]
+    columns = np.array(rows, np.int32).reshape(-1, SCALE_VECTORS).T
+    return dict(zip(_SCALES, np.repeat(columns, LANES, axis=1), strict=True))
+
+
+def zero_point_of_means(halves: Halves) -> int:
+    """Taken from each pixel and added to the mean again: halves up are halves away from 0 in between."""
+    return -128 if halves is Halves.UP else 0
+
+
+def start_of_means(pixels: int, halves: Halves) -> int:
+    """The number that sums of so many pixels begin with."""
+    return -zero_point_of_means(halves) * _WEIGHT_OF_MEANS * pixels
 
 
 def scale_of_means(pixels: int) -> tuple[int, int]:
@@ -65,12 +87,14 @@ def scale_of_means(pixels: int) -> tuple[int, int]:
     return mult, right
 
 
-def has_exact_means(pixels: int) -> bool:
+def has_exact_means(pixels: int, halves: Halves) -> bool:
     """Tries every sum."""
     mult, right = scale_of_means(pixels)
     sums = np.arange(-128 * pixels, 127 * pixels + 1, dtype=np.int64)
-    found = scaled(sums * _WEIGHT_OF_MEANS, np.array(mult, np.int64), np.array(right, np.int64))
-    return bool(np.array_equal(found, mean(sums, np.full_like(sums, pixels), Halves.AWAY)))
+    weighted = sums * _WEIGHT_OF_MEANS + start_of_means(pixels, halves)
+    found = scaled(weighted, np.array(mult, np.int64), np.array(right, np.int64))
+    wanted = mean(sums, np.full_like(sums, pixels), halves)
+    return bool(np.array_equal(found + zero_point_of_means(halves), wanted))
 
 
 def _put(content: Array, at: int, values: Array) -> None:
@@ -82,6 +106,6 @@ def _scale_vectors(scales: Mapping[str, Array], count: int) -> Array:
     """Bias, multipliers and shifts of each 16 channels."""
     rows = [
         np.pad(scales[name].astype(np.int32), (0, count * LANES - scales[name].size)).reshape(count, LANES)
-        for name in ("bias", "mult", "right")
+        for name in _SCALES
     ]
     return np.stack(rows, axis=1).reshape(-1)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.accelerators.gemm_npu.encoding import MEMORY_NAMES, NpuCommand
+from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, NpuCommand
 
 CONSTANTS, X, X2, Y = range(4)  # base registers
 MOST_THREADS = 2
@@ -33,6 +33,10 @@ def load(memory: str, base: int, offset: int, **fields: int) -> NpuCommand:
 
 def instruction(operation: str, fields: Mapping[str, int]) -> NpuCommand:
     return NpuCommand(operation, {name: int(value) for name, value in fields.items() if value})
+
+
+def alu(operation: str, fields: Mapping[str, int]) -> NpuCommand:
+    return instruction("ALU", {"alu": ALU_OPERATIONS.index(operation), **fields})
 
 
 def programmed(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, NpuCommand, micro
+from codegen.accelerators.gemm_npu.encoding import NpuCommand, micro
 from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.program import (
     CONSTANTS,
@@ -14,11 +14,12 @@ from codegen.accelerators.gemm_npu.program import (
     NpuTile,
     X,
     Y,
+    alu,
     instruction,
     load,
     programmed,
 )
-from codegen.accelerators.gemm_npu.windows import room
+from codegen.accelerators.gemm_npu.tiles import room
 
 SCALE_VECTORS = 6  # multiplier and shift of the first operand, of the second, and of the sum
 MICRO_CODE = (micro(0, 0),)
@@ -79,15 +80,7 @@ def _tile(total: SumLayer, begin: int, count: int, thread: int, threads: int) ->
         products=(instruction("GEMM", widened),),
         scaled=(
             *_scaled(total, first, second, vectors),
-            instruction(
-                "ALU",
-                {
-                    **clip,
-                    "alu": ALU_OPERATIONS.index("CLIP"),
-                    "least": total.least,
-                    "greatest": total.greatest,
-                },
-            ),
+            alu("CLIP", {**clip, "least": total.least, "greatest": total.greatest}),
         ),
         store=instruction("STORE", {"base": Y, "index": results, "offset": begin, **whole}),
     )
@@ -106,4 +99,4 @@ def _turns(to: int, vectors: int) -> dict[str, int]:
 
 
 def _alu(operation: str, to: int, vectors: int, **fields: int) -> NpuCommand:
-    return instruction("ALU", {"alu": ALU_OPERATIONS.index(operation), **_turns(to, vectors), **fields})
+    return alu(operation, {**_turns(to, vectors), **fields})

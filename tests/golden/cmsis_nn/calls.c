@@ -107,17 +107,17 @@ static LAYER void layer_3(const struct run *run, uint32_t row)
     static const struct cmsis_nn_add_shape shape = {
         .elements = 240,
         .left_shift = 20,
-        .a_zero = 7,
-        .b_zero = -20,
         .a_mult = 1610612736,
         .a_shift = -1,
         .b_mult = 1073741824,
         .b_shift = 0,
         .y_mult = 1717986854,
         .y_shift = -19,
-        .y_zero = -11,
         .y_least = -11,
         .y_most = 127,
+        .a_zero = 7,
+        .b_zero = -20,
+        .y_zero = -11,
     };
     cmsis_nn_add(row_of_depthwise_1(run, row), row_of_max_pool_2(run, row), y, &shape);
     LAYER_WROTE(3, y, 240);
@@ -129,13 +129,13 @@ static LAYER void layer_4(const struct run *run, uint32_t row)
     int8_t *const y = row_of_product(run, row);
     static const struct cmsis_nn_mul_shape shape = {
         .elements = 240,
-        .a_zero = -11,
-        .b_zero = 7,
         .y_mult = 1288490208,
         .y_shift = -3,
-        .y_zero = 3,
         .y_least = -128,
         .y_most = 127,
+        .a_zero = -11,
+        .b_zero = 7,
+        .y_zero = 3,
     };
     cmsis_nn_mul(row_of_add_3(run, row), row_of_depthwise_1(run, row), y, &shape);
     LAYER_WROTE(4, y, 240);

@@ -1,0 +1,39 @@
+"""Rewrites a graph at the places where a pattern holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from aot.ir.graph import Graph
+from aot.passes.outcome import Miss, Reasons
+from aot.patterns.pattern import Match, Pattern, match
+
+Rewriting = Callable[[Graph, Match], Graph | Miss]
+
+
+def rewrite(graph: Graph, pattern: Pattern, rewriting: Rewriting) -> tuple[Graph, Reasons]:
+    """The graph behind all rewritings, and why matches were left alone, by the node that makes their value.
+
+    `rewriting` answers with the graph in which the value of a match is made in another way, or why there is
+    none. Values are looked at in the graph's order, each until the pattern does not hold there any more. The
+    nodes of a match whose results nobody needs any more are dropped.
+    """
+    left: dict[str, str] = {}
+    for value in [each for node in graph.nodes for each in node.outputs]:
+        for _ in range(len(graph.nodes)):  # a rewriting may leave another match, but not for ever
+            found = match(pattern, graph, value) if value in graph.producers else None
+            if found is None:
+                break
+            answer = rewriting(graph, found)
+            if isinstance(answer, Miss):
+                left[graph.producers[value].name] = answer.because
+                break
+            graph = _without_unread(answer, found)
+    return graph, left
+
+
+def _without_unread(graph: Graph, found: Match) -> Graph:
+    for node in reversed(found.nodes):
+        if not any(value in graph.kept or graph.readers.get(value) for value in node.outputs):
+            graph = graph.with_nodes(other for other in graph.nodes if other.name != node.name)
+    return graph
