@@ -95,6 +95,8 @@ class ProjectSource:
     c_flags: tuple[str, ...]  # how the model's own files want to be compiled
     model_hash: str  # hex
     tool_version: str
+    structure: str = ""  # of its code, where its weights are external
+    weights_bytes: int = 0  # external ones
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
@@ -105,6 +107,11 @@ class ProjectSource:
     @property
     def arena_bytes(self) -> int:
         return sum(arena.bytes for arena in self.arenas)
+
+    @property
+    def takes_weights(self) -> bool:
+        """True where cartridges have no code: the model's own stays, and weights come to it."""
+        return self.cartridges is not None and bool(self.structure)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -200,5 +207,7 @@ def project_source(artifact: Artifact) -> ProjectSource:
         c_flags=facts.c_flags,
         model_hash=facts.model_hash,
         tool_version=facts.tool_version,
+        structure=facts.structure,
+        weights_bytes=facts.weights_bytes,
         callers=facts.callers,
     )

@@ -132,7 +132,8 @@ def conv_tail(site: Site) -> Requantised:
     op, x, out, w = conv_op(site), site.input(0), _made(site), site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
-    return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(w, bias, multipliers, x, out, *way)
 
 
 def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:

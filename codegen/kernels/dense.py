@@ -101,7 +101,8 @@ def _by_rows(
 def dense_tail(site: Site) -> Requantised:
     op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0])
-    return requantised(w, site.constants.get(2), multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(w, site.constants.get(2), multipliers, x, out, *way)
 
 
 def fitted_dense_tail(site: Site) -> Requantised:

@@ -71,7 +71,8 @@ def tail_of(site: Site) -> Requantised:
     op, x, out = op_of(site), site.input(0), site.outputs[0]
     filters, bias = filters_of(site), site.constants.get(2)
     multipliers = conv_requant(x, site.input(1), out, len(filters), op.scales_in_single)
-    return requantised(filters, bias, multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(filters, bias, multipliers, x, out, *way)
 
 
 def fitted_tail_of(site: Site) -> Requantised:

@@ -28,6 +28,7 @@ class Requantised:
     requant: Requant
     storing: StoreQuantised
     sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
+    for_any_weights: bool = False  # other weights of the same shape are to have the same code
 
     @property
     def tables(self) -> Mapping[str, Array]:
@@ -67,7 +68,7 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """The constants for a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
-    second = ("addend", DType.I16, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
+    second = ("addend", storing.addends, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
@@ -90,6 +91,7 @@ def requantised(
     activation: Activation,
     rounding: RequantRounding,
     math: ScalarMath,
+    for_any_weights: bool = False,
 ) -> Requantised:
     """The tail of a layer whose weights have the output channel as their first axis."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
@@ -115,7 +117,7 @@ def requantised(
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
     scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
-    return Requantised(start, scales, requant, store_quantised(requant), sums_wrap)
+    return Requantised(start, scales, requant, store_quantised(requant), sums_wrap, for_any_weights)
 
 
 def _largest_scaled(weights: Array, start: Array, x_type: TensorType, mult: Array, right: Array) -> float:

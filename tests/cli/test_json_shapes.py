@@ -21,7 +21,10 @@ STREAMS = {"completion", "farm", "monitor"}  # which print a script, or go on un
 LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "accelerators": [["accelerators"]],
     "boards": [["boards", "list"]],
-    "compile": [["compile", DIGITS, "--board", "host", "-o", "a.tar"]],
+    "compile": [
+        ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
+        ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
+    ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],

@@ -69,6 +69,7 @@ class StoreQuantised:
     sum_dtype: DType = DType.I32
     parts: ShiftedRight | None = None  # of `store`, where it has nothing else
     is_fitted: bool = False
+    addends: DType = DType.I16  # of channels, where scales are fitted
 
 
 def store_quantised(requant: Requant) -> StoreQuantised:
