@@ -116,7 +116,11 @@ def _lower(
         proc=scheduled.proc,
         summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
         access=accesses[: len(problem.rows_read)],
-        constants={"w": scheduled.stored(w), **tail.tables, **_edge_tables(site, tail.bias, columns)},
+        constants={
+            "w": scheduled.stored(w),
+            **tail.tables_of(scheduled.proc.params),
+            **_edge_tables(site, tail.bias, columns),
+        },
         space=scheduled.space,
         point=scheduled.point,
     )

@@ -95,7 +95,7 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
             f"One row of a depthwise convolution: {kernel}{strides}, {w.shape[2]} channels, {y.width} pixels."
         ),
         access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[0], op.dilation[0]),),
-        constants={"w": made.weights, **tail.tables},
+        constants={"w": made.weights, **tail.tables_of(made.proc.params)},
         space=made.space,
         point=made.point,
         slowed_by_edges=made.slowed_by_edges,

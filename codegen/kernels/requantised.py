@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -33,6 +33,11 @@ class Requantised:
     @property
     def tables(self) -> Mapping[str, Array]:
         return {"bias": self.bias, **self.scales}
+
+    def tables_of(self, params: Sequence[Buffer]) -> Mapping[str, Array]:
+        """Those of the tables that a kernel with these parameters reads."""
+        wanted = {param.name for param in params}
+        return {name: table for name, table in self.tables.items() if name in wanted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,14 +77,19 @@ def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> 
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
-    if storing.prepare is not None:
+    tables: tuple[Buffer, ...] = (mult, other)
+    if storing.is_prepared:
+        term = Buffer("term", DType.I32, channels, Role.CONSTANT)
+        values.append(("rounding", load(term, channel)))
+        tables = (*tables, term)
+    elif storing.prepare is not None:
         values.append(("rounding", Apply(storing.prepare, (load(shift),))))
     locals_ = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name, _ in values)
     loads = [
         s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
     ]
     scales = tuple(load(b) for b in locals_)
-    return ChannelConstants((mult, other), locals_, tuple(loads), None, scales, storing)
+    return ChannelConstants(tables, locals_, tuple(loads), None, scales, storing)
 
 
 def requantised(
@@ -117,7 +127,12 @@ def requantised(
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
     scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
-    return Requantised(start, scales, requant, store_quantised(requant), sums_wrap, for_any_weights)
+    storing = store_quantised(requant)
+    if for_any_weights and storing.prepare is not None:
+        terms = [storing.prepare.meaning(int(each)) for each in right]
+        scales = {**scales, "term": np.array(terms, np.int32)}
+        storing = replace(storing, is_prepared=True)
+    return Requantised(start, scales, requant, storing, sums_wrap, for_any_weights)
 
 
 def _largest_scaled(weights: Array, start: Array, x_type: TensorType, mult: Array, right: Array) -> float:

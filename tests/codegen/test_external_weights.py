@@ -82,6 +82,23 @@ def test_names_are_not_of_the_structure() -> None:
     assert compile_job(job).weights == first
 
 
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_scales_inside_a_classifier_are_not_of_the_structure(target: Target) -> None:
+    """Behind a ReLU, and before the softmax with the zero point: they are in multipliers and in tables."""
+    graph = graph_of("classifier")
+    types = dict(graph.types)
+    inside = [name for node in graph.nodes for name in node.outputs if name not in graph.outputs]
+    for name in inside:
+        quant = types[name].quant
+        assert quant is not None
+        zero = quant.zero_points[0] + (9 if quant.zero_points == (0,) else 0)
+        changed = replace(quant, scales=(quant.scales[0] * 1.125,), zero_points=(zero,))
+        types[name] = replace(types[name], quant=changed)
+    other = weights_of(replace(graph, types=types), target)
+    assert other.structure == weights_of(graph, target).structure
+    assert other.data != weights_of(graph, target).data
+
+
 def test_what_else_differs_is_of_the_structure() -> None:
     graph = graph_of("depthwise")
     (x,) = graph.inputs
