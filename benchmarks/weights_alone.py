@@ -32,9 +32,8 @@ def _row(board: str, name: str) -> str:
         place = Path(folder)
         compiled.save_cartridge(place / "model.cart")
         size = (place / "model.cart").stat().st_size
-        built_in, same = (
-            _counted(deploy.compile(model, board=board, **o)) for o in ({}, {"disable": [_SAME]})
-        )
+        built_in = _counted(deploy.compile(model, board=board))
+        same = _counted(deploy.compile(model, board=board, disable=[_SAME]))
         begun = f"| {board} | {name} | {size:,} | {WEIGHTS_RAM} | {built_in:,.0f} | {same:,.0f} "
         try:
             deploy.new(compiled, place / "project", slots=-(-size // 64) * 64)
