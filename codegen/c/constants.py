@@ -14,6 +14,7 @@ from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.memory_demand import WORD
+from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
@@ -62,6 +63,7 @@ def collect_constants(
     """`stage_regions` are those of each stage's constants; without them all lie with the code.
 
     Where they are external, each layer has its own: what is equal today need not be after another training.
+    Those that say where a kernel reads stay with the code, so that no weights make it read elsewhere.
 
     `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
     """
@@ -69,22 +71,24 @@ def collect_constants(
     aligns: dict[str, int] = {}
     arrays: dict[str, Array] = {}
     known: dict[tuple[object, ...], str] = {}
-    owner = "" if external else f"{model}_"
+    weights: set[str] = set()
     names = []
     for index, stage in enumerate(stages):
         mine = {}
+        stays = place_tables(stage.kernel.procs) if external else frozenset(stage.kernel.constants)
         for param, data in stage.kernel.constants.items():
             key: tuple[object, ...] = (index, param) if external else (data.dtype.name, data.tobytes())
             if key not in known:
-                known[key] = f"{owner}layer{index}_{param}"
+                known[key] = f"{model}_layer{index}_{param}" if param in stays else f"layer{index}_{param}"
                 arrays[known[key]] = data
                 if stage_regions and stage_regions[index]:
                     regions[known[key]] = stage_regions[index]
             if stage.kernel.demand.align > WORD:
                 aligns[known[key]] = max(aligns.get(known[key], WORD), stage.kernel.demand.align)
-            mine[param] = f"{_MEMBER_OF}{known[key]}" if external else known[key]
+            mine[param] = known[key] if param in stays else f"{_MEMBER_OF}{known[key]}"
+            weights |= set() if param in stays else {known[key]}
         names.append(mine)
-    weights, outside = frozenset(arrays), {}
+    outside = {}
     for (dtype, value), elements in outside_rows.items():
         name = f"{model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
         arrays[name] = np.full(elements, value, dtype.numpy)
@@ -92,7 +96,7 @@ def collect_constants(
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions, outside, aligns, weights if external else frozenset())
+    return Constants(arrays, tuple(names), regions, outside, aligns, frozenset(weights))
 
 
 def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:

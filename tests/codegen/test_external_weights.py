@@ -11,16 +11,21 @@ import numpy as np
 import pytest
 from c_checks import Check, failures_on_board, failures_on_host
 from model_checks import DSP, PLAIN, check_of, compiled, samples_of
+from gather_cases import CASES as GATHERINGS
 from op_case import OpCase
+from resize_cases import CASES as RESIZINGS
 from tiny_models import TINY
 
 from aot.errors import InputError
 from aot.frontend.tflite.read import read_tflite
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
+from aot.passes.pipeline import run_meaning
 from aot.target import Optimize, Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
+from codegen.lower.lower import lower_graph
+from codegen.lower.place_tables import place_tables
 from codegen.model import CompiledModel, ExternalWeights
 from codegen.options import CDialect, CompileOptions, ConstantRule
 from platforms.board_files import load_board
@@ -123,13 +128,32 @@ def test_equal_constants_are_there_twice_and_no_channel_is_left_out() -> None:
     assert len(zeros.data) == len(weights_of(graph, DSP).data)
 
 
+def test_what_says_where_is_read_stays_with_the_code() -> None:
+    """Whatever the weights, a kernel reads where it did: its tables of places are none of them."""
+    places, shares = {"indices", "columns", "left", "right", "above", "below"}, {"down", "across"}
+    found: set[str] = set()
+    for case in (*GATHERINGS, *RESIZINGS):
+        for stage in lower_graph(run_meaning(case.graph).graph, PLAIN, EXTERNAL).stages:
+            there = set(stage.kernel.constants)
+            assert place_tables(stage.kernel.procs) == there & places == there - shares, case.name
+            found |= there
+    assert found == places | shares
+    larger = compiled(RESIZINGS[0].graph, PLAIN, EXTERNAL, "k")
+    assert "static CONSTANT const int32_t k_layer0_left[" in larger.sources["k.c"]
+    assert "int32_t layer0_down[" in larger.sources["k_weights.h"]
+    with pytest.raises(InputError, match="the model has no weights that could be external"):
+        compiled(GATHERINGS[0].graph, PLAIN, EXTERNAL, "k")
+
+
 def checks(target: Target, options: CompileOptions) -> list[Check]:
     found = []
-    for number, name in enumerate(WITH_WEIGHTS):
-        case = OpCase(name, graph_of(name))
+    cases = [*(OpCase(name, graph_of(name)) for name in WITH_WEIGHTS), *RESIZINGS[:1]]
+    for number, case in enumerate(cases):
         samples = samples_of(case)
         wanted = [run_graph(case.graph, sample) for sample in samples]
-        found.append(check_of(name, compiled(case.graph, target, options, f"k{number}"), samples, wanted))
+        found.append(
+            check_of(case.name, compiled(case.graph, target, options, f"k{number}"), samples, wanted)
+        )
     return found
 
 
