@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import Check, failures_on_board, failures_on_host
-from model_checks import DSP, PLAIN, check_of, compiled, samples_of
 from gather_cases import CASES as GATHERINGS
+from model_checks import DSP, PLAIN, check_of, compiled, samples_of
 from op_case import OpCase
 from resize_cases import CASES as RESIZINGS
 from tiny_models import TINY
