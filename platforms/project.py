@@ -179,14 +179,20 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
 
 
-def require_model_only(source: ProjectSource, platform: str) -> None:
-    """Raises InputError where a platform has neither functions by name nor cartridges."""
-    hint = "a board with the platform baremetal, or the board host"
+_ELSEWHERE = "a board with the platform baremetal, or the board host"
+
+
+def require_no_functions(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for functions by name, which the platform has not."""
     if source.functions:
         where = ", ".join(source.functions)
-        raise InputError(f"functions are not called by name on the platform {platform}", where, hint)
+        raise InputError(f"functions are not called by name on the platform {platform}", where, _ELSEWHERE)
+
+
+def require_no_cartridges(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for cartridges, which the platform does not take."""
     if source.cartridges:
-        raise InputError(f"cartridges are not taken on the platform {platform}", hint=hint)
+        raise InputError(f"cartridges are not taken on the platform {platform}", hint=_ELSEWHERE)
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
