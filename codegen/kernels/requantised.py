@@ -35,7 +35,7 @@ class Requantised:
         return {"bias": self.bias, **self.scales}
 
     def tables_of(self, params: Sequence[Buffer]) -> Mapping[str, Array]:
-        """Those of the tables that a kernel with these parameters reads."""
+        """Returns those of the tables that a kernel with these parameters reads."""
         wanted = {param.name for param in params}
         return {name: table for name, table in self.tables.items() if name in wanted}
 
