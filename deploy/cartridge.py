@@ -107,9 +107,12 @@ def load_into(session: Session, cartridge: bytes) -> None:
         raise RequestRefusedError(
             refused.what,
             f"{refused.where}{_numbers(refused.status, cartridge, session)}",
-            _stays(takes),
+            _stays(takes) + (_COMPARED if refused.status == Status.CARTRIDGE_STRUCTURE else ""),
             refused.status,
         ) from None
+
+
+_COMPARED = "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with --weights external"
 
 
 def _stays(takes: Takes) -> str:

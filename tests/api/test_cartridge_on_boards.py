@@ -136,7 +136,8 @@ def test_weights_of_another_training_come_alone(
         assert "the cartridge is not of the structure that the firmware's model has" in str(refused.value)
         for place in (first, other):
             assert f'"weights {place.artifact.facts.structure}"' in str(refused.value)
-        assert "hint: the model has no weights yet" in str(refused.value)
+        assert "hint: the model has no weights yet\n" in str(refused.value)
+        assert "deploy diff FIRST.tar OTHER.tar   shows what differs" in str(refused.value)
         for which in (0, 1, 0):
             device.load(paths[which])
             assert np.array_equal(answers(device), wanted[which])
