@@ -37,7 +37,7 @@ def farm_boards(address: str) -> tuple[FarmBoard, ...]:
 
 
 def _identity() -> tuple[str, str]:
-    """What a worker says of itself: the serial number of its board, and its code."""
+    """A worker says who it is: the serial number of its board, and the hash of its code."""
     return os.environ.get(farm_jobs.SERIAL, ""), farm_jobs.fingerprint()
 
 
