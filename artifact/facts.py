@@ -38,6 +38,10 @@ class ModelFacts:
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
     )
+    structure: str = field(
+        default="", metadata={WHEN_ARCHIVED: When.IF_SET}
+    )  # where weights are external: theirs
+    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})  # external ones, with gaps
 
     @property
     def arena_bytes(self) -> int:
@@ -80,7 +84,7 @@ class ModelFacts:
             self.arenas,
             self.io_bytes_beside if self.options.io_apart else None,
             self.stack_bytes_estimate,
-            self.constants_bytes,
+            max(0, self.constants_bytes - self.weights_bytes),
             self.constants_in,
             self.code_bytes_estimate,
         )
@@ -108,6 +112,8 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         stack_bytes_estimate=model.stack_bytes_estimate,
         c_flags=model.c_flags,
         removed_macs=_removed_macs(model.steps),
+        structure=model.weights.structure if model.weights else "",
+        weights_bytes=len(model.weights.data) if model.weights else 0,
     )
 
 

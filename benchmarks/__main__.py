@@ -57,6 +57,8 @@ from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
+from benchmarks.weights_alone import HEAD as HEAD_OF_WEIGHTS
+from benchmarks.weights_alone import weight_rows
 
 
 def _measure(*names: str) -> None:
@@ -198,6 +200,7 @@ def _operators() -> None:
 
 def _cartridges() -> None:
     _print_as_they_come(HEAD_OF_CARTRIDGES, cartridge_rows())
+    _print_as_they_come(f"\n{HEAD_OF_WEIGHTS}", weight_rows())
 
 
 def _int4() -> None:

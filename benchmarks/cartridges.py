@@ -62,10 +62,10 @@ def _built_in_bytes(compiled: Compiled, folder: Path) -> int:
     return len(image(program)[1])
 
 
-def loader_bytes(folder: Path) -> int:
+def loader_bytes(folder: Path, *more: str) -> int:
     """The loader's instructions on a Cortex-M4, without the constants of SHA-256 (288 bytes)."""
     sources = [str(RUNTIME / name) for name in ("solder_cartridge.c", "solder_sha256.c")]
-    flags = [*FLAGS.split(), "-Os", "-DSOLDER_CARTRIDGES"]
+    flags = [*FLAGS.split(), "-Os", "-DSOLDER_CARTRIDGES", *more]
     subprocess.run(["arm-none-eabi-gcc", *flags, "-c", *sources], cwd=folder, check=True)
     argv = ["arm-none-eabi-size", "-A", "solder_cartridge.o", "solder_sha256.o"]
     listed = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=True).stdout

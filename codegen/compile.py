@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from aot.ir.graph import Graph, Node
@@ -11,7 +12,7 @@ from aot.passes.pipeline import PassStep
 from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
 from codegen.c.constants import collect_constants
-from codegen.c.dialect import dialect_of
+from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, emit_sources
 from codegen.c.estimate import estimate_code_bytes, estimate_stack_bytes
 from codegen.c.layer_code import layer_code
@@ -20,66 +21,51 @@ from codegen.c.names import unique_identifiers
 from codegen.c.provenance import made_by, needs
 from codegen.c.standard import require_standard
 from codegen.c.states import state_infos
+from codegen.c.tree import FunctionDefinition
+from codegen.c.weights import (
+    WeightsLayout,
+    layout_of,
+    require_possible,
+    require_some,
+    structure_of,
+)
 from codegen.checking import check_plan
 from codegen.fit.arenas import arenas_of
 from codegen.fit.constant_places import constant_regions
 from codegen.fit.plan_job import plan_job
+from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import point_text
 from codegen.lower.outside_rows import rows_outside
 from codegen.lower.stages import Lowered, Result
-from codegen.model import CompiledModel, LayerInfo, LayerPart, LayerResult, TensorInfo
-from codegen.options import CDialect
+from codegen.model import CompiledModel, ExternalWeights, LayerInfo, LayerPart, LayerResult, TensorInfo
+from codegen.options import CDialect, CompileOptions
 from codegen.version import VERSION
 
 _ALIGN = 4
+_NAMELESS = "model"
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
 def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    if job.options.weights_external:
+        require_possible(job.options, job.target.constant_space)
     planned = plan_job(job)
     if job.options.check:
         check_plan(planned)
+    names = unique_identifiers(planned.lowered.tensors, "tensor")
+    made_of, layers = _source_parts(planned, planned.job.model.name, names)
+    weights = None if made_of.weights is None else _external(planned, made_of.weights)
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     model, target, options = job.model, job.target, job.options
-    name, plan = model.name, planned.plan
-    library = planned.library
-    arenas = arenas_of(plan.pool_bytes)
-    by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
-    states = state_infos(name, graph.states, plan, by_pool)
-    regions = constant_regions(lowered.stages, options.constants, target)
-    constants = collect_constants(name, lowered.stages, states, regions, rows_outside(lowered))
-    names = unique_identifiers(lowered.tensors, "tensor")
-    inputs, outputs = _interface(graph, lowered, plan, names)
-    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
-    run, dialect = maker.make(), dialect_of(target, options.dialect is CDialect.STRICT)
-    if not dialect.has_attributes:
-        require_standard(constants, target)
-    is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
-    layers = _layers(graph, lowered, maker, planned.steps)
-    rows = [stage.result.image_rows for stage in lowered.stages]
-    stack_bytes = estimate_stack_bytes(library, rows, target, options.optimize)
-    made_of = SourceParts(
-        name=name,
-        model_hash=model.hash,
-        made=made_by(f"Solder {VERSION}", job, is_tuned),
-        needs=needs(library, target),
-        macs=sum(layer.macs for layer in layers),
-        stack_bytes_estimate=stack_bytes,
-        dialect=dialect,
-        inputs=inputs,
-        outputs=outputs,
-        states=states,
-        arenas=arenas,
-        arena_align=_arena_align(lowered),
-        library=library,
-        run=run,
-        constants=constants,
+    constants = made_of.constants
+    code_of = partial(
+        layer_code, lowered=lowered, library=made_of.library, run=made_of.run, dialect=made_of.dialect
     )
     return CompiledModel(
-        name=name,
+        name=model.name,
         source_name=model.source_name,
         model_hash=model.hash,
         imported=model.graph,
@@ -88,19 +74,93 @@ def compile_job(job: Job) -> CompiledModel:
         target=target,
         options=options,
         write_sources=partial(emit_sources, made_of),
-        code_of=partial(layer_code, lowered=lowered, library=library, run=run, dialect=dialect),
-        inputs=inputs,
-        outputs=outputs,
+        code_of=code_of,
+        inputs=tuple(made_of.inputs),
+        outputs=tuple(made_of.outputs),
         request=planned.request,
-        plan=plan,
+        plan=planned.plan,
         layers=layers,
         constants_bytes=constants.bytes,
         constants_in=constants.bytes_in,
-        code_bytes_estimate=estimate_code_bytes(library, run, target),
-        stack_bytes_estimate=stack_bytes,
-        c_flags=(dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])),
+        code_bytes_estimate=estimate_code_bytes(made_of.library, made_of.run, target),
+        stack_bytes_estimate=made_of.stack_bytes_estimate,
+        c_flags=_c_flags(made_of.dialect, options),
         parameters=constants.arrays,
+        weights=weights,
     )
+
+
+def _c_flags(dialect: Dialect, options: CompileOptions) -> tuple[str, ...]:
+    return dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])
+
+
+def _source_parts(
+    planned: CompiledPlan, name: str, names: Mapping[str, str]
+) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
+    """All that the C of a plan is written from, under that name and with these names for its tensors."""
+    job, graph, lowered = planned.job, planned.graph, planned.lowered
+    target, options, plan, library = job.target, job.options, planned.plan, planned.library
+    arenas = arenas_of(plan.pool_bytes)
+    by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
+    states = state_infos(name, graph.states, plan, by_pool)
+    regions = constant_regions(lowered.stages, options.constants, target)
+    outside, external = rows_outside(lowered), options.weights_external
+    constants = collect_constants(name, lowered.stages, states, regions, outside, external)
+    inputs, outputs = _interface(graph, lowered, plan, names)
+    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
+    dialect = dialect_of(target, options.dialect is CDialect.STRICT)
+    if not dialect.has_attributes:
+        require_standard(constants, target)
+    is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
+    layers = _layers(graph, lowered, maker, planned.steps)
+    rows = [stage.result.image_rows for stage in lowered.stages]
+    parts = SourceParts(
+        name=name,
+        model_hash=job.model.hash,
+        made=made_by(f"Solder {VERSION}", job, is_tuned),
+        version=VERSION,
+        needs=needs(library, target),
+        macs=sum(layer.macs for layer in layers),
+        stack_bytes_estimate=estimate_stack_bytes(library, rows, target, options.optimize),
+        dialect=dialect,
+        inputs=inputs,
+        outputs=outputs,
+        states=states,
+        arenas=arenas,
+        arena_align=_arena_align(lowered),
+        library=library,
+        run=maker.make(),
+        constants=constants,
+        weights=require_some(layout_of(constants)) if external else None,
+    )
+    return parts, layers
+
+
+def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
+    """The weights with the structure that they fit: the C as it would be if nobody had given names."""
+    names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
+    parts, _ = _source_parts(planned, _NAMELESS, names)
+    return ExternalWeights(structure_of(emit_sources(_nameless(parts)), _NAMELESS), layout.packed)
+
+
+def _nameless(parts: SourceParts) -> SourceParts:
+    """The same without what comments say of the user's file and of this version."""
+    run = parts.run
+    silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers))
+    return replace(
+        parts,
+        model_hash="00" * 32,
+        made="",
+        version="",
+        inputs=[replace(tensor, name=tensor.c_name) for tensor in parts.inputs],
+        outputs=[replace(tensor, name=tensor.c_name) for tensor in parts.outputs],
+        states=[replace(state, name="") for state in parts.states],
+        run=silent,
+    )
+
+
+def _silent(functions: Sequence[FunctionDefinition]) -> tuple[FunctionDefinition, ...]:
+    return tuple(replace(function, comment="") for function in functions)
 
 
 def _arena_align(lowered: Lowered) -> int:

@@ -117,6 +117,14 @@ class LayerCode:
 
 
 @dataclass(frozen=True)
+class ExternalWeights:
+    """The weights of a model beside its code."""
+
+    structure: str  # a hash of the code that computes with them
+    data: bytes  # as they lie in the memory of a little-endian core
+
+
+@dataclass(frozen=True)
 class CompiledModel:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
@@ -139,6 +147,7 @@ class CompiledModel:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
+    weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:

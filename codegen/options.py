@@ -10,7 +10,7 @@ from pathlib import Path
 from aot.backs.table import read_back
 from aot.frontend.input_overrides import InputOverrides
 from aot.fronts.table import read_front
-from aot.passes import REQUIRED
+from aot.passes import DECIDED_BY_WEIGHTS, REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
@@ -200,6 +200,13 @@ class CompileOptions:
         "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
         in_archive=When.ALWAYS,
     )
+    weights_external: bool = option(
+        False,
+        Choice({"inside": False, "external": True}),
+        "--weights",
+        "whether the model's constants are in its code, the default, or external: where the program says, so "
+        "that those of another training take their place",
+    )
     stream: bool = option(
         False,
         OnOff(),
@@ -327,7 +334,8 @@ class CompileOptions:
     @property
     def left_out_passes(self) -> frozenset[str]:
         """The passes that do not run: the level's, and those that the user names."""
-        return self.at_level.left_out(self.stream).union(self.disabled_passes)
+        decided = DECIDED_BY_WEIGHTS if self.weights_external else frozenset()
+        return self.at_level.left_out(self.stream).union(self.disabled_passes, decided)
 
     @property
     def takes_turns(self) -> bool:

@@ -1,4 +1,4 @@
-"""Makes a cartridge of a compiled model: its code, what it needs, and what it must compute."""
+"""Makes a cartridge of a compiled model: its code or its weights, what it needs, and what it must compute."""
 
 from __future__ import annotations
 
@@ -10,25 +10,40 @@ from aot.ir.graph import Graph
 from aot.printable import printable
 from artifact.artifact import Artifact
 from boards.board import Board
+from codegen.model import ExternalWeights
 from deploy.compare import reference_outputs
 from deploy.samples import Samples
 from platforms.cartridge.code import cartridge_image
-from platforms.cartridge.header import HEADER, MAGIC, MOST_ARENAS, Needs, core_text, packed
+from platforms.cartridge.header import (
+    HEADER,
+    MAGIC,
+    MOST_ARENAS,
+    Image,
+    Needs,
+    core_text,
+    packed,
+    structure_text,
+)
 from platforms.cartridge.self_test import outputs_crc, self_test_inputs
 from platforms.cartridge.signing import sign
 from platforms.project import project_source
+from platforms.rpc.cartridges import BUILT_IN, Takes
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.protocol import Status
 from platforms.rpc.session import Session
+
+
+def weights_of(weights: ExternalWeights, artifact: Artifact, graph: Graph, key: Path | None = None) -> bytes:
+    """The bytes of a cartridge without code, for firmware whose model has the same structure."""
+    test_crc = _expected(artifact, graph)
+    needs = Needs(structure_text(weights.structure), (), alignment=1, stack_bytes=0, test_crc=test_crc)
+    return _signed(packed(Image(weights.data), needs, is_signed=key is not None), key)
 
 
 def cartridge_of(
     artifact: Artifact, graph: Graph, board: Board, key: Path | None = None, toolchain: str | None = None
 ) -> bytes:
     """The bytes of a cartridge, signed where a private key is named. `graph` is what the model means."""
-    facts = artifact.facts
-    inputs = self_test_inputs(facts.inputs)
-    (expected,) = reference_outputs(graph, Samples((inputs,), is_series=False))
     source = project_source(artifact)
     with tempfile.TemporaryDirectory() as folder:
         image = cartridge_image(source, board, Path(folder), toolchain)
@@ -37,9 +52,19 @@ def cartridge_of(
         arena_bytes=tuple(arena.bytes for arena in source.arenas),
         alignment=_ALIGNMENT,
         stack_bytes=source.stack_bytes,
-        test_crc=outputs_crc(facts.outputs, expected),
+        test_crc=_expected(artifact, graph),
     )
-    made = packed(image, needs, is_signed=key is not None)
+    return _signed(packed(image, needs, is_signed=key is not None), key)
+
+
+def _expected(artifact: Artifact, graph: Graph) -> int:
+    """The checksum that the self-test must give."""
+    inputs = self_test_inputs(artifact.facts.inputs)
+    (expected,) = reference_outputs(graph, Samples((inputs,), is_series=False))
+    return outputs_crc(artifact.facts.outputs, expected)
+
+
+def _signed(made: bytes, key: Path | None) -> bytes:
     return sign(made, key) if key else made
 
 
@@ -82,19 +107,25 @@ def load_into(session: Session, cartridge: bytes) -> None:
         raise RequestRefusedError(
             refused.what,
             f"{refused.where}{_numbers(refused.status, cartridge, session)}",
-            _STAYS,
+            _stays(takes) + (_COMPARED if refused.status == Status.CARTRIDGE_STRUCTURE else ""),
             refused.status,
         ) from None
 
 
-_STAYS = "the model that ran before runs on"
+_COMPARED = "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with --weights external"
+
+
+def _stays(takes: Takes) -> str:
+    if not takes.are_weights:
+        return "the model that ran before runs on"
+    return "the model has no weights yet" if takes.slot == BUILT_IN else "the model keeps the weights before"
 
 
 def _numbers(status: int, cartridge: bytes, session: Session) -> str:
     """The numbers of both sides, where they are why."""
     words = HEADER.unpack_from(cartridge)
     arenas, stack = words[9 : 9 + min(words[8], MOST_ARENAS)], words[14]
-    if status == Status.CARTRIDGE_CORE:
+    if status in (Status.CARTRIDGE_CORE, Status.CARTRIDGE_STRUCTURE):
         core = printable(words[16].rstrip(b"\0").decode("utf-8", "replace"))
         return f'\nit is for "{core}", the firmware for "{session.cartridges().core}"'
     if status == Status.CARTRIDGE_NEEDS:

@@ -17,7 +17,7 @@ from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.answer import Paged
 from deploy.board_accelerators import options_on
-from deploy.cartridge import cartridge_of
+from deploy.cartridge import cartridge_of, weights_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
@@ -62,9 +62,15 @@ class Compiled(Paged):
         save(self.artifact, self.job.model.graph, Path(path))
 
     def save_cartridge(self, path: str | Path, key: str | Path | None = None) -> None:
-        """Writes a cartridge for running firmware, signed with the private key of that PEM file."""
-        signer = None if key is None else Path(key)
-        made = cartridge_of(self.artifact, self.job.model.graph, self.board, signer)
+        """Writes a cartridge for running firmware, signed with the private key of that PEM file.
+
+        It holds the model's code with its weights; where those are external, the weights alone.
+        """
+        signer, graph = None if key is None else Path(key), self.job.model.graph
+        if self.model.weights is not None:
+            made = weights_of(self.model.weights, self.artifact, graph, signer)
+        else:
+            made = cartridge_of(self.artifact, graph, self.board, signer)
         write_whole(Path(path), made, "the cartridge")
 
 

@@ -6,7 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 
 from aot.errors import InputError
-from platforms.cartridge.header import BLOCK_BYTES, MOST_ARENAS, RECORDS_BYTES
+from platforms.cartridge.header import (
+    BLOCK_BYTES,
+    DIGEST_BYTES,
+    HEADER,
+    MOST_ARENAS,
+    RECORDS_BYTES,
+    SIGNATURE_BYTES,
+)
 from platforms.cartridge.signing import public_key as read_public_key
 from platforms.project import ProjectSource, Slots
 
@@ -28,10 +35,35 @@ def with_slots(
         raise InputError(
             f"a slot of {slots:,} bytes holds no model", hint=f"--slots 128K; {_LEAST:,} at least"
         )
+    whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
+    taken = Slots(whole, read_public_key(Path(public_key)) if public_key else b"")
+    if source.structure:
+        return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:
         raise InputError(f"models of cartridges work in {MOST_ARENAS} memories at most")
     first, *others = source.arenas
     arenas = (replace(first, bytes=max(first.bytes, arena or 0)), *others)
-    whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
-    key = read_public_key(Path(public_key)) if public_key else b""
-    return replace(source, arenas=arenas, cartridges=Slots(whole, key))
+    return replace(source, arenas=arenas, cartridges=taken)
+
+
+def _with_weights(source: ProjectSource, slots: int, arena: int | None, taken: Slots) -> ProjectSource:
+    """The same where cartridges bring the weights alone."""
+    if arena is not None:
+        raise InputError(
+            f"{source.name} stays, and its weights come: there is no other model that the arena could be for",
+            hint="leave the arena out",
+        )
+    if source.beside:
+        raise InputError(
+            f"a cartridge holds the weights of one model, and beside {source.name} there are others",
+            ", ".join(source.beside),
+            "firmware with one model, or deploy compile without --weights external",
+        )
+    least = HEADER.size + source.weights_bytes + DIGEST_BYTES + (SIGNATURE_BYTES if taken.public_key else 0)
+    if slots < least:
+        raise InputError(
+            f"a slot of {slots:,} bytes does not hold the weights of {source.name}: "
+            f"they take {source.weights_bytes:,}, with header and hash {least:,}",
+            hint=f"--slots {-(-least // 1024) + 1}K",
+        )
+    return replace(source, cartridges=taken)

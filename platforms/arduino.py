@@ -25,7 +25,7 @@ from platforms.layout import (
     runtime_files,
     tensor_words,
 )
-from platforms.project import App, ProjectSource, require_model_only
+from platforms.project import App, ProjectSource, require_no_cartridges, require_no_functions
 from platforms.templates import filled, template_text
 from platforms.toolchains import Toolchain
 
@@ -64,7 +64,8 @@ class Arduino(ToolPlatform):
     name = "arduino"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        require_model_only(source, self.name)
+        require_no_functions(source, self.name)
+        require_no_cartridges(source, self.name)
         require_near_flash(source, board.target, board.name)
         own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
         return {

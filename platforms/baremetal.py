@@ -46,7 +46,7 @@ class Baremetal(CompilerPlatform):
     program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        takes_code = source.takes_code or source.cartridges is not None
+        takes_code = source.takes_code or (source.cartridges is not None and not source.takes_weights)
         files = _board_files(board, app) | (_slot_files(board) if takes_code else {})
         if source.cartridges:
             files["cartridge_slots.c"] = template_text("baremetal", "cartridge_slots.c")
@@ -125,7 +125,8 @@ def _guard_bytes(board: Board) -> int:
 
 
 def _linker_script(source: ProjectSource, board: Board) -> str:
-    models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if source.cartridges else 0)
+    are_unknown = source.cartridges is not None and not source.takes_weights
+    models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if are_unknown else 0)
     stack_bytes = SERVER_STACK_BYTES + models_bytes
     regions = _arena_regions(source, board, stack_bytes)
     return filled(

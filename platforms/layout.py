@@ -17,7 +17,7 @@ from aot.ir.types import DType
 from boards.board import Board
 from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable
-from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags
+from platforms.cartridge.in_firmware import cartridge_files, cartridge_flags, weights_to_come
 from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.sensor_app import SENSOR_APPS, sensor_app_files
@@ -106,7 +106,8 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:
     """The files of the model; its description is among them only where a server asks for it."""
     leave_out = {f"{model}_describe.c" for model in source.models} if app is not App.RPC else set()
-    return {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
+    files = {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
+    return {**files, **weights_to_come(source)}
 
 
 def runtime_files(app: App) -> dict[str, str]:
@@ -134,7 +135,7 @@ def model_table(source: ProjectSource) -> str:
         alignment=" ".join(
             [
                 *(f"{name.upper()}_ALIGN" for name in source.models),
-                *_CARTRIDGES_ALIGN[: 1 if source.cartridges else 0],
+                *_CARTRIDGES_ALIGN[: 1 if source.cartridges and not source.takes_weights else 0],
             ]
         ),  # the largest counts
         build_id=build_id_of(source),
@@ -193,7 +194,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *_COMPILE,
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
-            *(cartridge_flags(source.cartridges) if source.cartridges else []),
+            *cartridge_flags(source),
         ),
         "model": source.c_flags,
         "rest": ("-Os",),

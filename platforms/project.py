@@ -95,6 +95,8 @@ class ProjectSource:
     c_flags: tuple[str, ...]  # how the model's own files want to be compiled
     model_hash: str  # hex
     tool_version: str
+    structure: str = ""  # of its code, where its weights are external
+    weights_bytes: int = 0  # external ones
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
@@ -105,6 +107,11 @@ class ProjectSource:
     @property
     def arena_bytes(self) -> int:
         return sum(arena.bytes for arena in self.arenas)
+
+    @property
+    def takes_weights(self) -> bool:
+        """True where cartridges have no code: the model's own stays, and weights come to it."""
+        return self.cartridges is not None and bool(self.structure)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -172,14 +179,20 @@ def _shared_constants(sources: Sequence[ProjectSource]) -> Mapping[str, int]:
     return {region: sum(source.constants_in.get(region, 0) for source in sources) for region in regions}
 
 
-def require_model_only(source: ProjectSource, platform: str) -> None:
-    """Raises InputError where a platform has neither functions by name nor cartridges."""
-    hint = "a board with the platform baremetal, or the board host"
+_ELSEWHERE = "a board with the platform baremetal, or the board host"
+
+
+def require_no_functions(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for functions by name, which the platform has not."""
     if source.functions:
         where = ", ".join(source.functions)
-        raise InputError(f"functions are not called by name on the platform {platform}", where, hint)
+        raise InputError(f"functions are not called by name on the platform {platform}", where, _ELSEWHERE)
+
+
+def require_no_cartridges(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for cartridges, which the platform does not take."""
     if source.cartridges:
-        raise InputError(f"cartridges are not taken on the platform {platform}", hint=hint)
+        raise InputError(f"cartridges are not taken on the platform {platform}", hint=_ELSEWHERE)
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
@@ -200,5 +213,7 @@ def project_source(artifact: Artifact) -> ProjectSource:
         c_flags=facts.c_flags,
         model_hash=facts.model_hash,
         tool_version=facts.tool_version,
+        structure=facts.structure,
+        weights_bytes=facts.weights_bytes,
         callers=facts.callers,
     )

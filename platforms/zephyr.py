@@ -13,7 +13,7 @@ from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, ToolPlatform
 from platforms.build import Commands, build_folder
 from platforms.layout import PURPOSE, TRY_IT, app_files, model_files, project_json, runtime_files
-from platforms.project import App, ProjectSource, require_model_only
+from platforms.project import App, ProjectSource, require_no_cartridges
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west, has_new_names
@@ -45,7 +45,7 @@ class Zephyr(ToolPlatform):
     name = "zephyr"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        require_model_only(source, self.name)
+        require_no_cartridges(source, self.name)
         return {
             **_application(source, board, app),
             **{f"model/{name}": text for name, text in module_files(source, app).items()},
@@ -105,19 +105,35 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
         **(_fault_files(board) if app is App.RPC else {}),
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
+        **(_function_files(source) if source.functions else {}),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
         "CMakeLists.txt": filled(
             "zephyr",
             "CMakeLists.txt.jinja",
             zephyr_board=_zephyr_board(board),
-            abilities="SOLDER_RATE " if _can_change_rate(board, app) else "",
+            abilities=_abilities(source, board, app),
+            has_functions=bool(source.functions),
             **names,
         ),
         "Kconfig": template_text("zephyr", "Kconfig.app"),
         "prj.conf": filled(
             "zephyr", "prj.conf.jinja", title=board.title, settings=_settings(source, board), **names
         ),
+    }
+
+
+def _abilities(source: ProjectSource, board: Board, app: App) -> str:
+    rate = "SOLDER_RATE " if _can_change_rate(board, app) else ""
+    return f"{rate}SOLDER_FUNCTIONS " if source.functions else rate
+
+
+def _function_files(source: ProjectSource) -> dict[str, str]:
+    """The user's C, what the linker makes of it, and memory for arrays."""
+    return {
+        **{f"src/{name}": text for name, text in source.functions.items()},
+        "src/heap.c": template_text("zephyr", "heap.c"),
+        "functions.ld": template_text("zephyr", "functions.ld"),
     }
 
 

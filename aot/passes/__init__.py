@@ -54,3 +54,6 @@ VARIANT: Mapping[str, str] = MappingProxyType(
 REQUIRED: Mapping[str, str] = MappingProxyType(
     {"fold-constants": "kernels take weights and tables that are known when the model is compiled"}
 )
+
+# Passes whose result depends on the numbers in weights: left out where others are to fit the same code.
+DECIDED_BY_WEIGHTS: frozenset[str] = frozenset({"remove-dead-channels"})

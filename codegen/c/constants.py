@@ -14,26 +14,34 @@ from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literal
 from codegen.kernels.memory_demand import WORD
+from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE = 100
 NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
+_MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 
 
 @dataclass(frozen=True)
 class Constants:
     arrays: Mapping[str, Array]  # C name -> contents
-    names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> C name
+    names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> the array in C
     regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
     aligns: Mapping[str, int]  # C name -> where it begins, of those that kernels want at more than words
+    external: frozenset[str] = frozenset()  # those of the arrays that lie where the program says
 
     @property
     def bytes(self) -> int:
         return sum(a.nbytes for a in self.arrays.values())
+
+    @property
+    def fixed(self) -> Mapping[str, Array]:
+        """The arrays that are not external."""
+        return {name: array for name, array in self.arrays.items() if name not in self.external}
 
     @property
     def bytes_in(self) -> Mapping[str, int]:
@@ -50,28 +58,35 @@ def collect_constants(
     states: Sequence[StateInfo] = (),
     stage_regions: Sequence[str] = (),
     outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
+    external: bool = False,
 ) -> Constants:
     """`stage_regions` are those of each stage's constants; without them all lie with the code.
+
+    Where they are external, each layer has its own: what is equal today need not be after another training.
+    Those that say where a kernel reads stay with the code, so that no weights make it read elsewhere.
 
     `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
     """
     regions: dict[str, str] = {}
     aligns: dict[str, int] = {}
     arrays: dict[str, Array] = {}
-    known: dict[tuple[str, bytes], str] = {}
+    known: dict[tuple[object, ...], str] = {}
+    weights: set[str] = set()
     names = []
     for index, stage in enumerate(stages):
         mine = {}
+        stays = place_tables(stage.kernel.procs) if external else frozenset(stage.kernel.constants)
         for param, data in stage.kernel.constants.items():
-            key = (data.dtype.name, data.tobytes())
+            key: tuple[object, ...] = (index, param) if external else (data.dtype.name, data.tobytes())
             if key not in known:
-                known[key] = f"{model}_layer{index}_{param}"
+                known[key] = f"{model}_layer{index}_{param}" if param in stays else f"layer{index}_{param}"
                 arrays[known[key]] = data
                 if stage_regions and stage_regions[index]:
                     regions[known[key]] = stage_regions[index]
             if stage.kernel.demand.align > WORD:
                 aligns[known[key]] = max(aligns.get(known[key], WORD), stage.kernel.demand.align)
-            mine[param] = known[key]
+            mine[param] = known[key] if param in stays else f"{_MEMBER_OF}{known[key]}"
+            weights |= set() if param in stays else {known[key]}
         names.append(mine)
     outside = {}
     for (dtype, value), elements in outside_rows.items():
@@ -81,7 +96,7 @@ def collect_constants(
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions, outside, aligns)
+    return Constants(arrays, tuple(names), regions, outside, aligns, frozenset(weights))
 
 
 def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:
@@ -97,7 +112,12 @@ def definition(name: str, data: Array, dialect: Dialect, region: str, align: int
     """Aligned to a word at least, because kernels read weights by words."""
     place = f"CONSTANT_IN({region})" if region else "CONSTANT"
     head = f"{place}{_more(align, dialect)} {_typed(name, data, dialect)} = {{"
-    return "\n".join([head, *_lines(data), "};"])
+    return "\n".join([head, *lines_of(data), "};"])
+
+
+def member(name: str, data: Array, dialect: Dialect, align: int) -> str:
+    """The same array as a member of a struct; its alignment makes the layout the same everywhere."""
+    return f"{_C_TYPES[data.dtype.name]} {name}[{data.size}]{dialect.aligned(align)};"
 
 
 def _more(align: int, dialect: Dialect) -> str:
@@ -109,7 +129,7 @@ def _typed(name: str, data: Array, dialect: Dialect) -> str:
     return f"{dialect.constant}{_C_TYPES[data.dtype.name]} {name}[{data.size}]"
 
 
-def _lines(data: Array) -> list[str]:
+def lines_of(data: Array) -> list[str]:
     """Numbers, as many to a line as fit."""
     lines, line = [], "   "
     for text in _numbers(data.reshape(-1)):

@@ -12,8 +12,8 @@ import numpy as np
 
 from aot.counted import counted
 from aot.errors import ModelError
-from aot.ir.types import TensorType
-from codegen.c.constants import Constants, declaration, definition
+from aot.ir.types import Array, TensorType
+from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
@@ -24,11 +24,11 @@ from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
 from codegen.c.tree import Helper
 from codegen.c.tree_walk import headers_of, helpers_of
+from codegen.c.weights import WeightsLayout
 from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.kernels.memory_demand import WORD
 from codegen.model import TensorInfo
-from codegen.version import VERSION
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -41,6 +41,7 @@ class SourceParts:
     name: str
     model_hash: str
     made: str  # says of what by what
+    version: str  # of Solder
     needs: Sequence[Need]
     macs: int  # multiplications of a run, each with an addition
     stack_bytes_estimate: int
@@ -53,6 +54,7 @@ class SourceParts:
     library: KernelLibrary
     run: RunCode
     constants: Constants
+    weights: WeightsLayout | None  # where they are external
 
     @property
     def tensors(self) -> tuple[TensorInfo, ...]:
@@ -63,11 +65,12 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     """File name -> text. Raises ModelError where a library has a file of the model's name."""
     name, common = parts.name, _common_context(parts)
     weights = {**common, **_weights_context(parts)}
+    form = "weights" if parts.weights is None else "external"
     generated = {
         f"{name}.h": _render("model.h.j2", common),
         f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
-        f"{name}_weights.h": _render("weights.h.j2", weights),
-        f"{name}_weights.c": _render("weights.c.j2", weights),
+        f"{name}_weights.h": _render(f"{form}.h.j2", weights),
+        f"{name}_weights.c": _render(f"{form}.c.j2", weights),
         f"{name}_describe.c": _render("describe.c.j2", common),
     }
     for file in (file for library in parts.library.libraries for file in library.files):
@@ -84,7 +87,7 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
     return {
         "name": name,
         "prefix": name.upper(),
-        "version": VERSION,
+        "version": parts.version,
         "made": parts.made,
         "summary": _summary(parts),
         "symbols": _symbols(parts),
@@ -103,6 +106,15 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "state_bytes": sum(state.initial.nbytes for state in parts.states),
         "resets": [state.reset(parts.dialect) for state in parts.states],
         "line_arena_bytes": line_bytes(arenas, parts.tensors),
+        **_weights_words(parts),
+    }
+
+
+def _weights_words(parts: SourceParts) -> Mapping[str, object]:
+    place = f"(uintptr_t){parts.name}_weights_in_use & ({parts.name.upper()}_WEIGHTS_ALIGN - 1u)"
+    return {
+        "weights": parts.weights,
+        "weights_misaligned": f" || ({place}) != 0" if parts.weights is not None else "",
     }
 
 
@@ -121,6 +133,7 @@ def _symbols(parts: SourceParts) -> str:
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
     functions = [f"{name}_run", *([f"{name}_push_row"] if is_streamed else [])]
     functions += [f"{name}_reset"] if has_states else []
+    functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
     constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""
     every = [*functions, *([constants] if constants else []), f"{name}_model of {name}_describe.c"]
     every += [f"the functions of {library.header.name}" for library in parts.library.libraries]
@@ -139,11 +152,14 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
     )
     includes = {*library.helpers.includes, *(name for fill in fills for name in fill.includes)}
     includes |= headers_of(tuple(kernel.function for kernel in library.kernels))
+    fixed = parts.constants.fixed if parts.weights is not None else {}
+    includes |= set() if _is_finite(fixed) else {"math.h"}
     return {
         "headers": [each.header.name for each in library.libraries],
         "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
         "helpers": library.helpers.texts(printer),
         "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
+        "fixed": [f"static {definition(name, array, dialect, '')}" for name, array in fixed.items()],
         "fills": [fill.definition for fill in fills],
         "accessors": [printer.function(accessor) for accessor in run.accessors],
         "layers": [printer.function(layer) for layer in run.layers],
@@ -160,6 +176,13 @@ def _order_text(order: OrderTable, printer: Printer) -> str:
 def _weights_context(parts: SourceParts) -> Mapping[str, object]:
     constants, dialect = parts.constants, parts.dialect
     arrays, regions, aligns = constants.arrays, constants.regions, constants.aligns
+    if parts.weights is not None:
+        members = parts.weights.members
+        return {
+            "members": [member(each.name, each.array, dialect, each.align) for each in members],
+            "values": [(each.name, lines_of(each.array)) for each in members],
+            "is_finite": _is_finite({each.name: each.array for each in members}),
+        }
     return {
         "declarations": [
             declaration(name, array, dialect, aligns.get(name, WORD)) for name, array in arrays.items()
@@ -169,8 +192,12 @@ def _weights_context(parts: SourceParts) -> Mapping[str, object]:
             for name, array in arrays.items()
         ],
         "has_regions": bool(regions),
-        "is_finite": all(np.isfinite(array).all() for array in arrays.values()),
+        "is_finite": _is_finite(arrays),
     }
+
+
+def _is_finite(arrays: Mapping[str, Array]) -> bool:
+    return all(np.isfinite(array).all() for array in arrays.values())
 
 
 @cache
@@ -248,6 +275,7 @@ def _null_checks(parts: SourceParts) -> str:
     """The condition that a pointer is null; a streamed input's rows are checked one by one."""
     is_streamed = parts.run.stream is not None
     pointers = [*([] if is_streamed else ["in"]), "out", *(arena.name for arena in parts.arenas)]
+    pointers += [f"{parts.name}_weights_in_use"] if parts.weights is not None else []
     pointers += [] if is_streamed else [f"in->{t.c_name}" for t in parts.inputs]
     pointers += [f"out->{t.c_name}" for t in parts.outputs]
     return " || ".join(f"{pointer} == NULL" for pointer in pointers)

@@ -37,7 +37,8 @@ def _missing(plan: CompiledPlan) -> int:
     share = models_share(plan.job.target)
     if share is None:
         return 0
-    constants = collect_constants(plan.job.model.name, plan.lowered.stages).bytes
+    stages, external = plan.lowered.stages, plan.job.options.weights_external
+    constants = collect_constants(plan.job.model.name, stages, external=external).bytes
     return constants + estimate_kernel_bytes(plan.library, plan.job.target) - share
 
 

@@ -116,7 +116,11 @@ def _lower(
         proc=scheduled.proc,
         summary=_summary(op, x, w, site.outputs[0], problem.addend is not None),
         access=accesses[: len(problem.rows_read)],
-        constants={"w": scheduled.stored(w), **tail.tables, **_edge_tables(site, tail.bias, columns)},
+        constants={
+            "w": scheduled.stored(w),
+            **tail.tables_of(scheduled.proc.params),
+            **_edge_tables(site, tail.bias, columns),
+        },
         space=scheduled.space,
         point=scheduled.point,
     )
@@ -132,7 +136,8 @@ def conv_tail(site: Site) -> Requantised:
     op, x, out, w = conv_op(site), site.input(0), _made(site), site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0], op.scales_in_single)
     bias = site.constants.get(2)
-    return requantised(w, bias, multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(w, bias, multipliers, x, out, *way)
 
 
 def fitted_conv_tail(site: Site, step: int = 1) -> Requantised:

@@ -70,7 +70,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, dot: Dot
         proc=made.proc,
         summary=f"A dense layer: {w.shape[1]} -> {w.shape[0]}.",
         access=_ROWS,
-        constants={"w": made.stored(w), **tail.tables},
+        constants={"w": made.stored(w), **tail.tables_of(made.proc.params)},
         space=made.space,
         point=made.point,
     )
@@ -84,24 +84,26 @@ def _by_rows(
     length = w.shape[1] // rows
     made = dot(site, _problem(site, x, y, None, length))
     parts = [made.stored(part) for part in np.split(w, rows, axis=1)]
+    start, finish = _start(w.shape[0]), _finish(site, y, tail)
     return Kernel(
         schedule=f"{made.schedule}-by-rows",
         why=f"the {rows} rows of the image are added as they come",
         proc=made.proc,
         summary=f"One row of {length} of a dense layer of {w.shape[1]} -> {w.shape[0]}.",
         access=_ROWS,
-        constants={"w": np.concatenate(parts), **tail.tables},
+        constants={"w": np.concatenate(parts), **tail.tables_of((*start.params, *finish.params))},
         row_tables={"w": parts[0].size},
         space=made.space,
         point=made.point,
-        accumulation=Accumulation(_start(w.shape[0]), _finish(site, y, tail), w.shape[0], rows),
+        accumulation=Accumulation(start, finish, w.shape[0], rows),
     )
 
 
 def dense_tail(site: Site) -> Requantised:
     op, x, out, w = _op(site), site.input(0), site.outputs[0], site.constants[1]
     multipliers = conv_requant(x, site.input(1), out, w.shape[0])
-    return requantised(w, site.constants.get(2), multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(w, site.constants.get(2), multipliers, x, out, *way)
 
 
 def fitted_dense_tail(site: Site) -> Requantised:

@@ -71,7 +71,8 @@ def tail_of(site: Site) -> Requantised:
     op, x, out = op_of(site), site.input(0), site.outputs[0]
     filters, bias = filters_of(site), site.constants.get(2)
     multipliers = conv_requant(x, site.input(1), out, len(filters), op.scales_in_single)
-    return requantised(filters, bias, multipliers, x, out, op.activation, op.rounding, site.math)
+    way = (op.activation, op.rounding, site.math, site.for_any_weights)
+    return requantised(filters, bias, multipliers, x, out, *way)
 
 
 def fitted_tail_of(site: Site) -> Requantised:
@@ -94,7 +95,7 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
             f"One row of a depthwise convolution: {kernel}{strides}, {w.shape[2]} channels, {y.width} pixels."
         ),
         access=(RowAccess(op.stride[0], -op.padding[0][0], w.shape[0], op.dilation[0]),),
-        constants={"w": made.weights, **tail.tables},
+        constants={"w": made.weights, **tail.tables_of(made.proc.params)},
         space=made.space,
         point=made.point,
         slowed_by_edges=made.slowed_by_edges,

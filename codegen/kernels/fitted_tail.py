@@ -28,14 +28,15 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
         return tail
     scales = (tail.scales["mult"], tail.scales["right"], least, greatest)
     mult, right, low, high = (array.astype(np.int64).tobytes() for array in scales)
-    found = _found(r, mult, right, low, high, step)
+    addends = DType.I32 if tail.for_any_weights else DType.I16
+    found = _found(r, mult, right, low, high, step, addends)
     if found is None:
         return tail
     return replace(
         tail,
         bias=(tail.bias.astype(np.int64) * step + found.offset).astype(np.int32),
-        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(np.int16)},
-        storing=store_fitted(r, found.shift),
+        scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(addends.numpy)},
+        storing=store_fitted(r, found.shift, addends),
     )
 
 
@@ -55,8 +56,8 @@ def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:
 
 @lru_cache(maxsize=1024)
 def _found(
-    r: Requant, mult: bytes, right: bytes, least: bytes, greatest: bytes, step: int
+    r: Requant, mult: bytes, right: bytes, least: bytes, greatest: bytes, step: int, addends: DType
 ) -> FittedScales | None:
     """Kept: the same layer is lowered for each variant of a plan."""
     m, rights, low, high = (np.frombuffer(data, np.int64) for data in (mult, right, least, greatest))
-    return fitted(r, m, rights, SumRange(low, high, step), r.math.high_word_half)
+    return fitted(r, m, rights, SumRange(low, high, step, addends), r.math.high_word_half)

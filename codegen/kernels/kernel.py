@@ -33,6 +33,7 @@ class Site:
     unpadded: bool = False  # rows have no padding where the kernel can do without
     is_plain: bool = False  # loops stay as they are meant
     compact: bool = False  # weights are stored in no more bytes than they have
+    for_any_weights: bool = False  # other weights of the same shape are to have the same code
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -28,10 +28,16 @@ class Requantised:
     requant: Requant
     storing: StoreQuantised
     sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
+    for_any_weights: bool = False  # other weights of the same shape are to have the same code
 
     @property
     def tables(self) -> Mapping[str, Array]:
         return {"bias": self.bias, **self.scales}
+
+    def tables_of(self, params: Sequence[Buffer]) -> Mapping[str, Array]:
+        """Returns those of the tables that a kernel with these parameters reads."""
+        wanted = {param.name for param in params}
+        return {name: table for name, table in self.tables.items() if name in wanted}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,18 +73,23 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
     """The constants for a nest that stores sums made before."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
-    second = ("addend", DType.I16, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
+    second = ("addend", storing.addends, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
     values: list[tuple[str, Expr]] = [("scale", load(mult, channel)), (second[2], load(other, channel))]
     shift = Buffer("shift", DType.I32, 1, Role.LOCAL)
-    if storing.prepare is not None:
+    tables: tuple[Buffer, ...] = (mult, other)
+    if storing.is_prepared:
+        term = Buffer("term", DType.I32, channels, Role.CONSTANT)
+        values.append(("rounding", load(term, channel)))
+        tables = (*tables, term)
+    elif storing.prepare is not None:
         values.append(("rounding", Apply(storing.prepare, (load(shift),))))
     locals_ = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name, _ in values)
     loads = [
         s for b, (_, value) in zip(locals_, values, strict=True) for s in (Declare(b), Store(at(b), value))
     ]
     scales = tuple(load(b) for b in locals_)
-    return ChannelConstants((mult, other), locals_, tuple(loads), None, scales, storing)
+    return ChannelConstants(tables, locals_, tuple(loads), None, scales, storing)
 
 
 def requantised(
@@ -90,6 +101,7 @@ def requantised(
     activation: Activation,
     rounding: RequantRounding,
     math: ScalarMath,
+    for_any_weights: bool = False,
 ) -> Requantised:
     """The tail of a layer whose weights have the output channel as their first axis."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
@@ -115,7 +127,12 @@ def requantised(
     start = start.astype(requant.sum_dtype.numpy)
     sums_wrap = requant.sum_dtype is DType.I32 and largest > INT32_MAX
     scales: Mapping[str, Array] = {"mult": mult.astype(np.int32), "right": right.astype(np.int8)}
-    return Requantised(start, scales, requant, store_quantised(requant), sums_wrap)
+    storing = store_quantised(requant)
+    if for_any_weights and storing.prepare is not None:
+        terms = [storing.prepare.meaning(int(each)) for each in right]
+        scales = {**scales, "term": np.array(terms, np.int32)}
+        storing = replace(storing, is_prepared=True)
+    return Requantised(start, scales, requant, storing, sums_wrap, for_any_weights)
 
 
 def _largest_scaled(weights: Array, start: Array, x_type: TensorType, mult: Array, right: Array) -> float:

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from aot.ir.types import DType
 from aot.ops.softmax import Softmax, softmax_parameters
 from aot.ops.softmax_16 import difference_multiplier
 from codegen.formats import RowFormat, RowRequest
-from codegen.isa.plain.softmax import RECIPROCAL, RECIPROCAL_BITS, exp_for_sum, share
+from codegen.isa.plain.softmax import (
+    EXP_FOR_SUM_BY,
+    RECIPROCAL,
+    RECIPROCAL_BITS,
+    exp_for_sum,
+    share,
+    share_by,
+)
 from codegen.isa.plain.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -33,6 +42,8 @@ from codegen.loops.ir import (
     load,
 )
 
+_GIVEN = ("mult", "shift", "least")
+
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
@@ -40,27 +51,34 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     channels, pieces = inputs[0].channels, _pieces(site)
+    given = tuple(Buffer(name, DType.I32, 1, Role.LOCAL) for name in _GIVEN[: len(pieces.numbers)])
+    numbers = tuple(map(load, given))
+    table = Buffer("numbers", DType.I32, len(given), Role.CONSTANT)
+    taken = [s for n, each in enumerate(given) for s in (Declare(each), Store(at(each), load(table, n)))]
     most, total, scale, bits = (
         Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("most", "sum", "scale", "bits")
     )
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
         below = Binary("-", element(K), load(most))
+        shared = (below, load(scale), load(bits))
         return (
+            *taken,
             Declare(most),
             Store(at(most), element(0)),
             For("k", channels, (Store(at(most), Binary("max", load(most), element(K))),)),
             Declare(total),
             Store(at(total), Const(0)),
-            For("k", channels, (Accumulate(at(total), Apply(pieces.exp, (below,))),)),
+            For("k", channels, (Accumulate(at(total), Apply(pieces.exp, (below, *numbers))),)),
             Declare(scale),
             Store(at(scale), Apply(pieces.reciprocal, (load(total),))),
             Declare(bits),
             Store(at(bits), Apply(pieces.bits, (load(total),))),
-            For("k", channels, (Store(place(K), Apply(pieces.share, (below, load(scale), load(bits)))),)),
+            For("k", channels, (Store(place(K), Apply(pieces.share, (*shared, *numbers))),)),
         )
 
-    return vector_kernel(site, inputs[0], output, body, "a softmax")
+    tables = {table: np.array(pieces.numbers, np.int32)} if given else {}
+    return vector_kernel(site, inputs[0], output, body, "a softmax", tables)
 
 
 @dataclass(frozen=True)
@@ -69,6 +87,7 @@ class _Pieces:
     reciprocal: ScalarFunction  # of the sum
     bits: ScalarFunction  # of the sum: how far the product of the two is shifted
     share: ScalarFunction  # of x - max, the reciprocal and the bits: the stored result
+    numbers: tuple[int, ...] = ()  # their last arguments, where the input's scale is not in the code
 
 
 def _pieces(site: Site) -> _Pieces:
@@ -78,6 +97,10 @@ def _pieces(site: Site) -> _Pieces:
         exp = exp_of_difference_16(difference_multiplier(x, op.beta))
         return _Pieces(exp, reciprocal_of_sum(), SUM_BITS, share_of_sum(exp))
     parameters = softmax_parameters(x, op.beta)
+    if site.for_any_weights:
+        numbers = (parameters.mult, parameters.left_shift, parameters.diff_min)
+        share_of = share_by(site.outputs[0].dtype)
+        return _Pieces(EXP_FOR_SUM_BY, RECIPROCAL, RECIPROCAL_BITS, share_of, numbers)
     return _Pieces(
         exp_for_sum(parameters), RECIPROCAL, RECIPROCAL_BITS, share(parameters, site.outputs[0].dtype)
     )

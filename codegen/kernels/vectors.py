@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 
+from aot.ir.types import Array
 from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable
@@ -12,10 +14,13 @@ from codegen.loops.ir import Buffer, BufferPlace, For, Load, Proc, Role, Stmt, a
 # (channel of the input, place of a channel of the result) -> the pixel's statements
 Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], BufferPlace]], Sequence[Stmt]]
 K = variable("k")  # the loops over channels
+NO_TABLES: Mapping[Buffer, Array] = MappingProxyType({})
 
 
-def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str) -> Kernel:
-    """`what` is said of each pixel: "a softmax"."""
+def vector_kernel(
+    site: Site, x: RowFormat, y: RowFormat, body: Body, what: str, tables: Mapping[Buffer, Array] = NO_TABLES
+) -> Kernel:
+    """`what` is said of each pixel: "a softmax". `tables` are the constants that its statements read."""
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     column = variable("column")
@@ -31,7 +36,8 @@ def vector_kernel(site: Site, x: RowFormat, y: RowFormat, body: Body, what: str)
     return Kernel(
         schedule="plain",
         why="its only schedule",
-        proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys), (pixels,)),
+        proc=Proc(f"{site.node.op.name}_{x.channels}_by_{x.width}", (xs, ys, *tables), (pixels,)),
         summary=f"One row of {what}: {x.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
+        constants={table.name: array for table, array in tables.items()},
     )

@@ -23,7 +23,7 @@ COMMANDS = {
     "verify": "compares a board's outputs with the reference, bit by bit",
     "bench": "measures models on boards: time, RAM, flash",
     "tune": "searches faster knobs for a model's kernels on a board",
-    "farm": "offers this machine's boards to tuning runs elsewhere",
+    "farm": "offers this machine's boards to tuning runs elsewhere, or shows what a farm does",
     "records": "shows what tuning has found: best, stats, merge, plot",
     "bug-report": "collects what a maintainer needs to know about a bug, and nothing private",
     "completion": "prints what makes a shell complete command lines",

@@ -11,6 +11,7 @@ from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
+from codegen.options import CompileOptions
 from codegen.own_schedules import OwnSchedules
 from deploy import options
 from deploy.choosing import require_board_or_target
@@ -18,11 +19,12 @@ from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
 from deploy.print_after import print_after, printed_if_refused
-from deploy.saving import require_output_place
+from deploy.saving import is_folder, require_output_place
 
 EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
 deploy compile kws.tflite --board mps2-an386 --cartridge -o kws.cart
+deploy compile kws.tflite --board mps2-an386 --weights external -o kws.tar
 deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o kws
 """
 
@@ -41,7 +43,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cartridge",
         action="store_true",
-        help="write OUT.cart: a model that takes the place of another in running firmware (deploy load)",
+        help="write OUT.cart: a model that takes the place of another in running firmware (deploy load); "
+        "with --weights external its weights, for firmware with a model of the same structure",
     )
     parser.add_argument(
         "--sign", metavar="KEY.pem", type=Path, help="sign the cartridge with this private key of Ed25519"
@@ -60,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     if not arguments.cartridge:
-        require_no_key(arguments.sign)
+        require_no_key(arguments.sign if _cartridge_beside(arguments.output, chosen) is None else None)
         require_output_place(arguments.output)
     if arguments.dump:
         require_free(arguments.dump)
@@ -70,11 +73,20 @@ def run(arguments: argparse.Namespace) -> None:
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)
+    beside = None if arguments.cartridge else _cartridge_beside(arguments.output, chosen)
     if arguments.cartridge:
         compiled.save_cartridge(arguments.output, arguments.sign)
     else:
         compiled.save(arguments.output)
-    print_result(arguments.json, _facts(compiled, arguments.output), _text(compiled, arguments.output))
+    if beside is not None:
+        compiled.save_cartridge(beside, arguments.sign)
+    facts = _facts(compiled, arguments.output) | ({} if beside is None else {"weights": str(beside)})
+    print_result(arguments.json, facts, _text(compiled, arguments.output, beside))
+
+
+def _cartridge_beside(output: Path, chosen: CompileOptions) -> Path | None:
+    """The file for external weights beside an archive; a folder has them in C."""
+    return output.with_suffix(".cart") if chosen.weights_external and not is_folder(output) else None
 
 
 def require_no_key(key: Path | None) -> None:
@@ -97,13 +109,15 @@ def _facts(compiled: Compiled, output: Path) -> dict[str, object]:
     }
 
 
-def _text(compiled: Compiled, output: Path) -> str:
+def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
     facts = compiled.report.facts
+    weights = "" if beside is None else f"\n  weights    {beside}, {facts.weights_bytes:,} bytes of them"
     return (
         f"{output}: {facts.name} for {compiled.board.name}, compiled in {compiled.seconds:.2f} s\n"
         f"  arena      {facts.arena_bytes:>9,} bytes\n"
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
+        + weights
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
         + "".join(f"\n  {line}" for line in _own_lines(compiled.job.options.schedules, facts.layers))
     )

@@ -1,26 +1,40 @@
-"""`deploy farm` offers boards of this machine to `deploy tune --farm`, here or elsewhere."""
+"""`deploy farm` offers boards of this machine to `deploy tune --farm`, or says what boards of a farm do."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
+from collections.abc import Sequence
+from dataclasses import asdict
 
+from aot.counted import counted
+from aot.errors import InputError
+from aot.printable import printable
 from deploy import options
+from deploy.console import print_result, table
 from deploy.supported import platform_for
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
 from platforms.tuning.farm import farm
+from platforms.tuning.farm_status import FarmBoard, farm_boards
 
 EXAMPLE = """
 deploy farm start --board mps2-an386 --boards 4
+deploy farm status tcp://127.0.0.1:8786
 """
 _LOOK_S = 1.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("verb", choices=("start",), help="start: offers boards until Ctrl-C")
-    options.add_board(parser)
+    parser.add_argument(
+        "verb",
+        choices=("start", "status"),
+        help="start: offers boards until Ctrl-C; status: says which boards a farm has, and what they do",
+    )
+    parser.add_argument("address", metavar="ADDRESS", nargs="?", help="of the farm whose status is asked for")
+    options.add_board(parser, required=False, instead="; start needs one")
     parser.add_argument(
         "--boards", metavar="N", type=options.count, default=1, help="number of boards to emulate"
     )
@@ -40,16 +54,56 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--port", metavar="N", type=int, default=8786, help="the port of the scheduler; 0 takes a free one"
     )
+    options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
+    if arguments.verb == "status":
+        _status(arguments)
+    else:
+        _start(arguments)
+
+
+def _status(arguments: argparse.Namespace) -> None:
+    if arguments.address is None:
+        raise InputError(
+            "the status of a farm is asked for, and none is named", hint="deploy farm start shows its address"
+        )
+    boards = farm_boards(arguments.address)
+    facts = {"farm": arguments.address, "boards": [asdict(board) for board in boards]}
+    print_result(arguments.json, facts, _page(arguments.address, boards))
+
+
+def _page(address: str, boards: Sequence[FarmBoard]) -> str:
+    working = sum(board.jobs > 0 for board in boards)
+    rows = [
+        (
+            printable(board.board),
+            printable(board.serial),
+            printable(board.worker),
+            f"{board.jobs:,}",
+            "" if board.has_same_code else "another Solder: deploy tune refuses it",
+        )
+        for board in boards
+    ]
+    shown = table(("board", "serial", "worker", "jobs", ""), rows)
+    return f"{address}: {counted(len(boards), 'board')}, {working} at work\n\n{shown}"
+
+
+def _start(arguments: argparse.Namespace) -> None:
+    if arguments.board is None or arguments.address is not None:
+        raise InputError(
+            "a farm is started with a board, and finds its address itself", hint="deploy farm start --board B"
+        )
     board = load_board(arguments.board)
     platform_for(board)
     choose_runner(board)
     boards = [BoardSelector(serial) for serial in arguments.serial] or [ANY_BOARD] * arguments.boards
     with farm(board, boards, arguments.host, arguments.port) as cluster:
         try:
-            print(f"{cluster.scheduler_address}  {len(boards)} x {board.name}", flush=True)
+            facts = {"farm": cluster.scheduler_address, "board": board.name, "boards": len(boards)}
+            said = "{farm}  {boards} x {board}".format_map(facts)
+            print(json.dumps(facts) if arguments.json else said, flush=True)
             print("deploy tune --farm takes this address; Ctrl-C ends the farm", file=sys.stderr)
             while True:
                 time.sleep(_LOOK_S)

@@ -36,17 +36,15 @@ def run(arguments: argparse.Namespace) -> None:
         before = device.model.name
         load_into(device.session, cartridge)
         after, *_ = device.session.describe()
-        slot = device.session.cartridges().slot
+        takes = device.session.cartridges()
     facts = {
         "board": ready.board.name,
         "before": before,
         "model": after.name,
-        "slot": slot,
+        "slot": takes.slot,
         "bytes": len(cartridge),
     }
-    print_result(
-        arguments.json,
-        facts,
-        f"{after.name} runs on {ready.board.name} now, {before} ran before: "
-        f"slot {slot}, {len(cartridge):,} bytes",
-    )
+    now = f"{after.name} runs on {ready.board.name} now, {before} ran before"
+    if takes.are_weights:
+        now = f"{after.name} on {ready.board.name} has these weights now"
+    print_result(arguments.json, facts, f"{now}: slot {takes.slot}, {len(cartridge):,} bytes")

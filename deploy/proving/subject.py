@@ -67,13 +67,24 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
     if isinstance(model, Path) and is_archive(model):
         require_no_options(options, model)
         artifact = read_artifact(model)
+        _require_weights(artifact)
         if board is not None:
             require_core(artifact.facts, board)
         return _with_project(Subject(artifact, board, toolchain=asked.toolchain), asked.project)
     if not isinstance(model, Compiled):
         model = compile_for(imported_with(model, options), _named(board, model), options)
+    _require_weights(model.artifact)
     found = Subject(model.artifact, model.board, model, toolchain=asked.toolchain)
     return _with_project(found, asked.project)
+
+
+def _require_weights(artifact: Artifact) -> None:
+    """Raises InputError where weights may be replaced: what is proven of some is not of others."""
+    if artifact.facts.structure:
+        raise InputError(
+            f"evidence is about code with its weights, and those of {artifact.name} are external",
+            hint="compile the model without --weights external",
+        )
 
 
 def _named(board: Board | None, model: Path | Model) -> Board:

@@ -19,23 +19,24 @@ MOST_ARENAS = 4
 MOST_DESCRIPTION = 512
 RECORDS_BYTES = 96
 _CORE_BYTES = 32
+_WEIGHTS = "weights"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A model's code as it lies at any multiple of 64, and what its loader must know."""
+    """A model's code as it lies at any multiple of 64, and what its loader must know; or weights alone."""
 
     data: bytes  # code and constants, and at their end the description
-    description_bytes: int  # of them, copied to RAM
-    model: int  # offset in the description of the struct solder_model
-    relocations: tuple[int, ...]  # offsets in the description of words that point into the cartridge
+    description_bytes: int = 0  # of them, copied to RAM
+    model: int = 0  # offset in the description of the struct solder_model
+    relocations: tuple[int, ...] = ()  # offsets in the description of words that point into the cartridge
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
     """The needs of a model, which firmware must meet."""
 
-    core: str
+    core: str  # or the structure, of weights
     arena_bytes: tuple[int, ...]
     alignment: int
     stack_bytes: int
@@ -48,6 +49,15 @@ def core_text(target: Target) -> str:
     if len(text) < _CORE_BYTES:
         return text
     return f"{target.core[:14]} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+
+
+def structure_text(structure: str) -> str:
+    """The same of weights, which are for any core: the structure of the code that computes with them."""
+    return f"{_WEIGHTS} {structure}"
+
+
+def is_structure(text: str) -> bool:
+    return text.startswith(f"{_WEIGHTS} ")
 
 
 def packed(image: Image, needs: Needs, is_signed: bool) -> bytes:

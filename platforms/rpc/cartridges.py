@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
+from platforms.cartridge.header import is_structure
 from platforms.rpc import messages
 from platforms.rpc.calls import Calls
 from platforms.rpc.messages import Fields
@@ -20,7 +21,12 @@ class Takes:
     slot: int  # 0 or 1, or BUILT_IN
     slot_bytes: int
     asks_for_key: bool
-    core: str
+    core: str  # or the structure, of weights
+
+    @property
+    def are_weights(self) -> bool:
+        """True where cartridges hold no code."""
+        return is_structure(self.core)
 
 
 class Cartridges(Calls):

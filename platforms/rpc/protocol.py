@@ -113,6 +113,8 @@ class Status(IntEnum):
     CARTRIDGE_TEST = 30
     CARTRIDGE_SIZE = 31
     CARTRIDGE_STORE = 32
+    CARTRIDGE_STRUCTURE = 33
+    NO_WEIGHTS = 34
 
 
 class Argument(IntEnum):
@@ -197,6 +199,8 @@ STATUS_MEANING = {
     Status.CARTRIDGE_TEST: "the cartridge's model does not compute what it must",
     Status.CARTRIDGE_SIZE: "the cartridge is larger than a slot",
     Status.CARTRIDGE_STORE: "the memory for cartridges cannot be written",
+    Status.CARTRIDGE_STRUCTURE: "the cartridge is not of the structure that the firmware's model has",
+    Status.NO_WEIGHTS: "the model has no weights yet: they come with a cartridge",
 }
 
 FAULT_MEANING = {

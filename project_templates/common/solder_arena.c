@@ -4,6 +4,10 @@
 #include <stddef.h>
 #include <string.h>
 
+#ifdef SOLDER_WEIGHTS
+#include "solder_cartridge.h"
+#endif
+
 #define MOST_INPUTS 256u /* bits of `written` */
 
 static struct {
@@ -49,6 +53,11 @@ static enum solder_status claim(uint32_t number)
     if (model == NULL) {
         return SOLDER_NO_SUCH_MODEL;
     }
+#ifdef SOLDER_WEIGHTS
+    if (number == 0 && solder_cartridge_slot == SOLDER_BUILT_IN) {
+        return SOLDER_NO_WEIGHTS;
+    }
+#endif
     if (!has_room(model)) {
         return SOLDER_ARENA_TOO_SMALL;
     }

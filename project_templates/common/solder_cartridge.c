@@ -46,8 +46,14 @@ enum { COMMITTED, TRIED, PASSED, RECORDS };
 #define RECORDS_BYTES (RECORDS * SOLDER_RECORD_BYTES)
 #define ERASED 0xFFFFFFFFu
 
+#ifdef SOLDER_WEIGHTS
+#define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_STRUCTURE
+static uint8_t *copied_to; /* NULL: weights are read where they lie */
+#else
+#define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_CORE
 static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
 static const struct solder_model *built_in;
+#endif
 uint32_t solder_cartridge_slot = SOLDER_BUILT_IN;
 static uint32_t receiving; /* the slot */
 static uint32_t received;  /* bytes */
@@ -83,7 +89,7 @@ static uint32_t value_of(uint32_t slot, uint32_t record)
 static int has_room(const struct header *header)
 {
     if (header->arenas > MOST_ARENAS || header->arenas > solder_arena_count ||
-        header->description_bytes > sizeof description) {
+        header->description_bytes > DESCRIPTION_BYTES) {
         return 0;
     }
     for (uint32_t i = 0; i < header->arenas; i++) {
@@ -124,11 +130,36 @@ static uint8_t check(uint32_t slot, uint32_t count)
         return SOLDER_CARTRIDGE_VERSION;
     }
     if (memcmp(header->core, solder_cartridge_core, sizeof header->core) != 0) {
-        return SOLDER_CARTRIDGE_CORE;
+        return OF_ANOTHER_MODEL;
     }
+#ifdef SOLDER_WEIGHTS
+    if (total < sizeof *header || total - sizeof *header < solder_weights_bytes) {
+        return OF_ANOTHER_MODEL;
+    }
+#endif
     return has_room(header) ? SOLDER_OK : SOLDER_CARTRIDGE_NEEDS;
 }
 
+#ifdef SOLDER_WEIGHTS
+int solder_weights_copy_to(void *memory, uint32_t bytes)
+{
+    copied_to = bytes < solder_weights_bytes ? NULL : memory;
+    return copied_to != NULL;
+}
+
+/* From now on the model computes with the slot's weights. */
+static void activate(uint32_t slot)
+{
+    const void *place = slot == SOLDER_BUILT_IN ? NULL : header_of(slot) + 1;
+    solder_cartridge_slot = slot;
+    if (place != NULL && copied_to != NULL) {
+        memcpy(copied_to, place, solder_weights_bytes);
+        place = copied_to;
+    }
+    solder_weights_lie_at(place);
+    solder_arena_forget();
+}
+#else
 /* From now on the slot's model is the one that runs. */
 static void activate(uint32_t slot)
 {
@@ -152,6 +183,7 @@ static void activate(uint32_t slot)
     }
     solder_arena_forget();
 }
+#endif
 
 /* Fills an input of small integers with what platforms/cartridge/self_test.py makes up too, others with zeros. */
 static void make_up(const struct solder_tensor *tensor, uint32_t *state)
@@ -215,7 +247,9 @@ static uint32_t newer(void)
 void solder_cartridge_start(void)
 {
     uint32_t slot = newer();
+#ifndef SOLDER_WEIGHTS
     built_in = built_in == NULL ? solder_models[0] : built_in;
+#endif
     activate(SOLDER_BUILT_IN);
     for (uint32_t i = 0; i < 2u && solder_cartridge_slot == SOLDER_BUILT_IN; i++, slot ^= 1u) {
         if (may_run(slot)) {

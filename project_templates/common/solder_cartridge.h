@@ -30,7 +30,14 @@ extern uint32_t solder_cartridge_slot;
 #define SOLDER_BUILT_IN 2u
 
 /* What the project says (cartridges.c). */
-extern const char solder_cartridge_core[32]; /* whose code runs here */
+extern const char solder_cartridge_core[32]; /* whose code runs here; or the structure whose weights are taken */
+
+/* Where the project defines SOLDER_WEIGHTS cartridges hold no code but the weights of the first model, which has none
+   until the first has come. They are read where they lie; or copied to memory of the program's own, which says so
+   before it starts: 1 where it has room for them, at a multiple of what the model asks for. */
+extern const uint32_t solder_weights_bytes;
+void solder_weights_lie_at(const void *place);
+int solder_weights_copy_to(void *memory, uint32_t bytes);
 
 /* What the platform supplies: memory for two cartridges that keeps its content when the power goes, as far as it can.
    Code is executed where it lies. Erased memory reads as 0xFF, and is written once, in the order of addresses: chunks as

@@ -96,7 +96,9 @@ enum solder_status {
     SOLDER_CARTRIDGE_OTHER_KEY = 29, /* the cartridge is not signed with the key that the firmware asks for */
     SOLDER_CARTRIDGE_TEST = 30, /* the cartridge's model does not compute what it must */
     SOLDER_CARTRIDGE_SIZE = 31, /* the cartridge is larger than a slot */
-    SOLDER_CARTRIDGE_STORE = 32 /* the memory for cartridges cannot be written */
+    SOLDER_CARTRIDGE_STORE = 32, /* the memory for cartridges cannot be written */
+    SOLDER_CARTRIDGE_STRUCTURE = 33, /* the cartridge is not of the structure that the firmware's model has */
+    SOLDER_NO_WEIGHTS = 34 /* the model has no weights yet: they come with a cartridge */
 };
 
 /* Which of a model's descriptions a describe request asks for. */

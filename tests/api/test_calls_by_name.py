@@ -145,8 +145,14 @@ def test_files_that_are_no_functions_are_refused(tmp_path: Path) -> None:
             deploy.connect(DIGITS, board="host", functions=[tmp_path / name])
     with pytest.raises(deploy.DeployError, match="the file of functions cannot be read"):
         deploy.connect(DIGITS, board="host", functions=[tmp_path / "absent.c"])
-    with pytest.raises(deploy.DeployError, match="functions are not called by name on the platform zephyr"):
-        deploy.new(deploy.compile(DIGITS, board="nrf52840dk"), tmp_path / "z", functions=[FUNCTIONS])
+    with pytest.raises(deploy.DeployError, match="functions are not called by name on the platform arduino"):
+        deploy.new(
+            deploy.compile(DIGITS, board="arduino-due"),
+            tmp_path / "a",
+            "arduino-due",
+            "arduino",
+            functions=[FUNCTIONS],
+        )
 
 
 def test_a_project_is_made_with_functions_and_connected_to(

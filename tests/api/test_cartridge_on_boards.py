@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 
 import deploy
+from codegen.job import import_model
+from codegen.options import CompileOptions
 from deploy.cartridge import read_cartridge
 from deploy.compiling import Compiled
 from deploy.open_line import OpenLine
@@ -98,6 +100,68 @@ def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(
     assert "device refused load: the cartridge is damaged: its SHA-256 is another" in str(caught.value)
     assert "hint: the model that ran before runs on" in str(caught.value)
     assert np.array_equal(answers(device), expected)
+
+
+def trained_again(path: Path, seed: int) -> Path:
+    """The bundled model with other weights: its largest constant, found in the file's bytes."""
+    graph = import_model(DIGITS, CompileOptions()).graph
+    weights = max((a for a in graph.constants.values() if a.dtype == np.int8), key=lambda a: a.size)
+    data, old = DIGITS.read_bytes(), weights.tobytes()
+    assert data.count(old) == 1
+    near = weights.astype(np.int64) + np.random.default_rng(seed).integers(-9, 10, weights.shape)
+    path.write_bytes(data.replace(old, np.clip(near, -127, 127).astype(np.int8).tobytes()))
+    return path
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_weights_of_another_training_come_alone(
+    board: str, ask_for: Callable[[str], None], tmp_path: Path
+) -> None:
+    ask_for(board)
+    first = deploy.compile(DIGITS, board=board, weights="external")
+    again = trained_again(tmp_path / "again.tflite", 1)
+    paths = [
+        cartridge(first, tmp_path / "first.cart"),
+        cartridge(deploy.compile(again, board=board, weights="external"), tmp_path / "again.cart"),
+    ]
+    wanted = [deploy.load(model).run(IMAGES)["digit"] for model in (DIGITS, again)]
+    assert not np.array_equal(wanted[0], wanted[1])
+    deploy.new(first, tmp_path / "project", slots=16 * 1024)
+    with deploy.connect(tmp_path / "project") as device:
+        with pytest.raises(deploy.DeployError, match="the model has no weights yet: they come with a cart"):
+            answers(device)
+        other = deploy.compile(DIGITS, board=board, weights="external", stream=True)
+        with pytest.raises(deploy.DeployError) as refused:
+            device.load(cartridge(other, tmp_path / "other.cart"))
+        assert "the cartridge is not of the structure that the firmware's model has" in str(refused.value)
+        for place in (first, other):
+            assert f'"weights {place.artifact.facts.structure}"' in str(refused.value)
+        assert "hint: the model has no weights yet\n" in str(refused.value)
+        assert "deploy diff FIRST.tar OTHER.tar   shows what differs" in str(refused.value)
+        for which in (0, 1, 0):
+            device.load(paths[which])
+            assert np.array_equal(answers(device), wanted[which])
+        with pytest.raises(deploy.DeployError, match="hint: the model keeps the weights before"):
+            device.load(tmp_path / "other.cart")
+        assert np.array_equal(answers(device), wanted[0])
+
+
+def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
+    first = deploy.compile(DIGITS, board="host", weights="external")
+    plain = deploy.compile(DIGITS, board="host", name="plain")
+
+    def refused(**more: Any) -> str:
+        with pytest.raises(deploy.DeployError) as caught:
+            deploy.new(first, tmp_path / "project", **more)
+        return str(caught.value)
+
+    need = 96 + first.artifact.facts.weights_bytes + 32
+    assert refused(slots=1024).startswith(
+        "error: a slot of 1,024 bytes does not hold the weights of digits: they take "
+    )
+    assert f"with header and hash {need:,}" in refused(slots=1024)
+    assert "digits stays, and its weights come" in refused(slots=16 * 1024, arena=4096)
+    assert "beside digits there are others" in refused(slots=16 * 1024, others=[plain])
 
 
 def test_what_does_not_fit_is_said_with_both_sides_numbers(
@@ -197,6 +261,13 @@ def test_commands_make_and_load_cartridges(
         "digits runs on mps2-an386 now, digits ran before: slot 1, "
     )
     assert "1 sample" in said("run", project, "--inputs", inputs, "--cartridge", cart)
+    weights, alone, other = (tmp_path / name for name in ("w.tar", "w.cart", "weights"))
+    assert f"weights    {alone}, " in said("compile", DIGITS, *board, "--weights", "external", "-o", weights)
+    again = ("--weights", "external", "--cartridge", "-o", cart)
+    said("compile", trained_again(tmp_path / "again.tflite", 2), *board, *again)
+    said("new", weights, other, *board, "--slots", "16K")
+    for each in (alone, cart):
+        assert said("load", each, other).startswith("digits on mps2-an386 has these weights now: slot 1, ")
     assert (
         "only cartridges are signed"
         in run_deploy("compile", DIGITS, *board, "-o", archive, "--sign", cart).err

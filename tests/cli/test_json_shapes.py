@@ -31,7 +31,10 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "boards": [["boards", "list"]],
     "bug-report": [["bug-report", "-o", "bug.zip"]],
     "build": [["build", "project"]],
-    "compile": [["compile", DIGITS, "--board", "host", "-o", "a.tar"]],
+    "compile": [
+        ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
+        ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
+    ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
     "doctor": [["doctor"]],
     "evidence": [

@@ -50,6 +50,19 @@ def test_a_compiler_that_nobody_knows(model: Path, inputs: Path, complaint: Comp
     )
 
 
+def test_a_farm_that_is_named_where_it_is_not_asked_for_and_the_other_way_round(complaint: Complaint) -> None:
+    assert complaint("farm", "status") == (
+        "error: the status of a farm is asked for, and none is named\n"
+        "  hint: deploy farm start shows its address\n"
+    )
+    wrong = (("start",), ("start", "tcp://127.0.0.1:1", "--board", "host"))
+    for words in wrong:
+        assert complaint("farm", *words) == (
+            "error: a farm is started with a board, and finds its address itself\n"
+            "  hint: deploy farm start --board B\n"
+        )
+
+
 def with_firmware(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is built: this is the firmware."""
 

@@ -17,6 +17,7 @@ from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
 import deploy
+from aot.errors import InputError
 from aot.ir.graph import Graph, Node, State
 from aot.ir.types import Array
 from aot.ops.binary import Add
@@ -64,6 +65,12 @@ def with_bias(subject: Subject, name: str, bias: int) -> Subject:
 def rows_of(finding: Finding) -> dict[str, tuple[object, ...]]:
     (table,) = finding.tables
     return {str(row[1]): tuple(row) for row in table.rows}
+
+
+def test_weights_that_may_be_replaced_prove_nothing() -> None:
+    external = deploy.compile(DIGITS, "mps2-an386", weights="external")
+    with pytest.raises(InputError, match="evidence is about code with its weights, and those of digits are"):
+        subject_of(external, About(), CompileOptions())
 
 
 def test_the_sums_of_digits_are_proven_but_for_softmax(subject: Subject) -> None:

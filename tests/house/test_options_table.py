@@ -43,6 +43,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "exact": ("", True),
     "pool": ("DTCM=64K", {"DTCM": "64K"}),
     "constants": ("conv2d=ITCM", {"conv2d": "ITCM"}),
+    "weights": ("external", "external"),
     "stream": ("", True),
     "io": ("caller", "caller"),
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),

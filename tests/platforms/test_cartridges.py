@@ -17,7 +17,15 @@ import pytest
 from aot.errors import DeployError
 from platforms.board_files import load_board
 from platforms.cartridge.code import cartridge_image
-from platforms.cartridge.header import DIGEST_BYTES, HEADER, Image, Needs, core_text, packed
+from platforms.cartridge.header import (
+    DIGEST_BYTES,
+    HEADER,
+    Image,
+    Needs,
+    core_text,
+    packed,
+    structure_text,
+)
 from platforms.cartridge.self_test import self_test_inputs
 from platforms.cartridge.signing import public_key, sign
 from platforms.project import ProjectSource
@@ -25,24 +33,30 @@ from platforms.rpc.protocol import Status
 
 HOST = load_board("host")
 CORE = core_text(HOST.target)
+STRUCTURE = structure_text("ab" * 11)
 UPDATE = Path(__file__).parent / "cartridge_update" / "update_main.c"
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DSOLDER_CARTRIDGES")
 
 pytestmark = pytest.mark.cc
 
 
-def needs_of(source: ProjectSource, added: int) -> Needs:
-    """The needs of a tiny model that adds this."""
+def wanted_crc(source: ProjectSource, added: int) -> int:
+    """What a tiny model that adds this gives in its self-test."""
     (x,) = self_test_inputs(source.inputs)
-    return Needs(CORE, (8,), 16, 64, crc32((x + np.int8(added)).tobytes()))
+    return crc32((x + np.int8(added)).tobytes())
 
 
 class Press:
     """Makes cartridges of tiny models, and runs the loader on them."""
 
+    flags: tuple[str, ...] = ()
+
     def __init__(self, tiny: ProjectSource, folder: Path, runtime: Path) -> None:
         self.tiny, self.folder, self.runtime = tiny, folder, runtime
         self.images = {added: self.image(added) for added in (1, 2)}
+
+    def needs(self, added: int) -> Needs:
+        return Needs(CORE, (8,), 16, 64, wanted_crc(self.tiny, added))
 
     def image(self, added: int) -> Image:
         text = self.tiny.sources["tiny_weights.c"].replace(
@@ -54,7 +68,7 @@ class Press:
         return cartridge_image(source, HOST, folder)
 
     def made(self, added: int, key: Path | None = None, **other: object) -> bytes:
-        needs = replace(needs_of(self.tiny, added), **other)  # type: ignore[arg-type]
+        needs = replace(self.needs(added), **other)  # type: ignore[arg-type]
         data = packed(self.images[added], needs, key is not None)
         return sign(data, key) if key else data
 
@@ -66,10 +80,8 @@ class Press:
     def program(self, *more: str) -> Path:
         built = self.folder / f"update{len(more)}"
         files = [UPDATE, *sorted(self.runtime.glob("*.c"))]
-        core = f'-DCORE="{CORE}"'
-        subprocess.run(
-            ["gcc", *FLAGS, core, f"-I{self.runtime}", *map(str, files), "-o", str(built), *more], check=True
-        )
+        flags = (*FLAGS, *self.flags, f'-DCORE="{self.needs(1).core}"', f"-I{self.runtime}")
+        subprocess.run(["gcc", *flags, *map(str, files), "-o", str(built), *more], check=True)
         return built
 
     def said(self, program: Path, mode: str, *files: Path) -> list[str]:
@@ -86,15 +98,39 @@ class Press:
         return [(Status(int(status)), int(added)) for status, added in lines]
 
 
-@pytest.fixture(scope="module")
+class WeightPress(Press):
+    """The same of weights alone."""
+
+    flags = ("-DSOLDER_WEIGHTS",)
+
+    def needs(self, added: int) -> Needs:
+        return Needs(STRUCTURE, (), 1, 0, wanted_crc(self.tiny, added))
+
+    def image(self, added: int) -> Image:
+        return Image(bytes([added] * 40))
+
+
+@pytest.fixture(scope="module", params=[Press, WeightPress], ids=["code", "weights"])
 def press(
+    request: pytest.FixtureRequest,
     tiny: ProjectSource,
     repo_root: Path,
     require_tool: Callable[..., None],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Press:
     require_tool("gcc")
-    return Press(tiny, tmp_path_factory.mktemp("press"), repo_root / "project_templates" / "common")
+    made: Press = request.param(
+        tiny, tmp_path_factory.mktemp("press"), repo_root / "project_templates" / "common"
+    )
+    return made
+
+
+def only(kind: str) -> pytest.MarkDecorator:
+    """A test of one kind of cartridge."""
+    return pytest.mark.parametrize("press", [PRESSES[kind]], indirect=True, ids=[kind])
+
+
+PRESSES = {"code": Press, "weights": WeightPress}
 
 
 @pytest.fixture(scope="module")
@@ -144,6 +180,38 @@ def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(
     assert sum(counts.values()) == len(data)
 
 
+@only("weights")
+def test_weights_of_another_structure_are_refused_and_so_is_code(
+    press: Press, loader: Path, old: Path
+) -> None:
+    new = press.made(2)
+    cases = {
+        "another structure": (press.made(2, core=structure_text("ac" * 11)), Status.CARTRIDGE_STRUCTURE),
+        "code": (press.made(2, core=CORE), Status.CARTRIDGE_STRUCTURE),
+        "weights without their end": (
+            packed(Image(b""), press.needs(2), is_signed=False),
+            Status.CARTRIDGE_STRUCTURE,
+        ),
+        "a version to come": (again_hashed(new, 1, 2), Status.CARTRIDGE_VERSION),
+        "text": (b"hello" * 100, Status.NO_CARTRIDGE),
+        "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
+        "more than a slot": (new + bytes(8192 - len(new)), Status.CARTRIDGE_SIZE),
+    }
+    found = press.taken(loader, old, [data for data, _ in cases.values()])
+    assert dict(zip(cases, found, strict=True)) == {name: (status, 1) for name, (_, status) in cases.items()}
+    both = [new, press.made(1), new]
+    wanted = [(Status.OK, 2), (Status.OK, 1), (Status.OK, 2)]
+    assert press.taken(loader, old, both) == wanted
+    assert press.taken(press.program("-DCOPIED"), old, both) == wanted
+
+
+@only("code")
+def test_code_firmware_refuses_weights(press: Press, loader: Path, old: Path) -> None:
+    weights = packed(Image(bytes([2] * 40)), Needs(STRUCTURE, (), 1, 0, 0), is_signed=False)
+    assert press.taken(loader, old, [weights]) == [(Status.CARTRIDGE_CORE, 1)]
+
+
+@only("code")
 def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None:
     new = press.made(2)
     cases = {
@@ -223,6 +291,7 @@ def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None],
         public_key(tmp_path / "absent.pem")
 
 
+@only("code")
 def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(
     press: Press, tmp_path: Path
 ) -> None:
@@ -248,6 +317,7 @@ def test_a_header_has_the_layout_of_the_loaders(press: Press) -> None:
     assert hashlib.sha256(data[:-DIGEST_BYTES]).digest() == data[-DIGEST_BYTES:]
 
 
+@only("code")
 def test_a_compiler_without_that_linker_is_named(
     press: Press, tmp_path: Path, require_package: Callable[..., None]
 ) -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import numpy as np
 import pytest
 from tiny_models import TINY
 
+import deploy
 from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
@@ -53,6 +56,92 @@ def zephyr_tree() -> None:
 @pytest.mark.parametrize("name", [*OWN_FILES, *(f"model/{name}" for name in MODULE_FILES)])
 def test_a_project_is_as_a_person_would_write_it(tiny: ProjectSource, golden: Golden, name: str) -> None:
     golden(name.replace("/", "_"), PLATFORM.files(tiny, load_board("nrf52840dk"), App.RPC)[name])
+
+
+GADGET = Path(__file__).parents[1] / "api" / "functions" / "gadget.c"
+
+
+def with_functions(source: ProjectSource) -> ProjectSource:
+    return replace(source, functions={GADGET.name: GADGET.read_text(encoding="utf-8")})
+
+
+def test_functions_are_files_and_a_table_of_the_linker_s(tiny: ProjectSource, golden: Golden) -> None:
+    board = load_board("nrf52840dk")
+    files = PLATFORM.files(with_functions(tiny), board, App.RPC)
+    golden("CMakeLists_functions.txt", files["CMakeLists.txt"])
+    plain = PLATFORM.files(tiny, board, App.RPC)
+    assert set(files) - set(plain) == {"src/gadget.c", "src/heap.c", "functions.ld"}
+    assert not any("functions.ld" in text for text in plain.values())
+
+
+# As Zephyr's scripts for Cortex-M and RISC-V place it: at the end of one section of constants.
+_SCRIPT = """
+SECTIONS
+{
+    . = 0x1000;
+    text : { *(.text .text.*) }
+    rodata : {
+        *(.rodata .rodata.*)
+        INCLUDE functions.ld
+    }
+    bss : { *(.bss .bss.*) }
+    /DISCARD/ : { *(.comment .ARM.*) }
+}
+ENTRY(main)
+"""
+_MAIN = """
+#include "solder_function.h"
+void solder_fail(const char *reason) { (void)reason; }
+int main(void) { return solder_find_function("peak", "f32(f32[600])") != 0; }
+"""
+
+
+@pytest.mark.arm
+def test_the_linker_keeps_every_function_in_that_table(
+    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "arm-none-eabi-nm")
+    files = PLATFORM.files(with_functions(tiny), load_board("nrf52840dk"), App.RPC)
+    wanted = (
+        "src/runtime/solder_function.c",
+        "src/runtime/solder_function.h",
+        "src/gadget.c",
+        "functions.ld",
+    )
+    for name in wanted:
+        (tmp_path / Path(name).name).write_text(files[name])
+    (tmp_path / "main.c").write_text(_MAIN)
+    (tmp_path / "zephyr.ld").write_text(_SCRIPT)
+    flags = ("-mcpu=cortex-m4", "-Os", "-ffunction-sections", "-fdata-sections", "-DSOLDER_FUNCTIONS")
+    link = ("-nostartfiles", "-Wl,--gc-sections", "-T", "zephyr.ld")
+    sources = ("main.c", "gadget.c", "solder_function.c")
+    subprocess.run(
+        ["arm-none-eabi-gcc", *flags, *sources, *link, "-o", "program.elf"], cwd=tmp_path, check=True
+    )
+    listed = subprocess.run(
+        ["arm-none-eabi-nm", "program.elf"], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    places = {name: int(place, 16) for place, _, name in map(str.split, listed.stdout.splitlines())}
+    table = places["__stop_solder_functions"] - places["__start_solder_functions"]
+    assert table == 4 * files["src/gadget.c"].count("\nSOLDER_FUNCTION(")
+    assert {"solder_function_weigh", "solder_function_peak"} <= places.keys()
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["mps2-an385", "native-sim"])
+def test_functions_are_called_by_name_under_zephyr(
+    name: str, tmp_path: Path, zephyr_tree: None, require_tool: Callable[..., None]
+) -> None:
+    require_tool("west", "ninja", "qemu-system-arm")
+    digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+    compiled = deploy.compile(digits, board=name)
+    deploy.new(compiled, tmp_path / "p", platform="zephyr", functions=[GADGET])
+    with deploy.connect(tmp_path / "p") as device:
+        assert device.call("weigh", 3, np.arange(16, dtype=np.uint8)) == 3 * sum(range(16))
+        samples = device.array(np.linspace(0, 1, 600, dtype=np.float32))
+        device.call("amplify", 2.0, samples)
+        assert device.call("peak", samples) == 2.0
 
 
 def test_the_module_holds_the_model_and_nothing_of_the_server(tiny: ProjectSource) -> None:

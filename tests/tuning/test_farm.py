@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -23,7 +24,8 @@ from codegen.kernels.tuning_records import read_records
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.tuning import farm_jobs
-from platforms.tuning.farm import FarmBench, farm
+from platforms.tuning.farm import FarmBench, farm, farm_client, resource_of
+from platforms.tuning.farm_status import farm_boards
 from platforms.tuning.trial import MeasureChoices
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -127,6 +129,42 @@ def test_a_board_that_no_worker_has_is_refused_at_once(cluster: Any) -> None:
         f"  {cluster.scheduler_address} has board:mps2-an386\n"
         "  hint: deploy farm start --board mps2-an385 on a machine that has one"
     )
+
+
+def test_a_farm_is_looked_at_while_it_works(cluster: Any, run_deploy: Callable[..., Any]) -> None:
+    address = cluster.scheduler_address
+    client = farm_client(address)
+    try:
+        wanted = {resource_of(BOARD.name): 1}
+        jobs = [client.submit(time.sleep, 20 + n, pure=False, resources=wanted) for n in range(2)]
+        give_up_at = time.monotonic() + _PATIENCE_S
+        while sum(map(len, client.processing().values())) < 2:
+            assert time.monotonic() < give_up_at
+            time.sleep(0.05)
+        boards = farm_boards(address)
+        assert [board.board for board in boards] == ["mps2-an386"] * 4
+        assert sorted(board.serial for board in boards) == ["", "a", "b", "c"]
+        assert sum(board.jobs for board in boards) == 2
+        assert all(board.has_same_code for board in boards)
+        page = run_deploy("farm", "status", address)
+        assert page.out.startswith(f"{address}: 4 boards, 2 at work\n")
+        facts = json.loads(run_deploy("farm", "status", address, "--json").out)
+        assert facts["farm"] == address
+        assert {tuple(each) for each in facts["boards"]} == {
+            ("board", "serial", "worker", "jobs", "has_same_code")
+        }
+        client.cancel(jobs, force=True)
+    finally:
+        client.close()
+
+
+def test_a_board_with_other_code_is_shown_as_such(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any]
+) -> None:
+    monkeypatch.setattr(farm_jobs, "fingerprint", lambda: "other")
+    assert not any(board.has_same_code for board in farm_boards(cluster.scheduler_address))
+    page = run_deploy("farm", "status", cluster.scheduler_address).out
+    assert page.count("another Solder: deploy tune refuses it") == 4
 
 
 def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(

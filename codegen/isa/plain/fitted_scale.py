@@ -14,7 +14,9 @@ reference's way stays.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 
@@ -31,7 +33,7 @@ from codegen.loops.ir import ScalarFunction
 
 MOST_OFFSET = 1 << 19
 _WORD = 1 << 32
-_MOST_ADDEND = 1 << 15  # addends are kept in 16 bits
+_MOST_ADDEND: Mapping[DType, int] = MappingProxyType({DType.I16: 1 << 15, DType.I32: 1 << 26})  # as kept
 _SHIFTS = (4, 1, 7)  # nearly every layer can have the first; layers with the same one share their kernel
 _SHIFTS_OF_ENLARGED = (10, 8, 7)  # the larger sums are, the smaller multipliers would be
 _MUCH = 256  # times, that sums are enlarged much
@@ -53,11 +55,15 @@ class FittedScales:
 
 @dataclass(frozen=True, slots=True)
 class SumRange:
-    """The least and the greatest sum of each channel, and how far neighbouring sums are apart."""
+    """The least and the greatest sum of each channel, and how far neighbouring sums are apart.
+
+    With addends of 32 bits the first possible shift has done for every layer tried, whatever its weights.
+    """
 
     least: Ints
     greatest: Ints
     step: int = 1
+    addends: DType = DType.I16  # what the addends of its channels are kept in
 
     @property
     def most_offset(self) -> int:
@@ -73,7 +79,7 @@ def most_offset(step: int) -> int:
     return MOST_OFFSET if step < _MUCH else MOST_OFFSET * 64
 
 
-def store_fitted(r: Requant, shift: int) -> StoreQuantised:
+def store_fitted(r: Requant, shift: int, addends: DType = DType.I16) -> StoreQuantised:
     """One product, one addend, one shift: (sum, mult, addend) -> what is stored."""
     clamped, clamp = r.math.clamped_shift("{v}", shift, r.low, r.high)
     product = r.math.high_word_add
@@ -92,7 +98,7 @@ static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
 
     function = ScalarFunction(name, DType.I32, definition, compute, (), (product, clamp))
     parts = ShiftedRight(False, clamped, (clamp,), is_fitted=True)
-    return StoreQuantised(None, function, parts=parts, is_fitted=True)
+    return StoreQuantised(None, function, parts=parts, is_fitted=True, addends=addends)
 
 
 def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> FittedScales | None:
@@ -120,7 +126,7 @@ def _fitted_with(
         at_least = levels[reached <= greatest], reached[reached <= greatest] * sums.step
         below = levels[reached > least], (reached[reached > least] - 1) * sums.step
         channel = next(
-            filter(None, (_met(int(m), at_least, below, half, sums.most_offset) for m in first + _BESIDE)),
+            filter(None, (_met(int(m), at_least, below, half, sums) for m in first + _BESIDE)),
             None,
         )
         if channel is None:
@@ -130,7 +136,7 @@ def _fitted_with(
     return FittedScales(offset, fitted_mult, addend, shift)
 
 
-def _met(m: int, at_least: _Bound, below: _Bound, half: int, farthest: int) -> tuple[int, int, int] | None:
+def _met(m: int, at_least: _Bound, below: _Bound, half: int, sums: SumRange) -> tuple[int, int, int] | None:
     """An offset, this multiplier and an addend with which sums are at or below the levels as they must be."""
     lowest = [int((levels - totals * m).max()) for levels, totals in [at_least] if len(levels)]
     beyond = [int((levels - totals * m).min()) for levels, totals in [below] if len(levels)]
@@ -139,19 +145,23 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int, farthest: int) -> t
     if low >= high or not 0 <= m <= INT32_MAX:
         return None
     start = half - low
-    offset = nearest_offset(m, start, min(high - low, _WORD) - 1, farthest)
+    most = min(high - low, _WORD) - 1
+    offset = nearest_offset(m, start, most, sums.most_offset, sums.addends)
     return None if offset is None else (offset, m, -((offset * m + start) >> 32))
 
 
-def nearest_offset(m: int, start: int, most: int, farthest: int = MOST_OFFSET) -> int | None:
-    """The offset nearest to 0 with (offset * m + start) mod 2^32 at most `most`, and an addend of 16 bits.
+def nearest_offset(
+    m: int, start: int, most: int, farthest: int = MOST_OFFSET, addends: DType = DType.I16
+) -> int | None:
+    """The offset nearest to 0 with (offset * m + start) mod 2^32 at most `most`, and an addend of that type.
 
     It is at most `farthest` from 0. The addend is -((offset * m + start) >> 32).
     """
+    limit = _MOST_ADDEND[addends]
     if m == 0:
-        return 0 if start % _WORD <= most and abs(start >> 32) < _MOST_ADDEND else None
-    least = max(-farthest, -((start + (_MOST_ADDEND - 1) * _WORD) // m))
-    greatest = min(farthest, (_MOST_ADDEND * _WORD - 1 - start) // m)
+        return 0 if start % _WORD <= most and abs(start >> 32) < limit else None
+    least = max(-farthest, -((start + (limit - 1) * _WORD) // m))
+    greatest = min(farthest, (limit * _WORD - 1 - start) // m)
     first, first_down = max(0, least), max(0, -greatest)
     up = first_multiple(m, start + first * m, most, _WORD)
     down = first_multiple(-m, start - first_down * m, most, _WORD)

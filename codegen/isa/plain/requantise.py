@@ -69,6 +69,8 @@ class StoreQuantised:
     sum_dtype: DType = DType.I32
     parts: ShiftedRight | None = None  # of `store`, where it has nothing else
     is_fitted: bool = False
+    addends: DType = DType.I16  # of channels, where scales are fitted
+    is_prepared: bool = False  # what `prepare` gives is in a table, and so is the zero point
 
 
 def store_quantised(requant: Requant) -> StoreQuantised:

@@ -109,6 +109,36 @@ static inline int32_t {name}(int32_t difference)
     return ScalarFunction(name, DType.I32, definition, compute, (), (ROUND_SHIFT, exp))
 
 
+def _exp_by(difference: int, mult: int, shift: int, least: int) -> int:
+    return int(exp_of_difference(SoftmaxParameters(mult, shift, least)).meaning(difference))
+
+
+EXP_BY = ScalarFunction(
+    "exp_of_difference_by",
+    DType.I32,
+    """\
+/* exp of a difference to the maximum, as a fraction of 2^31; below `least` it counts as zero. */
+static inline int32_t exp_of_difference_by(int32_t difference, int32_t mult, int32_t shift, int32_t least)
+{
+    const int32_t scaled = (int32_t)((uint32_t)difference << shift);
+    return difference < least ? 0 : exp_of_negative(fixed_mul(scaled, mult));
+}
+""",
+    _exp_by,
+    calls=(HIGH_MUL, _EXP),
+)
+EXP_FOR_SUM_BY = ScalarFunction(
+    "exp_for_sum_by",
+    DType.I32,
+    f"""\
+static inline int32_t exp_for_sum_by(int32_t difference, int32_t mult, int32_t shift, int32_t least)
+{{
+    return round_shift(exp_of_difference_by(difference, mult, shift, least), {SUM_INTEGER_BITS});
+}}
+""",
+    lambda *given: int(rounding_divide_by_pot(np.int64(_exp_by(*given)), SUM_INTEGER_BITS)),
+    calls=(ROUND_SHIFT, EXP_BY),
+)
 RECIPROCAL_BITS = ScalarFunction(
     "reciprocal_bits",
     DType.I32,
@@ -167,6 +197,26 @@ static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_su
         return min(int(rounding_divide_by_pot(product, bits + shift)) + low, high)
 
     return ScalarFunction(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, exp))
+
+
+def share_by(dtype: DType = DType.I8) -> ScalarFunction:
+    """The same with the parameters behind: f(x - max, reciprocal, bits, mult, shift, least)."""
+    name, (low, high), shift = f"share_by_{dtype.value}", dtype.limits, 31 - 8 * dtype.bytes
+    definition = f"""\
+static inline {dtype.c_name} {name}(
+    int32_t difference, int32_t reciprocal_of_sum, int32_t bits, int32_t mult, int32_t shift, int32_t least)
+{{
+    const int32_t exp = exp_of_difference_by(difference, mult, shift, least);
+    const int32_t product = fixed_mul(reciprocal_of_sum, exp);
+    const int32_t v = bits + {shift} > 31 ? 0 : round_shift(product, bits + {shift}); /* nothing left */
+    return ({dtype.c_name})(v > {high - low} ? {high} : v - {-low});
+}}
+"""
+
+    def compute(difference: int, scale: int, bits: int, *given: int) -> int:
+        return int(share(SoftmaxParameters(*given), dtype).meaning(difference, scale, bits))
+
+    return ScalarFunction(name, dtype, definition, compute, (), (HIGH_MUL, ROUND_SHIFT, EXP_BY))
 
 
 def _suffix(p: SoftmaxParameters) -> str:
