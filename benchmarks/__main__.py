@@ -57,6 +57,8 @@ from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
+from benchmarks.vision import HEAD as HEAD_OF_VISION
+from benchmarks.vision import vision_rows
 
 
 def _measure(*names: str) -> None:
@@ -204,6 +206,10 @@ def _int4() -> None:
     _print_as_they_come(HEAD_OF_INT4, int4_rows())
 
 
+def _vision() -> None:
+    _print_as_they_come(HEAD_OF_VISION, vision_rows())
+
+
 def _print_as_they_come(head: str, rows: Iterable[str]) -> None:
     sys.stdout.write(head)
     for row in rows:
@@ -245,6 +251,7 @@ COMMANDS = {
     "measure-spaces": _measure_spaces,
     "tuned": _tuned,
     "tuning": _tuning,
+    "vision": _vision,
 }
 
 
