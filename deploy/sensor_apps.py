@@ -10,7 +10,6 @@ from aot.backs.anomaly import Anomaly
 from aot.backs.table import declared_back
 from aot.errors import InputError
 from aot.fronts.picture import Picture
-from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import Front, declared_front
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
@@ -117,7 +116,7 @@ def _sensor(front: Front | None) -> SensorKind:
     """The kind of rows that the model takes."""
     if front is None:
         return SensorKind.NUMBERS
-    return SensorKind.SOUND if isinstance(front, Spectrum) else SensorKind.PICTURE
+    return SensorKind.PICTURE if isinstance(front, Picture) else SensorKind.SOUND
 
 
 def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
@@ -130,7 +129,7 @@ def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
 
 
 def _rate(front: Front | None, given_hz: int | None, where: str) -> int:
-    if not isinstance(front, Spectrum):
+    if front is None or isinstance(front, Picture):
         return given_hz or 0
     if given_hz is not None:
         raise InputError(

@@ -6,10 +6,9 @@ from dataclasses import replace
 
 from aot.frontend.added_nodes import AddedNodes, builder_of
 from aot.frontend.builder import GraphBuilder
-from aot.fronts.audio_input import add_audio, samples_type
+from aot.fronts.audio_input import Sound, add_audio, samples_type
 from aot.fronts.model_input import ModelInput
 from aot.fronts.picture_input import add_image, pixels_type
-from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import declared_front
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
@@ -20,10 +19,10 @@ SAMPLES, PIXELS = "samples", "pixels"  # the model's new input
 def with_front(graph: Graph, declared: str) -> Graph:
     """The model from the sensor on. `declared` was checked when it was read. Raises ModelError."""
     front, wanted = declared_front(declared), _wanted(graph, declared)
-    builder, is_audio = builder_of(graph), isinstance(front, Spectrum)
+    builder, is_audio = builder_of(graph), isinstance(front, Sound)
     start = builder.value_names.unique(SAMPLES if is_audio else PIXELS)
     chain = AddedNodes(builder, "front", f"--front {declared.partition(':')[0]}", start)
-    if isinstance(front, Spectrum):
+    if isinstance(front, Sound):
         builder.types[start] = samples_type(front, wanted)
         add_audio(chain, front, wanted)
     else:

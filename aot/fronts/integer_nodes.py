@@ -1,0 +1,69 @@
+"""The nodes that compute integer features of 16-bit samples, a row for each frame."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from aot.frontend.added_nodes import AddedNodes
+from aot.fronts.audio_nodes import add_frames
+from aot.fronts.integer_features import SHARE_BITS, WINDOW_BITS, IntegerFeatures, Integers
+from aot.ir.types import Array, DType
+from aot.ops.binary import Mul
+from aot.ops.combine import Combination, Combine
+from aot.ops.convert import Convert
+from aot.ops.energy import Energy
+from aot.ops.fft import Fft, RealSpectrum
+from aot.ops.filter_bank import FilterBank
+from aot.ops.gain_control import GainControl
+from aot.ops.signal import FixedLog, Headroom, ShiftUp, WholeRoot, Window, WithoutNoise
+from aot.ops.smooth import Smooth
+
+_MOST = 65_535.0  # of a level that is told without a logarithm
+
+
+def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: int) -> None:
+    """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
+    add_frames(chain, features.frames, frames)
+    chain.then("window", Window(WINDOW_BITS), _row(features.frames.window, np.int16))
+    bits = chain.branch(chain.value)
+    bits.then("free bits", Headroom(each_row=True))
+    chain.then("loudest", ShiftUp(), bits.value)
+    chain.then("fft", Fft(features.fft_length // 2))
+    chain.then("spectrum", RealSpectrum())
+    chain.then("energies", Energy(*features.bins))
+    chain.then("filters", FilterBank(), *_windows(features.filters))
+    chain.then("levels", WholeRoot(), bits.value)
+    _add_noise_reduction(chain, features)
+    if features.log_up is not None:
+        chain.then("logarithm", FixedLog(features.log_up, features.log_scale))
+    chain.then("as numbers", Convert(DType.F32))
+    if features.log_up is None:
+        chain.then("at most", Combine(Combination.MINIMUM), _row(_MOST, np.float32))
+    if features.times != 1:
+        chain.then("scaled", Mul(), _row(features.times, np.float32))
+
+
+def _add_noise_reduction(chain: AddedNodes, features: IntegerFeatures) -> None:
+    noise = features.noise
+    every = np.array(noise.new)[np.arange(features.features) % 2]
+    estimate = chain.branch(chain.value)
+    shares = _row(every, np.uint32), _row((1 << SHARE_BITS) - every, np.uint32)
+    estimate.then("noise", Smooth(noise.up, SHARE_BITS), *shares)
+    chain.then("without noise", WithoutNoise(noise.up, SHARE_BITS, noise.least), estimate.value)
+    if features.gain is not None:
+        chain.then("gain", GainControl(features.gain.shift), estimate.value, features.gain.gains)
+
+
+def _windows(filters: Integers) -> tuple[Array, Array]:
+    """The first bin of each channel, and its weights from there on, as many for each."""
+    used = [np.flatnonzero(row) for row in filters]
+    width = max((int(u[-1] - u[0]) + 1 for u in used if u.size), default=1)
+    first = np.array([min(int(u[0]), filters.shape[1] - width) if u.size else 0 for u in used], np.int32)
+    return first, np.stack([row[f : f + width] for f, row in zip(first, filters, strict=True)]).astype(
+        np.int32
+    )
+
+
+def _row(numbers: object, dtype: type[np.generic]) -> Array:
+    """A constant that is the same for each row."""
+    return np.asarray(numbers).astype(dtype).reshape(1, 1, 1, -1)

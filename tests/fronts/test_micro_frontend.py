@@ -1,0 +1,149 @@
+"""micro_frontend: its tables, each of its words, and C that computes it row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from front_cases import signal
+from library_bounds import features
+from tflite_builder import ModelBuilder
+from tiny_models import random_weights
+
+import deploy
+from aot.frontend.declared import DeclarationError
+from aot.frontend.tflite.read import read_tflite
+from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.table import declared_front, read_front
+from aot.ir.types import Array
+
+WORDS = "micro_frontend:window_size=30,num_channels=40,enable_pcan=true"
+FRAMES = 23
+
+
+def tables() -> IntegerFeatures:
+    found = declared_front(WORDS)
+    assert isinstance(found, IntegerFeatures)
+    return found
+
+
+def tables_of_tflite(shared_dir: Path) -> dict[str, list[Array]]:
+    """The constants of the file's nodes, by the name of their op."""
+    path = shared_dir / "models" / "tflm_audio_preproc_f32" / "model.tflite"
+    graph = read_tflite(path.read_bytes(), path.name, "tflm")
+    return {
+        node.op.name: [
+            graph.constants[name] for name in node.inputs if name is not None and name in graph.constants
+        ]
+        for node in graph.nodes
+    }
+
+
+def test_the_tables_are_those_of_tflites_own_front_end(shared_dir: Path) -> None:
+    """Its file was made in double precision: a step at the window's edge and of weights may be missing."""
+    theirs, mine = tables_of_tflite(shared_dir), tables()
+    assert mine.gain is not None
+    assert np.array_equal(theirs["gain_control"][0], mine.gain.gains)
+    distance = np.abs(theirs["window"][0].astype(np.float64) - mine.frames.window)
+    assert np.array_equal(distance[distance > 0], [1.0])
+    first, weights = (array.astype(np.int64) for array in theirs["filter_bank"])
+    for row, begin, part in zip(mine.filters, first.tolist(), weights, strict=True):
+        assert np.abs(row[begin : begin + len(part)] - part).max() <= 1
+        assert row.sum() == row[begin : begin + len(part)].sum()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "window_size=20",
+        "window_step=20",
+        "lower_band_limit=300",
+        "upper_band_limit=4000",
+        "smoothing_bits=8",
+        "even_smoothing=0.5",
+        "odd_smoothing=0.5",
+        "min_signal_remaining=0.9",
+        "enable_pcan=false",
+        "pcan_strength=0.5",
+        "pcan_offset=800",
+        "gain_bits=20",
+        "enable_log=false",
+        "scale_shift=5",
+        "out_scale=2",
+    ],
+)
+def test_each_word_counts(other: str) -> None:
+    name = other.partition("=")[0]
+    kept = [word for word in WORDS.partition(":")[2].split(",") if not word.startswith(f"{name}=")]
+    found, usual = features(f"micro_frontend:{','.join([*kept, other])}"), features(WORDS)
+    assert found.shape != usual.shape or not np.array_equal(found, usual)
+
+
+def test_without_a_logarithm_levels_have_16_bits() -> None:
+    loud = features("micro_frontend:enable_log=false,even_smoothing=0,odd_smoothing=0,smoothing_bits=0")
+    assert 10_000 < loud.max() <= 65_535
+
+
+@pytest.mark.parametrize(
+    ("word", "what"),
+    [
+        ("even_smoothing=1.5", "even_smoothing is 1.5, it must be 0 to 1"),
+        ("smoothing_bits=17", "smoothing_bits is 17, it must be 0 to 16"),
+        ("gain_bits=12", "gain_bits is 12, it must be 18 to 30"),
+        (
+            "window_size=2000",
+            "window_size is 2000 ms, at 16000 samples a second that must be 4 to 16384 samples",
+        ),
+        ("num_channels=0", "num_channels is 0, it must be more than 0"),
+    ],
+)
+def test_words_that_make_no_sense_are_refused(word: str, what: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        read_front(f"micro_frontend:{word}")
+    assert caught.value.what == what
+
+
+def model() -> bytes:
+    """A convolution over all features."""
+    build = ModelBuilder("listener")
+    x = build.input("features", (1, FRAMES, 40, 1), scale=2.6, zero_point=-128)
+    w, b, s = random_weights(1, (4, 5, 8, 1))
+    return build.finish(build.conv2d(x, w, b, weight_scales=s, scale=0.05, stride=(2, 4)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("board", "words"),
+    [
+        pytest.param("host", WORDS, marks=pytest.mark.cc),
+        pytest.param("host", "micro_frontend:num_channels=40,enable_log=false", marks=pytest.mark.cc),
+        pytest.param("mps2-an386", WORDS, marks=[pytest.mark.arm, pytest.mark.qemu]),
+    ],
+)
+def test_c_makes_the_same_bits_of_samples_as_they_come(
+    board: str, words: str, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
+    path = tmp_path / "listener.tflite"
+    path.write_bytes(model())
+    lowest = np.full(4000, -(2**15), np.int16)
+    lowest[1000:1100] = 0
+    clips = np.stack([signal(), signal() // 3000, lowest])[:, None]
+    options: dict[str, Any] = {"front": f"{words},samples=4000", "stream": True, "layers": board == "host"}
+    verdict = deploy.verify(path, board=board, inputs=clips, **options)
+    assert verdict.equal, str(verdict)
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_c_follows_each_channels_energy_row_by_row(tmp_path: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("cc")
+    path = tmp_path / "listener.tflite"
+    path.write_bytes(model())
+    words = "sr=16000,n_fft=256,hop_length=160,n_mels=40,center=false,times=2147483648,samples=3900"
+    options: dict[str, Any] = {"front": f"librosa.pcen:{words}", "stream": True, "layers": True}
+    verdict = deploy.verify(path, board="host", inputs=signal()[None, :3900], **options)
+    assert verdict.equal, str(verdict)
