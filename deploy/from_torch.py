@@ -63,6 +63,7 @@ class Conversion(Paged):
         )
         if self.quantized is not None:
             yield f"quantised     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
+            yield from _refined(self.quantized)
             if self.quantized.same_class is not None:
                 yield f"same class    {self.quantized.same_class:.1%} of the samples, as float"
         if self.torch_right is not None:
@@ -76,6 +77,13 @@ class Conversion(Paged):
             worst = sorted(self.quantized.layers, key=lambda layer: layer.signal_to_noise_db)[:_WORST]
             rows = [(each.value, each.op, f"{each.signal_to_noise_db:.1f}") for each in worst]
             yield "\n" + table(("layer, the worst first", "op", "signal to noise, dB"), rows)
+
+
+def _refined(made: Quantized) -> Iterator[str]:
+    """Says what other weights for the same model have brought, where they have brought something."""
+    if made.refined is not None:
+        before, after = made.refinements[0].signal_to_noise_db, made.refined.signal_to_noise_db
+        yield f"refined       {made.refined.name}; outputs, signal to noise: {before:.1f} -> {after:.1f} dB"
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,7 @@ def compile_module(
         specs = graph_specs(as_float.graph, as_float.graph.inputs)
         samples = make_calibration(_arrays(names, examples, calibration, labels), specs, "calibration")
         outputs = _outputs(module, samples)
-        made = None if calibration is None else quantize(path, samples, "minmax", {})
+        made = None if calibration is None else quantize(path, samples, "minmax", {}, refine=True)
     model = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(model, board, options)
     conversion = Conversion(

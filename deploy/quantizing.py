@@ -29,7 +29,8 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
 from deploy.quality import is_of_classes
-from deploy.weight_widths import NARROW, WIDE, LayerWeights, bytes_with, narrow_within
+from deploy.refining import Answers, Refinement, ways
+from deploy.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 WEIGHTS = ("int8", "int4", "mixed")
@@ -75,6 +76,12 @@ class Quantized:
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
     widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
+    refinements: tuple[Refinement, ...] = ()  # what was tried, where it was asked for; first as it is
+
+    @property
+    def refined(self) -> Refinement | None:
+        """The way that was kept; None where the model was best as it is."""
+        return next((each for each in self.refinements[1:] if each.is_kept), None)
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
@@ -97,10 +104,12 @@ def quantize(
     method: str,
     shapes: Shapes,
     weights: str = WEIGHTS[0],
-    flash: int | None = None,
+    bound: Bound | None = None,
+    refine: bool = False,
 ) -> Quantized:
-    """Quantises a float model with inputs in the shapes given; mixed weights may take `flash` bytes.
+    """Quantises a float model with inputs in the shapes given; mixed weights have a bound.
 
+    Where asked to refine, it is tried with other weights for the same model, and the best is kept.
     Raises ModelError where the model cannot be read or its weights take more, ToolError where ONNX Runtime
     is missing or fails.
     """
@@ -108,8 +117,10 @@ def quantize(
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
         float_bytes = float_model(read_model(path), _LEAST_OPSET, path.name, shapes)
         _prepare(float_bytes, path, prepared)
-        widths = () if weights == WEIGHTS[0] else _widths(prepared, calibration, flash, open_session)
-        _quantize_file(path, prepared, int8, calibration, method, _narrow(widths))
+        widths = () if weights == WEIGHTS[0] else _widths(prepared, calibration, bound, open_session)
+        tried = _quantize_files(
+            path, (prepared, int8), calibration, method, _narrow(widths), open_session, refine
+        )
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
         real = _classes(open_session(prepared), calibration.samples)
         integer = _classes(open_session(int8), calibration.samples)
@@ -121,6 +132,7 @@ def quantize(
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
             widths=widths,
+            refinements=tried,
         )
 
 
@@ -197,6 +209,57 @@ def _prepare(data: bytes, path: Path, prepared: Path) -> None:
     prepared.write_bytes(with_vector_biases(prepared.read_bytes()))
 
 
+def _quantize_files(
+    path: Path,
+    files: tuple[Path, Path],
+    calibration: Calibration,
+    method: str,
+    narrow: frozenset[str],
+    open_session: Callable[[Path], Any],
+    refine: bool,
+) -> tuple[Refinement, ...]:
+    """Writes the int8 model of the prepared one; where asked to, of that way of it which loses least.
+
+    The prepared one is then what layers of the int8 model are compared with.
+    """
+    prepared, int8 = files
+    if not refine:
+        _quantize_file(path, prepared, int8, calibration, method, narrow)
+        return ()
+    samples = calibration.samples[:_MOST_COMPARED]
+    outputs = _outputs(open_session(prepared), samples)
+    tried, source = prepared.with_name("tried.onnx"), prepared.with_name("way.onnx")
+    found = ways(prepared.read_bytes(), narrow, _answers(source, samples, open_session))
+    noises: dict[str, float] = {}
+    for name, way in found.items():
+        source.write_bytes(way.model)
+        _quantize_file(path, source, tried, calibration, method, narrow)
+        noises[name] = _noise(outputs, _outputs(open_session(tried), samples))
+        if noises[name] == min(noises.values()):
+            int8.write_bytes(tried.read_bytes())
+            prepared.write_bytes(way.real)
+    best = min(noises, key=lambda name: noises[name])
+    return tuple(Refinement(name, _decibels(noise), name == best) for name, noise in noises.items())
+
+
+def _answers(
+    place: Path, samples: Sequence[Mapping[str, Array]], open_session: Callable[[Path], Any]
+) -> Answers:
+    """A function that runs a model, from a file at that place, on each sample."""
+
+    def run(data: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Array]]:
+        place.write_bytes(data)
+        session = open_session(place)
+        for sample in samples:
+            yield dict(zip(names, session.run(list(names), dict(sample)), strict=True))
+
+    return run
+
+
+def _decibels(noise: float) -> float:
+    return float(-10 * np.log10(noise)) if noise else float("inf")
+
+
 def _quantize_file(
     path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str, narrow: frozenset[str]
 ) -> None:
@@ -235,7 +298,7 @@ def _narrow(widths: Sequence[LayerWidth]) -> frozenset[str]:
 
 
 def _widths(
-    prepared: Path, calibration: Calibration, limit_bytes: int | None, open_session: Callable[[Path], Any]
+    prepared: Path, calibration: Calibration, bound: Bound | None, open_session: Callable[[Path], Any]
 ) -> tuple[LayerWidth, ...]:
     """The width of each layer's weights, by the loss that each alone has in four bits; None: four of all."""
     data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
@@ -246,20 +309,17 @@ def _widths(
         trial.write_bytes(narrowed(data, {each.name})[0])
         noise = _noise(outputs, _outputs(open_session(trial), samples))
         layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise))
-    all_layers = frozenset(layer.name for layer in layers)
-    narrow = all_layers if limit_bytes is None else narrow_within(layers, limit_bytes)
-    if limit_bytes is not None and (least := bytes_with(layers, narrow)) > limit_bytes:
-        raise ModelError(
-            f"weights of four bits take {least:,} bytes, more than the {limit_bytes:,} that they may",
-            "",
-            "a model with fewer channels or layers",
-        )
+
+    def noise_of(names: frozenset[str]) -> float:
+        trial.write_bytes(narrowed(data, names)[0])
+        return _noise(outputs, _outputs(open_session(trial), samples))
+
+    narrow = frozenset(layer.name for layer in layers) if bound is None else bound.narrow(layers, noise_of)
     return tuple(_layer_width(layer, NARROW if layer.name in narrow else WIDE) for layer in layers)
 
 
 def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
-    decibels = -10 * np.log10(layer.noise) if layer.noise else float("inf")
-    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), float(decibels))
+    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), _decibels(layer.noise))
 
 
 def _outputs(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:

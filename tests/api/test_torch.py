@@ -131,6 +131,9 @@ def test_a_network_keeps_its_accuracy_up_to_the_emulated_board(require_tool: Cal
     assert conversion.board_right > conversion.torch_right - 0.03
     assert "the same bits" in str(compiled)
     assert "signal to noise" in str(compiled)
+    assert conversion.quantized is not None
+    assert len(conversion.quantized.refinements) == 4
+    assert "refined       " in str(conversion)
 
 
 def networks(torch: Any) -> dict[str, tuple[Any, tuple[int, ...]]]:
