@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from draw_boxes import PLACE, drawn
+from listener import records
 from make_finder import BACK, SIZES, Found, found_in, front, model_file
-from scenes import Bytes, Drawn, scene
+from scenes import CLASSES, Bytes, Drawn, scene
 
 import deploy
+from deploy.sensor_log import FoundBox
 
 RAM_BYTES = 128 * 1024
 LEAST_SHARE = 0.5  # of what a box and a shape's own cover together, that both cover
@@ -59,7 +61,6 @@ ON_BOARDS = [
     pytest.param(160, "host", marks=pytest.mark.cc),
     pytest.param(160, "mps2-an386", marks=[pytest.mark.arm, pytest.mark.qemu]),
     pytest.param(160, "mps2-an500", marks=[pytest.mark.arm, pytest.mark.qemu]),
-    pytest.param(320, "mps2-an386", marks=[pytest.mark.arm, pytest.mark.qemu]),
 ]
 
 
@@ -75,6 +76,32 @@ def test_rows_that_stream_in_become_the_boxes_of_the_reference(
     wanted = deploy.load(model_file(size), front=front(size), back=BACK).run(pictures)
     assert wanted["back/count"].item() > 2
     assert deploy.verify(compiled, inputs=pictures).equal
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(
+    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+) -> None:
+    """The linker says how much RAM it has, and the picture lies in flash, as if it came from a camera."""
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    size, recording = 320, tmp_path / "camera.ppm"
+    pictures = one_unseen(size)
+    recording.write_bytes(f"P6\n{size} {size}\n255\n".encode() + pictures.tobytes())
+    compiled = deploy.compile(model_file(size), board="mps2-an386", front=front(size), **OPTIONS)
+    words: dict[str, Any] = {"app": "detect", "labels": ",".join(CLASSES), "rate": 1, "recording": recording}
+    deploy.new(compiled, tmp_path / "program", **words)
+    built = deploy.build(tmp_path / "program")
+    assert built.facts["ram_bytes"] <= RAM_BYTES
+    told = run_deploy("monitor", tmp_path / "program", "--runner", "qemu")
+    assert told.status == 0, told.err
+    boxes = [each for each in records(told.out.encode()) if isinstance(each, FoundBox)]
+    (wanted,) = found_in(deploy.load(model_file(size), front=front(size), back=BACK).run(pictures), size)
+    assert len(wanted) > 2
+    assert [(box.found, box.left, box.top, box.right, box.bottom) for box in boxes] == [
+        (CLASSES[found.kind], *(int(min(max(side, 0), size) + 0.5) for side in found.box)) for found in wanted
+    ]
 
 
 @pytest.mark.slow
