@@ -9,6 +9,7 @@ from pathlib import Path
 from aot.backs.anomaly import Anomaly
 from aot.backs.table import declared_back
 from aot.errors import InputError
+from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.picture import Picture
 from aot.fronts.table import Front, declared_front
 from aot.ops.blobs import Blobs
@@ -106,7 +107,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
-        lanes=kind.lanes,
+        lanes=1 if isinstance(front, IntegerFeatures) and front.continuous else kind.lanes,
         camera=_camera(front),
         most_boxes=_most_boxes(artifact),
     )

@@ -46,6 +46,7 @@ class IntegerFeatures:
     log_up: int | None  # bits by which a level is shifted before its logarithm; None: no logarithm
     log_scale: int
     times: float  # what features are multiplied by in the end
+    continuous: bool = False  # a run goes on with the sound of the one before
     frames_last: bool = False
 
     @property

@@ -17,9 +17,9 @@ _DTYPES = (DType.U32, DType.F32)
 
 
 def _shares(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, *shares = (required(t) for t in inputs)
-    fits = all(share.shape == (1, 1, *x.shape[2:]) for share in shares)
-    return None if fits else " and ".join(limits.shape_text(t) for t in (x, *shares))
+    x, *rows = (required(t) for t in inputs)
+    fits = all(row.shape == (1, 1, *x.shape[2:]) for row in rows)
+    return None if fits else " and ".join(limits.shape_text(t) for t in (x, *rows))
 
 
 def _shifts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -31,18 +31,19 @@ def _shifts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Smooth(Op):
-    """Inputs: x [1, T, W, C], new, old. y[t] = (2^up * x[t] * new + y[t - 1] * old) / 2^down; y[-1] = first.
+    """Inputs: x [1, T, W, C], new, old. y[t] = (2^up * x[t] * new + y[t - 1] * old) / 2^down.
 
-    Integers are unsigned and rounded down, as those of noise_estimate, which takes a row at a time.
+    y[-1] is a fourth input where there is one, else all of it is `first`. Integers are unsigned and rounded
+    down, as those of noise_estimate, which takes a row at a time.
     """
 
     name: ClassVar[str] = "smooth"
     constraints: ClassVar[tuple[Constraint, ...]] = (
-        limits.input_count(3, 3),
+        limits.input_count(3, 4),
         limits.same_dtype_in(*_DTYPES),
         limits.rank_is(4),
         limits.BATCH_IS_ONE,
-        Constraint("new and old must have the shape of a row", _shares),
+        Constraint("new, old and what was before must have the shape of a row", _shares),
         numbers_within(0, 31, "up", "down"),
         Constraint("real numbers must not be shifted, and the first of integers must be one", _shifts),
     )
@@ -57,9 +58,9 @@ class Smooth(Op):
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        x, new, old = (required(array) for array in arrays)
+        x, new, old, *given = (required(array) for array in arrays)
         made = np.empty_like(x)
-        before = np.full_like(x[0, 0], self.first)
+        before = given[0][0, 0] if given else np.full_like(x[0, 0], self.first)
         for t, row in enumerate(x[0]):
             before = made[0, t] = self._next(row, before, new[0, 0], old[0, 0])
         return (made,)

@@ -20,11 +20,12 @@ _SHARES = ("new", "old")
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    return (None,)
+    """Any rows; what was before them as it is."""
+    return (None, *(RowRequest(dtype_bytes=site.input(i).dtype.bytes) for i in range(3, len(site.inputs))))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, dtype, (x,) = site.node.op, site.outputs[0].dtype, inputs
+    op, dtype, x = site.node.op, site.outputs[0].dtype, inputs[0]
     assert isinstance(op, Smooth)
     size = output.width * output.channels
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
@@ -38,15 +39,20 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         output, Store(at(state, place), made), Store(at(ys, pixel_element(output)), load(state, place))
     )
     name = f"smooth_{output.channels}_by_{output.width}"
-    first = Const(op.first if dtype is DType.F32 else int(op.first))
-    start = Proc(f"{name}_begin", (state,), (For("i", size, (Store(at(state, variable("i")), first),)),))
+    given = [Buffer("before", dtype, size, Role.ROWS)] if len(site.inputs) > 3 else []
+    first = (
+        load(given[0], variable("i")) if given else Const(op.first if dtype is DType.F32 else int(op.first))
+    )
+    start = Proc(
+        f"{name}_begin", (*given, state), (For("i", size, (Store(at(state, variable("i")), first),)),)
+    )
     rows = [site.constants[i] for i in (1, 2)]
     return Kernel(
         schedule="steps",
         why="its only schedule",
         proc=Proc(name, (xs, *shares, state, ys), (body,)),
         summary=f"One row, smoothed: {output.said}.",
-        access=(RowAccess(stride=1, first=0, count=1),),
+        access=(RowAccess(1, 0, 1), *(RowAccess(0, 0, 1) for _ in given)),
         constants={
             share.name: np.ascontiguousarray(row).reshape(-1) for share, row in zip(shares, rows, strict=True)
         },

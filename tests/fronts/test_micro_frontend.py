@@ -9,16 +9,19 @@ from typing import Any
 import numpy as np
 import pytest
 from front_cases import signal
-from library_bounds import features
+from library_bounds import features, negating
 from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
 import deploy
+from aot.errors import ModelError
 from aot.frontend.declared import DeclarationError
 from aot.frontend.tflite.read import read_tflite
+from aot.fronts.attach import with_front
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.table import declared_front, read_front
-from aot.ir.types import Array
+from aot.interpret import run_graph, run_series
+from aot.ir.types import Array, DType, TensorType
 
 WORDS = "micro_frontend:window_size=30,num_channels=40,enable_pcan=true"
 FRAMES = 23
@@ -147,3 +150,67 @@ def test_c_follows_each_channels_energy_row_by_row(tmp_path: Path, require_tool:
     options: dict[str, Any] = {"front": f"librosa.pcen:{words}", "stream": True, "layers": True}
     verdict = deploy.verify(path, board="host", inputs=signal()[None, :3900], **options)
     assert verdict.equal, str(verdict)
+
+
+CONTINUOUS = f"{WORDS},continuous=true"
+IN_A_RUN, BEFORE = 480, 320  # samples: three steps of 10 ms, and what a window of 30 ms reaches back
+
+
+def in_runs(count: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int16]]:
+    """The signal, as it comes run by run."""
+    return signal()[: count * IN_A_RUN].reshape(count, 1, IN_A_RUN)
+
+
+def test_runs_go_on_with_the_sound_and_the_noise_of_those_before() -> None:
+    """They are one clip whose first window begins in silence."""
+    graph = with_front(negating(TensorType(DType.F32, (1, 3, 40))), CONTINUOUS)
+    found = [-next(iter(run.values()))[0] for run in run_series(graph, ({"samples": x} for x in in_runs(8)))]
+    whole = np.concatenate([np.zeros(BEFORE, np.int16), in_runs(8).reshape(-1)])
+    clip = with_front(negating(TensorType(DType.F32, (1, 24, 40))), f"{WORDS},samples={whole.size}")
+    (wanted,) = run_graph(clip, {"samples": whole[None]}).values()
+    assert np.array_equal(np.concatenate(found), -wanted[0])
+
+
+def test_a_front_end_that_begins_anew_is_refused_before_a_model_that_remembers(shared_dir: Path) -> None:
+    path = shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite"
+    with pytest.raises(ModelError) as caught:
+        deploy.load(path, front=WORDS)
+    assert str(caught.value) == (
+        "error: the model keeps a state from run to run, and the front end begins anew with each\n"
+        f"  --front {WORDS}\n"
+        "  hint: micro_frontend:continuous=true goes on with the sound of the run before"
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param("host", marks=pytest.mark.cc),
+        pytest.param("mps2-an386", marks=[pytest.mark.arm, pytest.mark.qemu]),
+    ],
+)
+def test_a_wake_word_is_listened_for_in_samples_as_they_come(
+    board: str, shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc" if board == "host" else "arm-none-eabi-gcc")
+    path = shared_dir / "models" / "mww_okay_nabu_v2_int8" / "model.tflite"
+    front = f"{CONTINUOUS},out_scale=25.6"
+    verdict = deploy.verify(path, board=board, front=front, stream=True, inputs=in_runs(8))
+    assert verdict.equal, str(verdict)
+
+
+def test_a_program_takes_continuous_sound_in_one_lane(tmp_path: Path) -> None:
+    """Overlapping windows would hear everything twice."""
+    build = ModelBuilder("words")
+    x = build.reshape(build.input("features", (1, 3, 40, 1), scale=2.6, zero_point=-128), (1, 120))
+    w, b, s = random_weights(1, (4, 120))
+    y = build.softmax(build.fully_connected(x, w, b, weight_scales=s[:1], scale=0.1))
+    path = tmp_path / "words.tflite"
+    path.write_bytes(build.finish(y))
+    for words, lanes in ((CONTINUOUS, 1), (WORDS, 2)):
+        compiled = deploy.compile(path, board="host", front=words, back="classes", stream=True)
+        place = tmp_path / str(lanes)
+        deploy.new(compiled, place, app="kws", labels="a,b,c,d")
+        (header,) = place.rglob("app.h")
+        assert f"#define LANES {lanes}u" in header.read_text()

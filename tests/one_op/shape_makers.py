@@ -151,7 +151,9 @@ def _headroom(draw: Draw) -> OpCase:
 
 def _smooth(draw: Draw) -> OpCase:
     if draw.chance():
-        return smoothed("any", Smooth(first=draw.one_of(0.0, 1.0)), DType.F32, *draw.shape(3, 5))
+        return smoothed(
+            "any", Smooth(first=draw.one_of(0.0, 1.0)), DType.F32, *draw.shape(3, 5), goes_on=draw.chance()
+        )
     return smoothed("any", Smooth(draw.upto(10, 0), 14, draw.upto(9, 0)), DType.U32, *draw.shape(3, 5))
 
 

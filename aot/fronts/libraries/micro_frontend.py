@@ -31,7 +31,10 @@ _MOST_GAIN = 2**15 - 1
 
 @dataclass(frozen=True, kw_only=True)
 class MicroFrontend:
-    """The same as the C library. Windows and steps are in milliseconds, out_scale divides in the end."""
+    """The same as the C library. Windows and steps are in milliseconds, out_scale divides in the end.
+
+    Where continuous, each run takes the samples behind those of the run before, and noise is that of all.
+    """
 
     sample_rate: int = 16000
     window_size: int = 25
@@ -51,6 +54,7 @@ class MicroFrontend:
     scale_shift: int = 6
     out_scale: float = 1.0
     samples: int | None = None
+    continuous: bool = False
 
     def front(self) -> IntegerFeatures:
         require_positive(
@@ -74,7 +78,7 @@ class MicroFrontend:
         return IntegerFeatures(
             sample_rate=self.sample_rate,
             samples=self.samples,
-            frames=Frames(_window(size), step, span=size),
+            frames=Frames(_window(size), step, span=step if self.continuous else size),
             fft_length=fft_length,
             bins=(first, end),
             filters=filters,
@@ -87,6 +91,7 @@ class MicroFrontend:
             log_up=correction if self.enable_log else None,
             log_scale=1 << self.scale_shift,
             times=1 / self.out_scale,
+            continuous=self.continuous,
         )
 
     def _require_within(self) -> None:
