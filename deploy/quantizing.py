@@ -231,14 +231,15 @@ def _quantize_files(
     tried, source = prepared.with_name("tried.onnx"), prepared.with_name("way.onnx")
     found = ways(prepared.read_bytes(), narrow, _answers(source, samples, open_session))
     noises: dict[str, float] = {}
+    best = ""
     for name, way in found.items():
         source.write_bytes(way.model)
         _quantize_file(path, source, tried, calibration, method, narrow)
         noises[name] = _noise(outputs, _outputs(open_session(tried), samples))
-        if noises[name] == min(noises.values()):
+        if not best or noises[name] < noises[best]:
+            best = name
             int8.write_bytes(tried.read_bytes())
             prepared.write_bytes(way.real)
-    best = min(noises, key=lambda name: noises[name])
     return tuple(Refinement(name, _decibels(noise), name == best) for name, noise in noises.items())
 
 

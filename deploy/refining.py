@@ -48,16 +48,20 @@ def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str,
 
 def _with_like_ranges(data: bytes, answers: Answers) -> bytes:
     watched, names = with_values_between(data)
+    if not names:
+        return data
     largest: dict[str, Array] = {}
     for sample in answers(watched, names):
         for name, value in sample.items():
             seen = np.abs(value).max(axis=_but_channels(value))
             largest[name] = np.maximum(largest.get(name, seen), seen)
-    return with_like_ranges(data, largest) if names else data
+    return with_like_ranges(data, largest)
 
 
 def _with_corrected_biases(data: bytes, narrow: Collection[str], answers: Answers) -> bytes:
     watched, layers = with_differences(data, narrowed(data, narrow)[0])
+    if not layers:
+        return data
     sums: dict[str, Array] = {}
     count = 0
     for sample in answers(watched, tuple(layers)):

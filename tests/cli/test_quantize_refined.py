@@ -140,6 +140,20 @@ def test_each_way_is_the_same_model_but_for_its_weights(
     assert [way.real == data for way in made.values()] == [True, False, True, False]
 
 
+def test_a_model_without_such_layers_stays_as_it_is() -> None:
+    """And is not run for nothing."""
+    node = onnx.helper.make_node("Relu", ["x"], ["y"])
+    values = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.FLOAT, (1, 2)) for n in "xy"]
+    data = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "g", values[:1], values[1:])
+    ).SerializeToString()
+
+    def never(_: bytes, __: Sequence[str]) -> Iterator[Mapping[str, Array]]:
+        raise AssertionError("there is nothing to ask for")
+
+    assert {way.model for way in ways(data, frozenset(), never).values()} == {data}
+
+
 def test_channels_that_are_unlike_lose_much_and_are_made_alike(refine: Refine) -> None:
     found = decibels(refine(3.5, "--refine"))
     assert found["as it is"] < 30 < 40 < found["like ranges"]
