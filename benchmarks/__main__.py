@@ -45,6 +45,8 @@ from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.refined import HEAD as HEAD_OF_REFINED
+from benchmarks.refined import refined_rows
 from benchmarks.report import report
 from benchmarks.results import Result, read_results, write_results
 from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
@@ -206,6 +208,10 @@ def _int4() -> None:
     _print_as_they_come(HEAD_OF_INT4, int4_rows())
 
 
+def _refined() -> None:
+    _print_as_they_come(HEAD_OF_REFINED, refined_rows())
+
+
 def _vision() -> None:
     _print_as_they_come(HEAD_OF_VISION, vision_rows())
 
@@ -241,6 +247,7 @@ COMMANDS = {
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "int4": _int4,
+    "refined": _refined,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,
