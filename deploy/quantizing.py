@@ -28,8 +28,8 @@ from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
-from deploy.quality import is_of_classes
-from deploy.refining import Answers, Refinement, ways
+from deploy.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of
+from deploy.refining import Refinement, ways
 from deploy.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
@@ -122,8 +122,8 @@ def quantize(
             path, (prepared, int8), calibration, method, _narrow(widths), open_session, refine
         )
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
-        real = _classes(open_session(prepared), calibration.samples)
-        integer = _classes(open_session(int8), calibration.samples)
+        real = classes_of(open_session(prepared), calibration.samples)
+        integer = classes_of(open_session(int8), calibration.samples)
         return Quantized(
             int8.read_bytes(),
             prepared.stat().st_size,
@@ -227,38 +227,20 @@ def _quantize_files(
         _quantize_file(path, prepared, int8, calibration, method, narrow)
         return ()
     samples = calibration.samples[:_MOST_COMPARED]
-    outputs = _outputs(open_session(prepared), samples)
+    outputs = outputs_of(open_session(prepared), samples)
     tried, source = prepared.with_name("tried.onnx"), prepared.with_name("way.onnx")
-    found = ways(prepared.read_bytes(), narrow, _answers(source, samples, open_session))
+    found = ways(prepared.read_bytes(), narrow, answers_of(source, samples, open_session))
     noises: dict[str, float] = {}
     best = ""
     for name, way in found.items():
         source.write_bytes(way.model)
         _quantize_file(path, source, tried, calibration, method, narrow)
-        noises[name] = _noise(outputs, _outputs(open_session(tried), samples))
+        noises[name] = noise_of(outputs, outputs_of(open_session(tried), samples))
         if not best or noises[name] < noises[best]:
             best = name
             int8.write_bytes(tried.read_bytes())
             prepared.write_bytes(way.real)
-    return tuple(Refinement(name, _decibels(noise), name == best) for name, noise in noises.items())
-
-
-def _answers(
-    place: Path, samples: Sequence[Mapping[str, Array]], open_session: Callable[[Path], Any]
-) -> Answers:
-    """A function that runs a model, from a file at that place, on each sample."""
-
-    def run(data: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Array]]:
-        place.write_bytes(data)
-        session = open_session(place)
-        for sample in samples:
-            yield dict(zip(names, session.run(list(names), dict(sample)), strict=True))
-
-    return run
-
-
-def _decibels(noise: float) -> float:
-    return float(-10 * np.log10(noise)) if noise else float("inf")
+    return tuple(Refinement(name, decibels(noise), name == best) for name, noise in noises.items())
 
 
 def _quantize_file(
@@ -303,37 +285,24 @@ def _widths(
 ) -> tuple[LayerWidth, ...]:
     """The width of each layer's weights, by the loss that each alone has in four bits; None: four of all."""
     data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
-    outputs = _outputs(open_session(prepared), samples)
+    outputs = outputs_of(open_session(prepared), samples)
     trial = prepared.with_name("trial.onnx")
     layers = []
     for each in layer_weights(data):
         trial.write_bytes(narrowed(data, {each.name})[0])
-        noise = _noise(outputs, _outputs(open_session(trial), samples))
+        noise = noise_of(outputs, outputs_of(open_session(trial), samples))
         layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise))
 
-    def noise_of(names: frozenset[str]) -> float:
+    def together(names: frozenset[str]) -> float:
         trial.write_bytes(narrowed(data, names)[0])
-        return _noise(outputs, _outputs(open_session(trial), samples))
+        return noise_of(outputs, outputs_of(open_session(trial), samples))
 
-    narrow = frozenset(layer.name for layer in layers) if bound is None else bound.narrow(layers, noise_of)
+    narrow = frozenset(layer.name for layer in layers) if bound is None else bound.narrow(layers, together)
     return tuple(_layer_width(layer, NARROW if layer.name in narrow else WIDE) for layer in layers)
 
 
 def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
-    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), _decibels(layer.noise))
-
-
-def _outputs(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
-    """The answers of a model, all outputs in real numbers."""
-    found = (output for sample in samples for output in session.run(None, dict(sample)))
-    return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
-
-
-def _noise(wanted: Sequence[Array], found: Sequence[Array]) -> float:
-    """The energy of the difference beside that of what is wanted."""
-    signal = sum(float(np.square(each).sum()) for each in wanted)
-    noise = sum(float(np.square(np.subtract(a, b)).sum()) for a, b in zip(wanted, found, strict=True))
-    return noise / signal if signal else noise
+    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), decibels(layer.noise))
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:
@@ -378,14 +347,6 @@ def _layer_error(value: str, op: str, pair: Mapping[str, Sequence[Array]]) -> La
     extent = float(real.max() - real.min())
     decibels = 10 * np.log10(signal / noise) if noise and signal else float("inf")
     return LayerError(value, op, float(decibels), largest, largest / extent if extent else 0.0)
-
-
-def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
-    """The place of the largest number in the first output, for each sample; None where it has no classes."""
-    outputs = [session.run(None, dict(sample))[0] for sample in samples]
-    if not all(is_of_classes(output.shape) for output in outputs):
-        return None
-    return np.array([int(np.argmax(output)) for output in outputs])
 
 
 def _share_right(classes: Array | None, labels: Array | None) -> float | None:

@@ -37,7 +37,7 @@ class LayerWeights:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """What mixed weights keep: bytes that they take at most, or the outputs' decibels above the error."""
+    """A bound of mixed weights: the bytes that they take, or the outputs' decibels above the error."""
 
     flash: int | None = None
     signal_to_noise_db: float | None = None

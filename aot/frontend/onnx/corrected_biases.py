@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from aot.frontend.onnx.layer_pairs import Layer, layers_of
+from aot.frontend.onnx.layer_pairs import LinearLayer, layers_of
 from aot.ir.types import Array
 
 _MOST = 127  # of the integers that weights become
@@ -43,7 +43,7 @@ def with_differences(data: bytes, rounded: bytes) -> tuple[bytes, Mapping[str, s
     return bytes(model.SerializeToString()), found
 
 
-def _in_eight_bits(weights: Array, layer: Layer) -> Array:
+def _in_eight_bits(weights: Array, layer: LinearLayer) -> Array:
     """Whole numbers of steps, one step for each channel of the result."""
     axis = 0 if layer.channels_first else 1
     others = tuple(each for each in range(weights.ndim) if each != axis)

@@ -14,7 +14,7 @@ _PASSING = ("Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool")
 
 
 @dataclass(frozen=True, slots=True)
-class Layer:
+class LinearLayer:
     """A convolution or a Gemm whose weights are constants that it alone reads."""
 
     reads: str
@@ -37,9 +37,9 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
-    first: Layer
-    second: Layer
+class LayerPair:
+    first: LinearLayer
+    second: LinearLayer
 
     @property
     def between(self) -> str:
@@ -47,7 +47,7 @@ class Pair:
         return self.second.reads
 
 
-def layers_of(graph: onnx.GraphProto) -> Iterator[Layer]:
+def layers_of(graph: onnx.GraphProto) -> Iterator[LinearLayer]:
     """The layers in their order."""
     constants = {each.name: tuple(each.dims) for each in graph.initializer}
     reads = Counter(name for node in graph.node for name in node.input)
@@ -62,7 +62,7 @@ def layers_of(graph: onnx.GraphProto) -> Iterator[Layer]:
             continue
         first = node.op_type == "Conv" or bool(numbers["transB"].i if "transB" in numbers else 0)
         groups = numbers["group"].i if "group" in numbers else 1
-        yield Layer(
+        yield LinearLayer(
             names[0],
             node.output[0],
             node.op_type,
@@ -74,7 +74,7 @@ def layers_of(graph: onnx.GraphProto) -> Iterator[Layer]:
         )
 
 
-def pairs_of(graph: onnx.GraphProto) -> Iterator[Pair]:
+def pairs_of(graph: onnx.GraphProto) -> Iterator[LayerPair]:
     """Pairs with nothing between them but what passes a channel's factor on, and no other reader."""
     layers = {layer.value: layer for layer in layers_of(graph)}
     readers = Counter(name for node in graph.node for name in node.input)
@@ -85,4 +85,4 @@ def pairs_of(graph: onnx.GraphProto) -> Iterator[Pair]:
         while readers[value] == 1 and value in makers and makers[value].op_type in _PASSING:
             value = makers[value].input[0]
         if readers[value] == 1 and value in layers and second.takes_channels:
-            yield Pair(layers[value], second)
+            yield LayerPair(layers[value], second)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import onnx
 from onnx import helper, numpy_helper
 
-from aot.frontend.onnx.layer_pairs import Layer, Pair, pairs_of
+from aot.frontend.onnx.layer_pairs import LayerPair, LinearLayer, pairs_of
 from aot.ir.types import Array
 
 Reals = npt.NDArray[np.float64]
@@ -54,8 +54,8 @@ def with_like_ranges(data: bytes, largest: Mapping[str, Array]) -> bytes:
     return bytes(model.SerializeToString())
 
 
-def _factors(pair: Pair, largest: Array, constants: Mapping[str, Array]) -> Reals:
-    """What each channel is divided by: its range where that costs nothing, else the root of its share."""
+def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) -> Reals:
+    """The divisor of each channel: its range where that costs nothing, else the root of its share."""
     seen: Reals = largest.astype(np.float64)
     if not pair.second.is_depthwise:
         read: Reals = _reach(pair.second, constants[pair.second.weights])
@@ -65,7 +65,7 @@ def _factors(pair: Pair, largest: Array, constants: Mapping[str, Array]) -> Real
     return np.where(seen > 0, alike, 1.0)
 
 
-def _reach(layer: Layer, weights: Array) -> Reals:
+def _reach(layer: LinearLayer, weights: Array) -> Reals:
     """The largest weight of each channel that is read."""
     axis = 1 if layer.channels_first else 0
     others = tuple(each for each in range(weights.ndim) if each != axis)
