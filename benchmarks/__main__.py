@@ -45,6 +45,8 @@ from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.refined import HEAD as HEAD_OF_REFINED
+from benchmarks.refined import refined_rows
 from benchmarks.report import report
 from benchmarks.results import Result, read_results, write_results
 from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
@@ -57,6 +59,8 @@ from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
+from benchmarks.vision import HEAD as HEAD_OF_VISION
+from benchmarks.vision import vision_rows
 from benchmarks.weights_alone import HEAD as HEAD_OF_WEIGHTS
 from benchmarks.weights_alone import weight_rows
 
@@ -207,6 +211,14 @@ def _int4() -> None:
     _print_as_they_come(HEAD_OF_INT4, int4_rows())
 
 
+def _refined() -> None:
+    _print_as_they_come(HEAD_OF_REFINED, refined_rows())
+
+
+def _vision() -> None:
+    _print_as_they_come(HEAD_OF_VISION, vision_rows())
+
+
 def _print_as_they_come(head: str, rows: Iterable[str]) -> None:
     sys.stdout.write(head)
     for row in rows:
@@ -238,6 +250,7 @@ COMMANDS = {
     "ethos-u": _ethos_u,
     "gemm-npu": _gemm_npu,
     "int4": _int4,
+    "refined": _refined,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,
@@ -248,6 +261,7 @@ COMMANDS = {
     "measure-spaces": _measure_spaces,
     "tuned": _tuned,
     "tuning": _tuning,
+    "vision": _vision,
 }
 
 

@@ -18,7 +18,7 @@ from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, options_with, read_artifact, require_same
-from deploy.torch_words import is_module, require_no_module_words
+from deploy.torch_words import ModuleWords, is_module, require_no_module_words
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
@@ -32,6 +32,7 @@ def compile(
     example: Any = None,
     calibration: Any = None,
     labels: Any = None,
+    signal_to_noise: Any = None,  # a number
     **options: Any,
 ) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
@@ -39,14 +40,17 @@ def compile(
     In the place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
     A PyTorch module is exported with an `example` of its input, made int8 where there are samples for
     `calibration`, and with their `labels` measured here and on an emulated board: `conversion` tells it.
+    With `signal_to_noise`, layers have weights of four bits as long as outputs stay so many decibels above
+    the error that this makes.
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
     if is_module(model):
         from deploy.from_torch import compile_module  # measures, so most of this package is behind it
 
         place, known = require_board_or_target(board, target), read_options(options)
-        return compile_module(model, example, calibration, labels, place, known)
-    require_no_module_words(example, calibration, labels)
+        words = ModuleWords(example, calibration, labels, signal_to_noise)
+        return compile_module(model, words, place, known)
+    require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise))
     model = cast("str | Path | Model", model)
     known = options_with(model, options)
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)

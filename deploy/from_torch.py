@@ -31,7 +31,9 @@ from deploy.line import LineOptions
 from deploy.quality import Truth, is_of_classes
 from deploy.quantizing import Quantized, quantize
 from deploy.samples import make_samples
+from deploy.torch_words import ModuleWords
 from deploy.verifying import Verdict, verify_model
+from deploy.weight_widths import NARROW, Bound
 
 FILE = "module.onnx"  # as errors call what was exported
 _COMPARED = 8  # samples of which PyTorch's outputs are compared with ours
@@ -63,6 +65,8 @@ class Conversion(Paged):
         )
         if self.quantized is not None:
             yield f"quantised     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
+            yield from _refined(self.quantized)
+            yield from _widths(self.quantized)
             if self.quantized.same_class is not None:
                 yield f"same class    {self.quantized.same_class:.1%} of the samples, as float"
         if self.torch_right is not None:
@@ -78,6 +82,20 @@ class Conversion(Paged):
             yield "\n" + table(("layer, the worst first", "op", "signal to noise, dB"), rows)
 
 
+def _refined(made: Quantized) -> Iterator[str]:
+    """Says what other weights for the same model have brought, where they have brought something."""
+    if made.refined is not None:
+        before, after = made.refinements[0].signal_to_noise_db, made.refined.signal_to_noise_db
+        yield f"refined       {made.refined.name}; outputs, signal to noise: {before:.1f} -> {after:.1f} dB"
+
+
+def _widths(made: Quantized) -> Iterator[str]:
+    if made.widths:
+        narrow = sum(each.bits == NARROW for each in made.widths)
+        layers, total = counted(len(made.widths), "layer"), sum(each.bytes for each in made.widths)
+        yield f"weights       of four bits in {narrow} of {layers}, {total:,} bytes in all"
+
+
 @dataclass(frozen=True)
 class CompiledModule(Compiled):
     """A module that fits its board, with what its conversion cost."""
@@ -88,21 +106,19 @@ class CompiledModule(Compiled):
         return f"{super().__str__()}\n\n{self.conversion}"
 
 
-def compile_module(
-    module: Any, example: Any, calibration: Any, labels: Any, board: Board, options: CompileOptions
-) -> CompiledModule:
+def compile_module(module: Any, words: ModuleWords, board: Board, options: CompileOptions) -> CompiledModule:
     """Compiles a module. Raises InputError, ToolError, ModelError, FitError."""
-    _require_sense(example, calibration, labels, options)
-    examples = example if isinstance(example, tuple) else (example,)
+    _require_sense(words, options)
+    examples = words.example if isinstance(words.example, tuple) else (words.example,)
     names = _input_names(module, len(examples))
     with _in_eval(module), tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / FILE
         path.write_bytes(_exported(module, examples, names))
         as_float = import_data(path.read_bytes(), path, replace(options, front=None, back=None))
         specs = graph_specs(as_float.graph, as_float.graph.inputs)
-        samples = make_calibration(_arrays(names, examples, calibration, labels), specs, "calibration")
+        samples = make_calibration(_arrays(names, examples, words), specs, "calibration")
         outputs = _outputs(module, samples)
-        made = None if calibration is None else quantize(path, samples, "minmax", {})
+        made = None if words.calibration is None else _quantized(path, samples, words.signal_to_noise)
     model = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(model, board, options)
     conversion = Conversion(
@@ -110,24 +126,37 @@ def compile_module(
         len(outputs[:_COMPARED]),
         made,
         _share_right(outputs, samples.labels),
-        None if labels is None else _on_emulator(compiled, samples),
+        None if words.labels is None else _on_emulator(compiled, samples),
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
     return CompiledModule(**known, conversion=conversion)
 
 
-def _require_sense(example: Any, calibration: Any, labels: Any, options: CompileOptions) -> None:
-    if example is None:
+def _quantized(path: Path, samples: Calibration, least_db: float | None) -> Quantized:
+    """The exported module with weights of eight bits, or of four where that leaves so many decibels."""
+    if least_db is None:
+        return quantize(path, samples, "minmax", {}, refine=True)
+    bound = Bound(signal_to_noise_db=least_db)
+    return quantize(path, samples, "minmax", {}, "mixed", bound, refine=True)
+
+
+def _require_sense(words: ModuleWords, options: CompileOptions) -> None:
+    if words.example is None:
         raise InputError(
             "a PyTorch module is exported with an example of its input",
             hint="deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))",
         )
-    if labels is not None and calibration is None:
+    if words.signal_to_noise is not None and words.calibration is None:
+        raise InputError(
+            "signal to noise is measured on samples, and there are none",
+            hint="calibration=samples, the first axis counts them",
+        )
+    if words.labels is not None and words.calibration is None:
         raise InputError(
             "labels are of samples, and there are none",
             hint="calibration=samples, the first axis counts them",
         )
-    if labels is not None and (options.front or options.back):
+    if words.labels is not None and (options.front or options.back):
         raise InputError(
             "labels are compared with the module's own outputs, and a front or back end stands around it",
             hint="leave the labels out, or the front and the back end",
@@ -188,8 +217,9 @@ def _captured(torch: Any, module: Any, examples: tuple[Any, ...], names: list[st
     return bytes(program.model_proto.SerializeToString())
 
 
-def _arrays(names: Sequence[str], examples: Sequence[Any], calibration: Any, labels: Any) -> dict[str, Array]:
+def _arrays(names: Sequence[str], examples: Sequence[Any], words: ModuleWords) -> dict[str, Array]:
     """The samples by the names of inputs, with their labels; without calibration the example alone."""
+    calibration, labels = words.calibration, words.labels
     if calibration is None:
         given: Mapping[str, Any] = dict(zip(names, examples, strict=True))
     else:

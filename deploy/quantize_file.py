@@ -18,6 +18,7 @@ from deploy.console import progress, table
 from deploy.files import require_place
 from deploy.quantizing import METHODS, WEIGHTS, Quantized, as_tflite, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
+from deploy.weight_widths import Bound
 
 IO_TYPES = ("float32", "int8")
 _WIDEST_NAME = 60
@@ -35,19 +36,23 @@ def quantize(
     shape: Mapping[str, tuple[int, ...]] | None = None,
     weights: str = "int8",
     flash: int | None = None,
+    signal_to_noise: float | None = None,
+    refine: bool = False,
 ) -> Answer:
     """Makes an int8 model, .onnx or .tflite, of a float ONNX model and samples of its inputs.
 
     `data` holds samples by input name, the first axis counts them; "labels", their classes if known. With
     io="int8" the model's inputs and outputs are integers too, which spares the board the conversion. With
     weights="int4" those of convolutions and dense layers have four bits; with "mixed" only so many that they
-    take `flash` bytes, chosen for the least loss.
+    take `flash` bytes, chosen for the least loss, or as many as keep the outputs `signal_to_noise` decibels
+    above the error that this makes. With `refine`, channels are scaled until their ranges are alike and
+    biases corrected, where that brings the outputs of the samples nearer.
     """
     path, place = Path(model), Path(output)
     _require_known("method", method, METHODS)
     _require_known("io", io, IO_TYPES)
     _require_known("weights", weights, WEIGHTS)
-    _require_bound(weights, flash)
+    bound = _bound(weights, flash, signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
     shapes = read_options({"shape": shape}).shapes
@@ -57,7 +62,7 @@ def quantize(
     )
     with progress("quantizing", 1) as bar:
         bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
-        made = quantized(path, calibration, method, shapes, weights, flash)
+        made = quantized(path, calibration, method, shapes, weights, bound, refine)
     if io == "int8":
         made = with_integers_outside(made, path)
     if place.suffix == ".tflite":
@@ -73,12 +78,14 @@ def _require_known(what: str, name: str, known: Collection[str]) -> None:
         )
 
 
-def _require_bound(weights: str, flash: int | None) -> None:
-    if (weights == "mixed") != (flash is not None):
+def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bound | None:
+    given = (flash is not None) + (signal_to_noise is not None)
+    if given != (weights == "mixed"):
         raise InputError(
-            "mixed weights need a bound of flash, and other weights have none",
-            hint="--weights mixed --flash 64KB",
+            "mixed weights need a bound, of flash or of signal to noise, and other weights have none",
+            hint="--weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30",
         )
+    return Bound(flash, signal_to_noise) if given else None
 
 
 def _is_quantised(path: Path) -> bool:
@@ -108,6 +115,7 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
         "int8_right": made.int8_right,
         "layers": [asdict(layer) for layer in made.layers],
         "weights": [asdict(each) for each in made.widths],
+        "refinements": [asdict(each) for each in made.refinements],
     }
 
 
@@ -131,6 +139,7 @@ def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
             "",
             table(heads, rows),
             *_widths(made),
+            *_refinements(made),
             *_right(made),
             *_edges(made),
         )
@@ -153,6 +162,16 @@ def _widths(made: Quantized) -> tuple[str, ...]:
     heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
     total = sum(each.bytes for each in made.widths)
     return ("", table(heads, rows), f"these weights take {total:,} bytes")
+
+
+def _refinements(made: Quantized) -> tuple[str, ...]:
+    if not made.refinements:
+        return ()
+    rows = [
+        (each.name, f"{each.signal_to_noise_db:.1f}", "kept" if each.is_kept else "")
+        for each in made.refinements
+    ]
+    return ("", table(("weights", "outputs, signal to noise, dB", ""), rows))
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:

@@ -28,8 +28,9 @@ from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from deploy.calibration import Calibration
-from deploy.quality import is_of_classes
-from deploy.weight_widths import NARROW, WIDE, LayerWeights, bytes_with, narrow_within
+from deploy.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of
+from deploy.refining import Refinement, ways
+from deploy.weight_widths import NARROW, WIDE, Bound, LayerWeights
 
 Shapes = Mapping[str, tuple[int, ...]]  # of inputs by name
 WEIGHTS = ("int8", "int4", "mixed")
@@ -75,6 +76,12 @@ class Quantized:
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
     widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
+    refinements: tuple[Refinement, ...] = ()  # what was tried, where it was asked for; first as it is
+
+    @property
+    def refined(self) -> Refinement | None:
+        """The way that was kept; None where the model was best as it is."""
+        return next((each for each in self.refinements[1:] if each.is_kept), None)
 
 
 def model_specs(path: Path, shapes: Shapes) -> tuple[TensorSpec, ...]:
@@ -97,10 +104,12 @@ def quantize(
     method: str,
     shapes: Shapes,
     weights: str = WEIGHTS[0],
-    flash: int | None = None,
+    bound: Bound | None = None,
+    refine: bool = False,
 ) -> Quantized:
-    """Quantises a float model with inputs in the shapes given; mixed weights may take `flash` bytes.
+    """Quantises a float model with inputs in the shapes given; mixed weights have a bound.
 
+    Where asked to refine, it is tried with other weights for the same model, and the best is kept.
     Raises ModelError where the model cannot be read or its weights take more, ToolError where ONNX Runtime
     is missing or fails.
     """
@@ -108,11 +117,13 @@ def quantize(
         prepared, int8 = Path(name) / "float.onnx", Path(name) / "int8.onnx"
         float_bytes = float_model(read_model(path), _LEAST_OPSET, path.name, shapes)
         _prepare(float_bytes, path, prepared)
-        widths = () if weights == WEIGHTS[0] else _widths(prepared, calibration, flash, open_session)
-        _quantize_file(path, prepared, int8, calibration, method, _narrow(widths))
+        widths = () if weights == WEIGHTS[0] else _widths(prepared, calibration, bound, open_session)
+        tried = _quantize_files(
+            path, (prepared, int8), calibration, method, _narrow(widths), open_session, refine
+        )
         layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
-        real = _classes(open_session(prepared), calibration.samples)
-        integer = _classes(open_session(int8), calibration.samples)
+        real = classes_of(open_session(prepared), calibration.samples)
+        integer = classes_of(open_session(int8), calibration.samples)
         return Quantized(
             int8.read_bytes(),
             prepared.stat().st_size,
@@ -121,6 +132,7 @@ def quantize(
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
             widths=widths,
+            refinements=tried,
         )
 
 
@@ -197,6 +209,40 @@ def _prepare(data: bytes, path: Path, prepared: Path) -> None:
     prepared.write_bytes(with_vector_biases(prepared.read_bytes()))
 
 
+def _quantize_files(
+    path: Path,
+    files: tuple[Path, Path],
+    calibration: Calibration,
+    method: str,
+    narrow: frozenset[str],
+    open_session: Callable[[Path], Any],
+    refine: bool,
+) -> tuple[Refinement, ...]:
+    """Writes the int8 model of the prepared one; where asked to, of that way of it which loses least.
+
+    The prepared one is then what layers of the int8 model are compared with.
+    """
+    prepared, int8 = files
+    if not refine:
+        _quantize_file(path, prepared, int8, calibration, method, narrow)
+        return ()
+    samples = calibration.samples[:_MOST_COMPARED]
+    outputs = outputs_of(open_session(prepared), samples)
+    tried, source = prepared.with_name("tried.onnx"), prepared.with_name("way.onnx")
+    found = ways(prepared.read_bytes(), narrow, answers_of(source, samples, open_session))
+    noises: dict[str, float] = {}
+    best = ""
+    for name, way in found.items():
+        source.write_bytes(way.model)
+        _quantize_file(path, source, tried, calibration, method, narrow)
+        noises[name] = noise_of(outputs, outputs_of(open_session(tried), samples))
+        if not best or noises[name] < noises[best]:
+            best = name
+            int8.write_bytes(tried.read_bytes())
+            prepared.write_bytes(way.real)
+    return tuple(Refinement(name, decibels(noise), name == best) for name, noise in noises.items())
+
+
 def _quantize_file(
     path: Path, prepared: Path, int8: Path, calibration: Calibration, method: str, narrow: frozenset[str]
 ) -> None:
@@ -235,44 +281,28 @@ def _narrow(widths: Sequence[LayerWidth]) -> frozenset[str]:
 
 
 def _widths(
-    prepared: Path, calibration: Calibration, limit_bytes: int | None, open_session: Callable[[Path], Any]
+    prepared: Path, calibration: Calibration, bound: Bound | None, open_session: Callable[[Path], Any]
 ) -> tuple[LayerWidth, ...]:
     """The width of each layer's weights, by the loss that each alone has in four bits; None: four of all."""
     data, samples = prepared.read_bytes(), calibration.samples[:_MOST_COMPARED]
-    outputs = _outputs(open_session(prepared), samples)
+    outputs = outputs_of(open_session(prepared), samples)
     trial = prepared.with_name("trial.onnx")
     layers = []
     for each in layer_weights(data):
         trial.write_bytes(narrowed(data, {each.name})[0])
-        noise = _noise(outputs, _outputs(open_session(trial), samples))
+        noise = noise_of(outputs, outputs_of(open_session(trial), samples))
         layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise))
-    all_layers = frozenset(layer.name for layer in layers)
-    narrow = all_layers if limit_bytes is None else narrow_within(layers, limit_bytes)
-    if limit_bytes is not None and (least := bytes_with(layers, narrow)) > limit_bytes:
-        raise ModelError(
-            f"weights of four bits take {least:,} bytes, more than the {limit_bytes:,} that they may",
-            "",
-            "a model with fewer channels or layers",
-        )
+
+    def together(names: frozenset[str]) -> float:
+        trial.write_bytes(narrowed(data, names)[0])
+        return noise_of(outputs, outputs_of(open_session(trial), samples))
+
+    narrow = frozenset(layer.name for layer in layers) if bound is None else bound.narrow(layers, together)
     return tuple(_layer_width(layer, NARROW if layer.name in narrow else WIDE) for layer in layers)
 
 
 def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
-    decibels = -10 * np.log10(layer.noise) if layer.noise else float("inf")
-    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), float(decibels))
-
-
-def _outputs(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
-    """The answers of a model, all outputs in real numbers."""
-    found = (output for sample in samples for output in session.run(None, dict(sample)))
-    return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
-
-
-def _noise(wanted: Sequence[Array], found: Sequence[Array]) -> float:
-    """The energy of the difference beside that of what is wanted."""
-    signal = sum(float(np.square(each).sum()) for each in wanted)
-    noise = sum(float(np.square(np.subtract(a, b)).sum()) for a, b in zip(wanted, found, strict=True))
-    return noise / signal if signal else noise
+    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), decibels(layer.noise))
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:
@@ -317,14 +347,6 @@ def _layer_error(value: str, op: str, pair: Mapping[str, Sequence[Array]]) -> La
     extent = float(real.max() - real.min())
     decibels = 10 * np.log10(signal / noise) if noise and signal else float("inf")
     return LayerError(value, op, float(decibels), largest, largest / extent if extent else 0.0)
-
-
-def _classes(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
-    """The place of the largest number in the first output, for each sample; None where it has no classes."""
-    outputs = [session.run(None, dict(sample))[0] for sample in samples]
-    if not all(is_of_classes(output.shape) for output in outputs):
-        return None
-    return np.array([int(np.argmax(output)) for output in outputs])
 
 
 def _share_right(classes: Array | None, labels: Array | None) -> float | None:

@@ -9,8 +9,8 @@ from pathlib import Path
 from aot.backs.anomaly import Anomaly
 from aot.backs.table import declared_back
 from aot.errors import InputError
+from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.picture import Picture
-from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import Front, declared_front
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
@@ -107,7 +107,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
-        lanes=kind.lanes,
+        lanes=1 if isinstance(front, IntegerFeatures) and front.continuous else kind.lanes,
         camera=_camera(front),
         most_boxes=_most_boxes(artifact),
     )
@@ -117,7 +117,7 @@ def _sensor(front: Front | None) -> SensorKind:
     """The kind of rows that the model takes."""
     if front is None:
         return SensorKind.NUMBERS
-    return SensorKind.SOUND if isinstance(front, Spectrum) else SensorKind.PICTURE
+    return SensorKind.PICTURE if isinstance(front, Picture) else SensorKind.SOUND
 
 
 def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
@@ -130,7 +130,7 @@ def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
 
 
 def _rate(front: Front | None, given_hz: int | None, where: str) -> int:
-    if not isinstance(front, Spectrum):
+    if front is None or isinstance(front, Picture):
         return given_hz or 0
     if given_hz is not None:
         raise InputError(

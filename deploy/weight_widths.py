@@ -8,8 +8,10 @@ the least loss in most cases and not in all: the best choice within a bound is a
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+
+from aot.errors import ModelError
 
 WIDE, NARROW = 8, 4  # bits
 
@@ -31,6 +33,56 @@ class LayerWeights:
 
     def bytes_of(self, bits: int) -> int:
         return -(-self.elements * bits // WIDE)
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A bound of mixed weights: the bytes that they take, or the outputs' decibels above the error."""
+
+    flash: int | None = None
+    signal_to_noise_db: float | None = None
+
+    def narrow(
+        self, layers: Sequence[LayerWeights], noise_of: Callable[[frozenset[str]], float]
+    ) -> frozenset[str]:
+        """The layers that get four bits. Raises ModelError where too few bytes are left for four bits of all.
+
+        `noise_of` measures the noise of several layers together.
+        """
+        if self.flash is not None:
+            return _within_flash(layers, self.flash)
+        assert self.signal_to_noise_db is not None
+        return narrow_above(layers, self.signal_to_noise_db, noise_of)
+
+
+def _within_flash(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset[str]:
+    narrow = narrow_within(layers, limit_bytes)
+    if (least := bytes_with(layers, narrow)) > limit_bytes:
+        raise ModelError(
+            f"weights of four bits take {least:,} bytes, more than the {limit_bytes:,} that they may",
+            "",
+            "a model with fewer channels or layers",
+        )
+    return narrow
+
+
+def narrow_above(
+    layers: Sequence[LayerWeights], least_db: float, noise_of: Callable[[frozenset[str]], float]
+) -> frozenset[str]:
+    """The layers that get four bits so that outputs stay so many decibels above the error that this makes.
+
+    They are taken in the order of their loss for a byte as long as the sum of losses allows it. Since losses
+    do not quite add up, all together are measured, and the one that loses most is given back until it holds.
+    """
+    limit, total = 10 ** (-least_db / 10), 0.0
+    found: list[LayerWeights] = []
+    for layer in sorted((each for each in layers if each.saved), key=lambda each: each.noise / each.saved):
+        if total + layer.noise <= limit:
+            found.append(layer)
+            total += layer.noise
+    while found and noise_of(frozenset(layer.name for layer in found)) > limit:
+        found.remove(max(found, key=lambda layer: layer.noise))
+    return frozenset(layer.name for layer in found)
 
 
 def bytes_with(layers: Sequence[LayerWeights], narrow: frozenset[str]) -> int:

@@ -61,10 +61,10 @@ class AddedNodes:
         if self.type.shape != shape:
             self.then(label, Reshape(shape), quant=self.type.quant)
 
-    def state(self, label: str, initial: Array) -> str:
+    def state(self, label: str, initial: Array, quant: Quant | None = None) -> str:
         """A value that lives from run to run; `keep` says what it becomes."""
         name = self._name(label)
-        self._builder.types[name] = TensorType(_dtype_of(initial), initial.shape)
+        self._builder.types[name] = TensorType(_dtype_of(initial), initial.shape, quant)
         self._initial[name] = initial
         return name
 

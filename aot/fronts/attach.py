@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from aot.frontend.added_nodes import AddedNodes, builder_of
 from aot.frontend.builder import GraphBuilder
-from aot.fronts.audio_input import add_audio, samples_type
+from aot.fronts.audio_input import Sound, add_audio, samples_type
+from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.model_input import ModelInput
 from aot.fronts.picture_input import add_image, pixels_type
 from aot.fronts.spectrum import Spectrum
-from aot.fronts.table import declared_front
+from aot.fronts.table import Front, declared_front
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 
@@ -20,18 +21,31 @@ SAMPLES, PIXELS = "samples", "pixels"  # the model's new input
 def with_front(graph: Graph, declared: str) -> Graph:
     """The model from the sensor on. `declared` was checked when it was read. Raises ModelError."""
     front, wanted = declared_front(declared), _wanted(graph, declared)
-    builder, is_audio = builder_of(graph), isinstance(front, Spectrum)
+    if graph.states and _begins_anew(front):
+        raise wanted.refusal(
+            "the model keeps a state from run to run, and the front end begins anew with each",
+            "micro_frontend:continuous=true goes on with the sound of the run before",
+        )
+    builder, is_audio = builder_of(graph), isinstance(front, Sound)
     start = builder.value_names.unique(SAMPLES if is_audio else PIXELS)
     chain = AddedNodes(builder, "front", f"--front {declared.partition(':')[0]}", start)
-    if isinstance(front, Spectrum):
+    if isinstance(front, Sound):
         builder.types[start] = samples_type(front, wanted)
         add_audio(chain, front, wanted)
     else:
         builder.types[start] = pixels_type(front, wanted)
         add_image(chain, front, wanted)
-    made = _joined(graph, builder, chain.value, start, wanted.name)
+    joined = _joined(graph, builder, chain.value, start, wanted.name)
+    made = replace(joined, states=(*graph.states, *chain.states))
     verify(made)
     return made
+
+
+def _begins_anew(front: Front) -> bool:
+    """True where what becomes of a frame depends on those before it in the same run, and on no other run."""
+    if isinstance(front, Spectrum):
+        return front.channel_gain is not None
+    return isinstance(front, IntegerFeatures) and not front.continuous
 
 
 def _wanted(graph: Graph, declared: str) -> ModelInput:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.any_length import add_spectrum
-from aot.fronts.spectrum import Frames, Logarithm, Matrix, Spectrum
+from aot.fronts.spectrum import ChannelGain, Frames, Logarithm, Matrix, Spectrum
 from aot.ir.types import Array, Quant
 from aot.ops.binary import Add, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
@@ -22,6 +22,7 @@ from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Reduce, Reduction
+from aot.ops.smooth import Smooth
 from aot.ops.unary_math import MathFunction, UnaryMath
 from aot.ops.windows import Windows
 
@@ -31,10 +32,7 @@ _LEAST_PEAK = 2.0**-15  # of a clip that is silent, where nothing can be divided
 
 def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
     """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
-    columns = columns_of(spectrum.frames, chain.type.elements)
-    chain.view("samples", 1, chain.type.elements // columns, columns, 1)
-    samples = chain.value
-    _add_frames(chain, spectrum.frames, frames, columns)
+    samples = add_frames(chain, spectrum.frames, frames)
     used = _used_bins(spectrum)
     chain.then("dequantize", Dequantize())
     if spectrum.is_fast:
@@ -50,6 +48,8 @@ def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
         chain.then("filters", FilterBank(), *_filter_operands(spectrum.filters))
     if spectrum.by_largest:
         chain.then("over largest", Div(), _largest(chain.branch(samples), spectrum.power))
+    if spectrum.channel_gain is not None:
+        _add_channel_gain(chain, spectrum.channel_gain)
     if spectrum.logarithm is not None:
         _add_logarithm(chain, spectrum.logarithm)
     if spectrum.cosines is not None:
@@ -62,12 +62,17 @@ def columns_of(frames: Frames, samples: int) -> int:
     return math.gcd(frames.hop, samples, frames.mirrored)
 
 
-def _add_frames(chain: AddedNodes, frames: Frames, count: int, columns: int) -> None:
+def add_frames(chain: AddedNodes, frames: Frames, count: int) -> str:
+    """Makes samples [1, n] frames [1, count, 1, samples of a frame]; the value with the samples."""
+    columns = columns_of(frames, chain.type.elements)
+    chain.view("samples", 1, chain.type.elements // columns, columns, 1)
+    samples = chain.value
     if frames.mirrored:
         _add_mirrored_ends(chain, frames.mirrored, columns)
     op = Windows(rows=count, length=len(frames.window), step=frames.hop, before=frames.before)
     chain.then("frames", op, quant=SAMPLE)
     chain.view("row each", 1, count, 1, len(frames.window))
+    return samples
 
 
 def _add_mirrored_ends(chain: AddedNodes, count: int, columns: int) -> None:
@@ -115,6 +120,34 @@ def _largest(samples: AddedNodes, power: int) -> str:
     if power == 1:
         return samples.value
     return samples.then("largest squared", UnaryMath(MathFunction.SQUARE))
+
+
+def _add_channel_gain(chain: AddedNodes, words: ChannelGain) -> None:
+    if words.times != 1:
+        chain.then("times", Mul(), _real(words.times))
+    smooth = chain.branch(chain.value)
+    channels = np.ones(chain.type.shape[3])
+    shares = _real(words.share * channels), _real((1 - words.share) * channels)
+    smooth.then("smooth", Smooth(first=1.0), *shares)
+    smooth.then("with floor", Add(), _real(words.floor))
+    _raise(smooth, "gain", -words.gain)
+    chain.then("over smooth", Mul(), smooth.value)
+    chain.then("with bias", Add(), _real(words.bias if words.power else 1.0))
+    if not words.power:
+        chain.then("logarithm", UnaryMath(MathFunction.LOG))
+        return
+    _raise(chain, "power", words.power)
+    chain.then("less bias", Sub(), _real(words.bias**words.power))
+
+
+def _raise(chain: AddedNodes, label: str, power: float) -> None:
+    """Positive numbers to a power."""
+    if power == 0.5:
+        chain.then(label, UnaryMath(MathFunction.SQRT))
+        return
+    chain.then(f"{label}, logarithm", UnaryMath(MathFunction.LOG))
+    chain.then(f"{label}, times", Mul(), _real(power))
+    chain.then(label, UnaryMath(MathFunction.EXP))
 
 
 def _add_logarithm(chain: AddedNodes, logarithm: Logarithm) -> None:

@@ -39,6 +39,21 @@ class Logarithm:
 
 
 @dataclass(frozen=True)
+class ChannelGain:
+    """(times * x / (floor + smooth)^gain + bias)^power - bias^power, or ln(1 + ...) where power is 0.
+
+    What is smooth begins with 1, and takes `share` of each frame's times * x.
+    """
+
+    times: float
+    share: float
+    floor: float
+    gain: float
+    bias: float
+    power: float
+
+
+@dataclass(frozen=True)
 class Spectrum:
     """Features of 16-bit samples, which count as numbers from -1 to 1."""
 
@@ -49,6 +64,7 @@ class Spectrum:
     power: int  # 1 for magnitudes, 2 for energies
     by_largest: bool  # samples are divided by the largest of the clip
     filters: Matrix | None = None  # [bins, channels]
+    channel_gain: ChannelGain | None = None
     logarithm: Logarithm | None = None
     cosines: Matrix | None = None  # [channels, features]
     frames_last: bool = False  # the library's results are [features, frames]

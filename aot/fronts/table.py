@@ -7,7 +7,9 @@ from typing import Protocol
 
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
-from aot.fronts.libraries.librosa import LibrosaDecibels, LibrosaMel, LibrosaMfcc
+from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.libraries.librosa import LibrosaDecibels, LibrosaMel, LibrosaMfcc, LibrosaPcen
+from aot.fronts.libraries.micro_frontend import MicroFrontend
 from aot.fronts.libraries.tf_image import TfPicture
 from aot.fronts.libraries.tf_signal import TfLogMel, TfMfcc, TfSpectrogram
 from aot.fronts.libraries.torchaudio import TorchDecibels, TorchMel, TorchMfcc, TorchSpectrogram
@@ -15,7 +17,7 @@ from aot.fronts.libraries.torchvision import TorchPicture
 from aot.fronts.picture import Picture
 from aot.fronts.spectrum import Spectrum
 
-Front = Spectrum | Picture
+Front = Spectrum | IntegerFeatures | Picture
 _KIND = "front end"
 
 
@@ -30,6 +32,8 @@ FRONTS: Mapping[str, type[FrontParameters]] = {
     "librosa.mel": LibrosaMel,
     "librosa.mel_db": LibrosaDecibels,
     "librosa.mfcc": LibrosaMfcc,
+    "librosa.pcen": LibrosaPcen,
+    "micro_frontend": MicroFrontend,
     "tf.image": TfPicture,
     "tf.signal.log_mel": TfLogMel,
     "tf.signal.mfcc": TfMfcc,
@@ -57,7 +61,7 @@ def declared_front(word: str) -> Front:
 def declared_rate(word: str) -> int | None:
     """The samples a second that a declared front end takes; None of one that takes no sound."""
     front = declared_front(word)
-    return front.sample_rate if isinstance(front, Spectrum) else None
+    return None if isinstance(front, Picture) else front.sample_rate
 
 
 def _front_of(name: str, values: Mapping[str, object]) -> Front:

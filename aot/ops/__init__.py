@@ -50,6 +50,7 @@ from aot.ops.signal import (
     Window,
     WithoutNoise,
 )
+from aot.ops.smooth import Smooth
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Clamp, HardSwish, LeakyRelu, Logistic, Tanh
 from aot.ops.unary_math import UnaryMath
@@ -108,6 +109,7 @@ _OURS = (
     RoundMantissa,
     Select,
     ShiftUp,
+    Smooth,
     Softmax,
     SquaredDifference,
     Sub,

@@ -57,23 +57,37 @@ class Window(Elementwise):
         return (np.clip((x * w) >> self.shift, *DType.I16.limits).astype(np.int16),)
 
 
+def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
+    assert isinstance(op, Headroom)
+    return "it is a scalar" if op.each_row and not required(inputs[0]).rank else None
+
+
 @dataclass(frozen=True, slots=True)
 class Headroom(Op):
-    """Input: x. By how many bits all of it may be shifted up, as one i32.
+    """Input: x. By how many bits all of it may be shifted up, as one i32; with each_row, each of its vectors.
 
-    After a -32768, whose negative does not fit, the largest is looked for anew among what follows, as the
-    reference does.
+    After a -32768, whose negative does not fit, the largest of all of it is looked for anew among what
+    follows, as the reference does; of each vector by itself it is left out.
     """
 
     name: ClassVar[str] = "headroom"
-    constraints: ClassVar[tuple[Constraint, ...]] = (limits.input_count(1, 1), types_are(DType.I16))
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(1, 1),
+        types_are(DType.I16),
+        Constraint("each row needs a row", _rows),
+    )
+    each_row: bool = False
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return ((DType.I32.value, ()),)
+        return ((DType.I32.value, (*required(inputs[0]).shape[:-1], 1) if self.each_row else ()),)
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
+        if self.each_row:
+            sizes = np.abs(required(arrays[0]).astype(np.int32))
+            most = np.where(sizes > DType.I16.limits[1], 0, sizes).max(axis=-1, keepdims=True, initial=0)
+            return (np.vectorize(free_bits, otypes=[np.int32])(most),)
         largest = 0
         for value in required(arrays[0]).reshape(-1).tolist():
             largest = louder(largest, value)
@@ -92,9 +106,15 @@ def louder(largest: int, value: int) -> int:
     return largest
 
 
+def louder_but_lowest(largest: int, value: int) -> int:
+    """The larger magnitude of the two, where -32768 has none."""
+    size = abs(value)
+    return size if largest < size < -_HALF_RANGE else largest
+
+
 def free_bits(largest: int) -> int:
     """The number of redundant sign bits in 16 bits; 0 for an empty input."""
-    return 15 - largest.bit_length() if largest > 0 else 0
+    return 15 - int(largest).bit_length() if largest > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)

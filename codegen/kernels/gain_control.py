@@ -14,14 +14,30 @@ from aot.ops.gain_control import (
     curved,
     place_of,
 )
-from codegen.formats import RowFormat
+from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.isa.plain.signal import BIT_LENGTH
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
-from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
-from codegen.loops.ir import Apply, Buffer, Declare, Element, For, Role, ScalarFunction, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Apply,
+    Buffer,
+    BufferPlace,
+    Declare,
+    Element,
+    For,
+    Load,
+    Proc,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 
 _PLACE = expression_function(
     "gain_place",
@@ -81,22 +97,62 @@ static inline uint32_t compressed_{shift}(uint32_t level, int32_t gain)
     )
 
 
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    """Any rows of images that are made in the run, else all in one piece."""
+    return (None, None) if _goes_by_rows(site) else flat_requests(site)
+
+
+def _goes_by_rows(site: Site) -> bool:
+    out = site.outputs[0]
+    return out.rank == 4 and out.shape[0] == 1 and not {0, 1} & site.constants.keys() and 2 in site.constants
+
+
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, i = site.node.op, variable("i")
-    assert isinstance(op, GainControl)
+    if _goes_by_rows(site):
+        return _by_rows(site, inputs, output)
+    i = variable("i")
     xs, noise, gains = (operand(site, n, name) for n, name in enumerate(("x", "noise", "gains")))
     ys = result(site)
-    place, by = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("place", "by"))
-    three = tuple(Element(at(gains, n), load(place)) for n in range(3))
-    gain = Apply(_CURVED, (*three, load(by)))
-    body: tuple[Stmt, ...] = (
-        Declare(place),
-        Declare(by),
-        Store(at(place), Apply(_PLACE, (load(noise, i),))),
-        Store(at(by), Apply(_BEYOND, (load(noise, i),))),
-        Store(at(ys, i), Apply(_compressed(op.shift), (load(xs, i), gain))),
-    )
+    body = _gained(site, load(xs, i), load(noise, i), gains, at(ys, i))
     return flat_kernel(site, (xs, noise, gains), (For("i", ys.elements, body),), "the gains")
 
 
-KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset(DType))
+def _by_rows(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    xs, noise = (
+        Buffer(name, storage_dtype(site.input(n), fmt), fmt.row_elements, Role.ROWS)
+        for n, (name, fmt) in enumerate(zip(("x", "noise"), inputs, strict=True))
+    )
+    gains = operand(site, 2, "gains")
+    ys = Buffer("y", storage_dtype(site.outputs[0], output), output.row_elements, Role.OUTPUT)
+    level, floor = (load(rows, pixel_element(fmt)) for rows, fmt in zip((xs, noise), inputs, strict=True))
+    body = _gained(site, level, floor, gains, at(ys, pixel_element(output)))
+    return Kernel(
+        schedule="plain",
+        why="its only schedule",
+        proc=Proc(
+            f"gain_control_{output.channels}_by_{output.width}",
+            (xs, noise, gains, ys),
+            (every_pixel(output, *body),),
+        ),
+        summary=f"One row of the gains: {output.said}.",
+        access=(RowAccess(stride=1, first=0, count=1),) * 2,
+        constants={"gains": site.constants[2].reshape(-1)},
+    )
+
+
+def _gained(site: Site, level: Load, noise: Load, gains: Buffer, made: BufferPlace) -> tuple[Stmt, ...]:
+    op = site.node.op
+    assert isinstance(op, GainControl)
+    place, by = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in ("place", "by"))
+    three = tuple(Element(at(gains, n), load(place)) for n in range(3))
+    gain = Apply(_CURVED, (*three, load(by)))
+    return (
+        Declare(place),
+        Declare(by),
+        Store(at(place), Apply(_PLACE, (noise,))),
+        Store(at(by), Apply(_BEYOND, (noise,))),
+        Store(made, Apply(_compressed(op.shift), (level, gain))),
+    )
+
+
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))

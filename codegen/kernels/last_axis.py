@@ -41,7 +41,7 @@ def goes_by_images_rows(site: Site) -> bool:
 
 
 def _is_image(tensor: TensorType) -> bool:
-    return tensor.rank == 4 and tensor.shape[0] == 1 and tensor.dtype.bytes <= 4
+    return tensor.rank == 4 and tensor.shape[0] == 1
 
 
 def last_axis_kernel(

@@ -14,11 +14,12 @@ from aot.ops.signal import (
     Window,
     WithoutNoise,
 )
-from codegen.formats import RowFormat
+from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain import signal
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.last_axis import AxisVector, Body, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -48,8 +49,18 @@ def _elementwise(function: Callable[[Site], ScalarFunction], what: str) -> OpKer
     return OpKernel((Schedule("plain", element_requests, lower),), frozenset(DType))
 
 
-def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+def _headroom_requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return last_axis_requests(site) if _of_each_row(site) else flat_requests(site)
+
+
+def _of_each_row(site: Site) -> bool:
     assert isinstance(site.node.op, Headroom)
+    return site.node.op.each_row
+
+
+def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    if _of_each_row(site):
+        return last_axis_kernel(site, inputs, output, _row_headroom(site), "the bits that are free")
     xs, i = operand(site, 0, "x"), variable("i")
     largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
     body: tuple[Stmt, ...] = (
@@ -59,6 +70,22 @@ def _headroom(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
         Store(at(result(site)), Apply(signal.FREE_BITS, (load(largest),))),
     )
     return flat_kernel(site, (xs,), body, "the bits that are free above the loudest")
+
+
+def _row_headroom(site: Site) -> Body:
+    size = site.input(0).shape[-1]
+
+    def body(x: AxisVector, y: AxisVector) -> Sequence[Stmt]:
+        largest = Buffer("largest", DType.I16, 1, Role.LOCAL)
+        louder = Apply(signal.LOUDER_BUT_LOWEST, (load(largest), x.load(variable("i"))))
+        return (
+            Declare(largest),
+            Store(at(largest), Const(0)),
+            For("i", size, (Store(at(largest), louder),)),
+            Store(y.at(0), Apply(signal.FREE_BITS, (load(largest),))),
+        )
+
+    return body
 
 
 def _window(site: Site) -> ScalarFunction:
@@ -96,7 +123,7 @@ def _fixed_log(site: Site) -> ScalarFunction:
 
 KERNELS: Mapping[str, OpKernel] = {
     "fixed_log": _elementwise(_fixed_log, "logarithms"),
-    "headroom": OpKernel((Schedule("plain", flat_requests, _headroom),), frozenset(DType)),
+    "headroom": OpKernel((Schedule("plain", _headroom_requests, _headroom),), frozenset(DType)),
     "noise_estimate": _elementwise(_noise_estimate, "estimates of noise"),
     "shift_up": _elementwise(_shift_up, "shifted samples"),
     "whole_root": _elementwise(_whole_root, "square roots"),

@@ -15,6 +15,7 @@ from deploy.quantizing import METHODS, WEIGHTS
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 deploy quantize kws.onnx --data c.npz --weights mixed --flash 9KB -o q.tflite
+deploy quantize kws.onnx --data c.npz --refine -o q.tflite
 """
 
 
@@ -57,6 +58,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=options.size,
         help="the flash that mixed weights may take: 65536, 64KB, 1MB",
     )
+    parser.add_argument(
+        "--signal-to-noise",
+        metavar="DB",
+        type=float,
+        help="the decibels that outputs must stay above the error which four bits make of mixed weights: 30",
+    )
+    parser.add_argument(
+        "--refine",
+        action="store_true",
+        help="try other weights for the same model, with channels whose ranges are alike and with corrected"
+        " biases, and keep what brings the outputs of the samples nearest",
+    )
     options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)
 
@@ -71,5 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
         options.compile_options(arguments).shapes,
         arguments.weights,
         arguments.flash,
+        arguments.signal_to_noise,
+        arguments.refine,
     )
     print_answer(arguments.json, answer)

@@ -45,6 +45,11 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
         {"example": np.zeros(EXAMPLE), "labels": [0]},
         "labels are of samples, and there are none\n  hint: calibration=samples, the first axis counts them",
     ),
+    "a loss without samples": (
+        {"example": np.zeros(EXAMPLE), "signal_to_noise": 30},
+        "signal to noise is measured on samples, and there are none\n"
+        "  hint: calibration=samples, the first axis counts them",
+    ),
     "labels behind a back end": (
         {"example": np.zeros(EXAMPLE), "labels": [0], "calibration": np.zeros(EXAMPLE), "back": "classes"},
         "labels are compared with the module's own outputs, and a front or back end stands around it\n"
@@ -61,13 +66,14 @@ def test_what_makes_no_sense_is_told(name: str, module: FakeModule) -> None:
     assert str(caught.value) == f"error: {text}"
 
 
-@pytest.mark.parametrize("word", ["example", "calibration", "labels"])
+@pytest.mark.parametrize("word", ["example", "calibration", "labels", "signal_to_noise"])
 def test_files_have_none_of_these_words(word: str) -> None:
     given: dict[str, Any] = {word: np.zeros(1)}
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(DEMO / "digits.tflite", "host", **given)
     assert str(caught.value) == (
-        "error: an example, calibration and labels are for PyTorch modules, and this model is exported\n"
+        "error: an example, calibration, labels and signal_to_noise are for PyTorch modules, "
+        "and this model is exported\n"
         "  hint: deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels"
     )
 
@@ -131,6 +137,23 @@ def test_a_network_keeps_its_accuracy_up_to_the_emulated_board(require_tool: Cal
     assert conversion.board_right > conversion.torch_right - 0.03
     assert "the same bits" in str(compiled)
     assert "signal to noise" in str(compiled)
+    assert conversion.quantized is not None
+    assert len(conversion.quantized.refinements) == 4
+    assert "refined       " in str(conversion)
+
+
+@pytest.mark.slow
+def test_layers_of_a_network_get_four_bits_for_a_stated_loss() -> None:
+    torch = pytest.importorskip("torch")
+    network, (images, _) = trained(torch), digits()
+    given: dict[str, Any] = {"example": torch.zeros(EXAMPLE), "calibration": torch.from_numpy(images[260:])}
+    for least_db, bits in ((60, {8}), (5, {4})):
+        compiled = deploy.compile(network, "mps2-an386", signal_to_noise=least_db, **given)
+        assert isinstance(compiled, CompiledModule)
+        assert compiled.conversion is not None
+        assert compiled.conversion.quantized is not None
+        assert {each.bits for each in compiled.conversion.quantized.widths} == bits
+        assert f"of four bits in {3 if bits == {4} else 0} of 3 layers" in str(compiled)
 
 
 def networks(torch: Any) -> dict[str, tuple[Any, tuple[int, ...]]]:

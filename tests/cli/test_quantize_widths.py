@@ -199,10 +199,17 @@ def test_a_bound_that_four_bits_do_not_meet_is_told(quantize: Deploy) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [("--weights", "mixed"), ("--flash", "1KB"), ("--weights", "int4", "--flash", "9")]
+    "options",
+    [
+        ("--weights", "mixed"),
+        ("--flash", "1KB"),
+        ("--weights", "int4", "--flash", "9"),
+        ("--signal-to-noise", "30"),
+        ("--weights", "mixed", "--flash", "1KB", "--signal-to-noise", "30"),
+    ],
 )
 def test_a_bound_and_mixed_weights_belong_together(options: tuple[str, ...], quantize: Deploy) -> None:
     assert quantize(*options).err == (
-        "error: mixed weights need a bound of flash, and other weights have none\n"
-        "  hint: --weights mixed --flash 64KB\n"
+        "error: mixed weights need a bound, of flash or of signal to noise, and other weights have none\n"
+        "  hint: --weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30\n"
     )

@@ -32,7 +32,8 @@ class FrontCase:
     def library(self) -> str:
         """The package that has to be installed."""
         first = self.declared.partition(":")[0].partition(".")[0]
-        return {"tf": "tensorflow", "torchvision": "torch"}.get(first, first)
+        packages = {"tf": "tensorflow", "torchvision": "torch", "micro_frontend": "pymicro_features"}
+        return packages.get(first, first)
 
 
 def _tf_spectrogram(x: Reals) -> Any:
@@ -86,6 +87,38 @@ def _librosa_decibels(x: Reals) -> Any:
         norm=None, center=False, power=1.0,
     )  # fmt: skip
     return librosa.power_to_db(mel, ref=0.5, top_db=None).T
+
+
+def _librosa_pcen(x: Reals) -> Any:
+    import librosa
+
+    mel = librosa.feature.melspectrogram(
+        y=x.astype(np.float32), sr=16000, n_fft=512, hop_length=160, n_mels=24, power=1.0
+    )
+    return librosa.pcen(mel * 2.0**31, sr=16000, hop_length=160, gain=0.8, bias=10, power=0.25).T
+
+
+def _librosa_pcen_as_logarithm(x: Reals) -> Any:
+    import librosa
+
+    mel = librosa.feature.melspectrogram(
+        y=x.astype(np.float32), sr=16000, n_fft=256, hop_length=200, n_mels=20
+    )
+    return librosa.pcen(mel, sr=16000, hop_length=200, power=0, time_constant=0.06).T
+
+
+def _micro_frontend(x: Reals) -> Any:
+    """In steps of 1 / 25.6, as the package gives them."""
+    from pymicro_features import MicroFrontend
+
+    frontend, left = MicroFrontend(), np.round(x * 32768).astype(np.int16).tobytes()
+    found = []
+    while left:
+        done = frontend.process_samples(left)
+        left = left[2 * done.samples_read :]
+        if done.features:
+            found.append(done.features)
+    return np.round(np.array(found) * 25.6)
 
 
 def _librosa_mfcc(x: Reals) -> Any:
@@ -154,6 +187,16 @@ CASES = (
         _librosa_decibels,
     ),
     FrontCase("librosa.mfcc:sr=16000,n_fft=512,hop_length=250,n_mfcc=13,n_mels=32,fmin=60", _librosa_mfcc),
+    FrontCase(
+        "librosa.pcen:sr=16000,n_fft=512,hop_length=160,n_mels=24,power=1,times=2147483648,gain=0.8,bias=10,"
+        "pcen_power=0.25",
+        _librosa_pcen,
+    ),
+    FrontCase(
+        "librosa.pcen:sr=16000,n_fft=256,hop_length=200,n_mels=20,pcen_power=0,time_constant=0.06",
+        _librosa_pcen_as_logarithm,
+    ),
+    FrontCase("micro_frontend:window_size=30,num_channels=40,enable_pcan=true", _micro_frontend),
     FrontCase("torchaudio.Spectrogram:n_fft=256,win_length=200,power=1", _torch_spectrogram),
     FrontCase(
         "torchaudio.MelSpectrogram:n_fft=512,hop_length=200,n_mels=32,f_min=50,mel_scale=slaney,norm=slaney",

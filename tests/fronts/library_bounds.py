@@ -11,7 +11,7 @@ import numpy as np
 from front_cases import CASES, SAMPLES, FrontCase, Reals, signal
 
 from aot.fronts.attach import with_front
-from aot.fronts.spectrum import Spectrum
+from aot.fronts.picture import Picture
 from aot.fronts.table import declared_front
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
@@ -33,7 +33,7 @@ def negating(kind: TensorType) -> Graph:
 def features(declared: str) -> Reals:
     """The features of the signal by the reference, [frames, features]."""
     spectrum = declared_front(f"{declared},samples={SAMPLES}")
-    assert isinstance(spectrum, Spectrum)
+    assert not isinstance(spectrum, Picture)
     kind = TensorType(DType.F32, (1, spectrum.frames.count(SAMPLES), spectrum.features))
     graph = with_front(negating(kind), f"{declared},samples={SAMPLES}")
     (found,) = run_graph(graph, {"samples": signal()[None]}).values()

@@ -5,7 +5,7 @@ Those of other libraries stay as they are. The file has each result with the ver
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 import json
 import sys
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ def main(libraries: Sequence[str]) -> None:
     for case, x in given:
         if case.library in libraries:
             result = np.asarray(case.compute(x), np.float64)
-            version = importlib.import_module(case.library).__version__
+            version = importlib.metadata.version(case.library)
             rows = {str(n): [float(f"{v:.{_DIGITS}g}") for v in result[n]] for n in kept_frames(len(result))}
             library = f"{case.library} {version.partition('+')[0]}"
             found[case.declared] = {"library": library, "frames": len(result), "rows": rows}

@@ -17,6 +17,11 @@ def test_the_reference_gives_what_the_library_gave(case: FrontCase) -> None:
     assert distance(case) < BOUND
 
 
+def test_integer_features_are_the_librarys_in_every_bit() -> None:
+    (case,) = (c for c in CASES if c.library == "pymicro_features")
+    assert distance(case) == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("case", [c for c in CASES if c.library == "librosa"], ids=lambda c: c.declared[:14])
 def test_the_stored_results_are_those_of_the_installed_library(

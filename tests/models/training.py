@@ -25,24 +25,29 @@ class Layer:
 
 
 class Conv(Layer):
-    """Convolution, odd kernel, stride 1, zero padding that keeps the size; then relu.
+    """Convolution, odd kernel, zero padding as TensorFlow's SAME; then relu.
 
     weights: (kernel, kernel, inputs, outputs), or (kernel, kernel, channels) for a depthwise one.
     """
 
-    def __init__(self, rng: np.random.Generator, shape: tuple[int, ...]) -> None:
+    def __init__(self, rng: np.random.Generator, shape: tuple[int, ...], stride: int = 1) -> None:
         fan_in = np.prod(shape[:3]) if len(shape) == 4 else np.prod(shape[:2])
         self.weights = rng.normal(0, np.sqrt(2 / fan_in), shape).astype(np.float32)
         self.bias = np.zeros(shape[-1], np.float32)
         self.parameters = (self.weights, self.bias)
-        self.depthwise = len(shape) == 3
+        self.depthwise, self.stride = len(shape) == 3, stride
 
     def forward(self, x: Floats) -> Floats:
-        kernel, margin = self.weights.shape[0], self.weights.shape[0] // 2
-        _, height, width, _ = x.shape
-        self.padded = np.pad(x, ((0, 0), (margin, margin), (margin, margin), (0, 0)))
+        kernel, step = self.weights.shape[0], self.stride
+        self.inner = (self._inner(x.shape[1]), self._inner(x.shape[2]))
+        margins = [
+            (inner.start, self._reach(size) - inner.stop)
+            for inner, size in zip(self.inner, x.shape[1:3], strict=True)
+        ]
+        self.padded = np.pad(x, ((0, 0), *margins, (0, 0)))
+        bottom, right = (self._reach(size) - kernel + 1 for size in x.shape[1:3])
         self.places = [
-            (dy, dx, (slice(None), slice(dy, dy + height), slice(dx, dx + width)))
+            (dy, dx, (slice(None), slice(dy, dy + bottom, step), slice(dx, dx + right, step)))
             for dy in range(kernel)
             for dx in range(kernel)
         ]
@@ -61,9 +66,17 @@ class Conv(Layer):
                 weights_grad[dy, dx] = np.tensordot(x, grad, axes=((0, 1, 2), (0, 1, 2)))
                 padded_grad[window] += grad @ w.T
         self.gradients = (weights_grad, grad.sum(axis=(0, 1, 2)))
-        margin = self.weights.shape[0] // 2
-        inner = slice(margin, padded_grad.shape[1] - margin)
-        return padded_grad[:, inner, inner]
+        down, across = self.inner
+        return padded_grad[:, down, across]
+
+    def _reach(self, size: int) -> int:
+        """The pixels along a side that windows look at, with the padding."""
+        return max(size, (-(-size // self.stride) - 1) * self.stride + int(self.weights.shape[0]))
+
+    def _inner(self, size: int) -> slice:
+        """The pixels along a side of the padded image that are the image's."""
+        before = (self._reach(size) - size) // 2
+        return slice(before, before + size)
 
     def _term(self, dy: int, dx: int, window: tuple[slice, ...]) -> Floats:
         x, w = self.padded[window], self.weights[dy, dx]

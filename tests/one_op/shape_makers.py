@@ -14,6 +14,7 @@ from gain_control_cases import CASES as GAIN_CASES
 from lookup_cases import case as looked_up
 from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from recurrent_cases import integers, recurrent
+from smooth_cases import case as smoothed
 
 from aot.ir.types import DType
 from aot.ops.blobs import Blobs
@@ -26,6 +27,7 @@ from aot.ops.gain_control import GainControl
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
+from aot.ops.smooth import Smooth
 from aot.ops.unpack_rgb565 import UnpackRgb565
 from aot.ops.update_slice import UpdateSlice
 from aot.ops.windows import Windows
@@ -142,7 +144,17 @@ def _fixed_log(draw: Draw) -> OpCase:
 
 
 def _headroom(draw: Draw) -> OpCase:
+    if draw.chance():
+        return op_case("headroom", Headroom(each_row=True), [plain(DType.I16, 1, *draw.shape(3, 9))], I32)
     return op_case("headroom", Headroom(), [plain(DType.I16, draw.upto(60))], I32)
+
+
+def _smooth(draw: Draw) -> OpCase:
+    if draw.chance():
+        return smoothed(
+            "any", Smooth(first=draw.one_of(0.0, 1.0)), DType.F32, *draw.shape(3, 5), goes_on=draw.chance()
+        )
+    return smoothed("any", Smooth(draw.upto(10, 0), 14, draw.upto(9, 0)), DType.U32, *draw.shape(3, 5))
 
 
 def _shift_up(draw: Draw) -> OpCase:
@@ -195,6 +207,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "recurrent": _recurrent,
     "round_mantissa": _round_mantissa,
     "shift_up": _shift_up,
+    "smooth": _smooth,
     "update_slice": _update_slice,
     "whole_root": _whole_root,
     "window": _window,

@@ -15,5 +15,8 @@ _U32 = plain(DType.U32, 40)
 CASES = (
     op_case("gain_control_any", GainControl(6), [_U32, _U32], plain(DType.U32), [_ANY]),
     op_case("gain_control_falling", GainControl(20), [_U32, _U32], plain(DType.U32), [_FALLING]),
+    op_case(
+        "gain_control_rows", GainControl(6), [plain(DType.U32, 1, 4, 1, 7)] * 2, plain(DType.U32), [_FALLING]
+    ),
     op_case("gain_control_small", GainControl(6), [_U32], plain(DType.U32), [_SMALL, _FALLING]),
 )

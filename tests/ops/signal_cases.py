@@ -29,6 +29,12 @@ CASES = (
     op_case("window_not_shifted", Window(0), [i16(2, 5), i16(5)], i16()),
     op_case("headroom_many", Headroom(), [i16(480)], plain(DType.I32)),
     op_case("headroom_one", Headroom(), [i16(1)], plain(DType.I32)),
+    op_case("headroom_rows", Headroom(each_row=True), [i16(1, 5, 1, 9)], plain(DType.I32)),
+    op_case("headroom_vectors", Headroom(each_row=True), [i16(3, 4)], plain(DType.I32)),
+    op_case("shift_up_rows", ShiftUp(), [i16(1, 4, 1, 9), plain(DType.I32, 1, 4, 1, 1)], i16()),
+    op_case(
+        "whole_root_rows", WholeRoot(), [plain(DType.U64, 1, 3, 1, 8), plain(DType.I32, 1, 3, 1, 1)], u32()
+    ),
     op_case("shift_up_vector", ShiftUp(), [i16(9), plain(DType.I32)], i16()),
     op_case("whole_root_vector", WholeRoot(), [plain(DType.U64, 40), plain(DType.I32)], u32()),
     op_case("noise_estimate_vector", NoiseEstimate(10, 14), [u32(3), u32(3)], u32(), _SHARES),

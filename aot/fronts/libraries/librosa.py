@@ -1,4 +1,4 @@
-"""Features of librosa: feature.melspectrogram, power_to_db of it, feature.mfcc."""
+"""Features of librosa: feature.melspectrogram, power_to_db and pcen of it, feature.mfcc."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aot.fronts.libraries.checks import (
     require_positive,
 )
 from aot.fronts.mel import cosines, filters_in_hz
-from aot.fronts.spectrum import Logarithm, Spectrum
+from aot.fronts.spectrum import ChannelGain, Logarithm, Spectrum
 
 DECIBEL = 10.0 / math.log(10.0)
 
@@ -76,6 +76,37 @@ class LibrosaDecibels(LibrosaMel):
     def front(self) -> Spectrum:
         require_positive(ref=self.ref, amin=self.amin, top_db=self.top_db)
         return replace(LibrosaMel.front(self), logarithm=decibels(self.ref, self.amin, self.top_db))
+
+
+@dataclass(frozen=True, kw_only=True)
+class LibrosaPcen(LibrosaMel):
+    """The same as librosa.pcen of `times` feature.melspectrogram; pcen_power is what pcen calls power."""
+
+    times: float = 1.0
+    gain: float = 0.98
+    bias: float = 2.0
+    pcen_power: float = 0.5
+    time_constant: float = 0.4
+    eps: float = 1e-6
+    b: float | None = None
+
+    def front(self) -> Spectrum:
+        require_positive(times=self.times, time_constant=self.time_constant, eps=self.eps, b=self.b)
+        if self.gain < 0 or self.pcen_power < 0 or self.bias <= 0:
+            raise DeclarationError(
+                f"gain is {self.gain:g}, pcen_power is {self.pcen_power:g} and bias is {self.bias:g}: "
+                "the first two must be 0 or more, bias more than 0"
+            )
+        if self.b is not None and self.b > 1:
+            raise DeclarationError(f"b is {self.b:g}, it must be above 0, at most 1")
+        words = ChannelGain(self.times, self._share(), self.eps, self.gain, self.bias, self.pcen_power)
+        return replace(LibrosaMel.front(self), channel_gain=words)
+
+    def _share(self) -> float:
+        if self.b is not None:
+            return self.b
+        frames = self.time_constant * self.sr / self.hop_length
+        return (math.sqrt(1 + 4 * frames**2) - 1) / (2 * frames**2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.fixed_log import BITS, CORRECTIONS, LN_2, SEGMENT_BITS, fixed_log
 from aot.ops.op import Op
-from aot.ops.signal import NoiseEstimate, Window, WithoutNoise, free_bits, louder
+from aot.ops.signal import NoiseEstimate, Window, WithoutNoise, free_bits, louder, louder_but_lowest
 from aot.ops.whole_root import whole_root
 from codegen.isa.plain.plain import expression_function, wrapped
 from codegen.loops.ir import ScalarFunction
@@ -30,6 +30,20 @@ static inline int16_t louder(int16_t a, int16_t b)
 }
 """,
     louder,
+)
+
+LOUDER_BUT_LOWEST = ScalarFunction(
+    "louder_but_lowest",
+    DType.I16,
+    """\
+/* The larger of a and |b|, where b is not -32768. */
+static inline int16_t louder_but_lowest(int16_t a, int16_t b)
+{
+    const int32_t size = b < 0 ? -(int32_t)b : b;
+    return size > a && size <= INT16_MAX ? (int16_t)size : a;
+}
+""",
+    louder_but_lowest,
 )
 
 BIT_LENGTH = ScalarFunction(

@@ -1,0 +1,78 @@
+"""Other weights for the same float model, which may lose less when rounded: tried, and the best is kept."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_differences
+from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
+from aot.frontend.onnx.narrow_weights import narrowed
+from aot.ir.types import Array
+
+Answers = Callable[
+    [bytes, Sequence[str]], Iterator[Mapping[str, Array]]
+]  # (model, outputs) -> of each sample
+AS_IT_IS = "as it is"
+
+
+@dataclass(frozen=True, slots=True)
+class Refinement:
+    """One way that was tried, and how far the outputs' error lies below them."""
+
+    name: str
+    signal_to_noise_db: float
+    is_kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A model to be rounded, and the one that it is to come near to, whose every value has its ranges."""
+
+    model: bytes
+    real: bytes
+
+
+def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str, Way]:
+    """The model as it is and in other weights, by what was done to it; `narrow` weights get four bits."""
+    alike = _with_like_ranges(data, answers)
+    return {
+        AS_IT_IS: Way(data, data),
+        "like ranges": Way(alike, alike),
+        "corrected biases": Way(_with_corrected_biases(data, narrow, answers), data),
+        "both": Way(_with_corrected_biases(alike, narrow, answers), alike),
+    }
+
+
+def _with_like_ranges(data: bytes, answers: Answers) -> bytes:
+    watched, names = with_values_between(data)
+    if not names:
+        return data
+    largest: dict[str, Array] = {}
+    for sample in answers(watched, names):
+        for name, value in sample.items():
+            seen = np.abs(value).max(axis=_but_channels(value))
+            largest[name] = np.maximum(largest.get(name, seen), seen)
+    return with_like_ranges(data, largest)
+
+
+def _with_corrected_biases(data: bytes, narrow: Collection[str], answers: Answers) -> bytes:
+    watched, layers = with_differences(data, narrowed(data, narrow)[0])
+    if not layers:
+        return data
+    sums: dict[str, Array] = {}
+    count = 0
+    for sample in answers(watched, tuple(layers)):
+        count += 1
+        for name, value in sample.items():
+            mean = value.astype(np.float64).mean(axis=_but_channels(value))
+            sums[name] = np.add(sums.get(name, np.zeros_like(mean)), mean)
+    return with_corrected_biases(
+        data, {layers[name]: np.divide(total, count) for name, total in sums.items()}
+    )
+
+
+def _but_channels(value: Array) -> tuple[int, ...]:
+    return tuple(axis for axis in range(value.ndim) if axis != 1)

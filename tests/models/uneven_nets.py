@@ -1,0 +1,52 @@
+"""Float ONNX networks whose channels have ranges that are more or less alike."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper, numpy_helper
+
+CHANNELS, SIZE = 12, 8
+
+
+def uneven_net(path: Path, unlike: float, activation: str = "Relu") -> Path:
+    """A convolution, a depthwise one, a pointwise one, a classifier of three.
+
+    Channels of the first are up to exp(unlike) times as large or as small, and the second mends it.
+    """
+    rng = np.random.default_rng(3)
+    spread = np.exp(rng.uniform(-unlike, unlike, CHANNELS))
+    constants = {
+        "w1": rng.normal(size=(CHANNELS, 2, 3, 3)) * spread[:, None, None, None],
+        "b1": rng.normal(size=CHANNELS) * spread,
+        "w2": rng.normal(size=(CHANNELS, 1, 3, 3)) / spread[:, None, None, None],
+        "b2": rng.normal(size=CHANNELS),
+        "w3": rng.normal(size=(8, CHANNELS, 1, 1)),
+        "dense": rng.normal(size=(8, 3)),
+        "bias": rng.normal(size=3),
+    }
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["conv1"], pads=[1] * 4),
+        helper.make_node(activation, ["conv1"], ["act1"]),
+        helper.make_node("Conv", ["act1", "w2", "b2"], ["conv2"], pads=[1] * 4, group=CHANNELS),
+        helper.make_node(activation, ["conv2"], ["act2"]),
+        helper.make_node("Conv", ["act2", "w3"], ["conv3"]),
+        helper.make_node(activation, ["conv3"], ["act3"]),
+        helper.make_node("GlobalAveragePool", ["act3"], ["pool"]),
+        helper.make_node("Flatten", ["pool"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "dense", "bias"], ["y"]),
+    ]
+    values = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, shape)
+        for name, shape in (("x", (1, 2, SIZE, SIZE)), ("y", (1, 3)))
+    ]
+    weights = [numpy_helper.from_array(value.astype(np.float32), name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "uneven", values[:1], values[1:], weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), path)
+    return path
+
+
+def samples(count: int = 24) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
+    return np.random.default_rng(4).normal(size=(count, 2, SIZE, SIZE)).astype(np.float32)
