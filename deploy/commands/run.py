@@ -104,8 +104,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         outputs = measured.stacked(samples)
         write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
-    is_of_model = ready.firmware is not None and cartridge is None  # the firmware that was built here
-    is_modelled = is_of_model and is_emulated(ready.board) and not _lacks_cycles(ready)
+    lacks = _lacks_cycles(ready, cartridge is not None)
+    is_modelled = is_emulated(ready.board) and not lacks
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
@@ -113,10 +113,15 @@ def run(arguments: argparse.Namespace) -> None:
     if top:
         facts["largest"] = top_facts(measured.outputs, specs, top)
     shown = top_text(measured.outputs, specs, top) if top else ""
-    print_result(arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles), shown))))
+    print_result(
+        arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles or lacks), shown)))
+    )
 
 
-def _lacks_cycles(ready: Ready) -> str:
+def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:
+    """Says why cycles are not told; "" where they are."""
+    if ready.firmware is None or has_cartridge:
+        return "cycles are told of the model that firmware was built with here"
     return lacks_program(ready.platform.name, ready.board)
 
 
@@ -142,16 +147,17 @@ def _facts(
     }
 
 
-def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | None) -> str:
+def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str) -> str:
+    """What is printed; `cycles`, or why there are none."""
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
-    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, cycles is None)))
-    if cycles:
+    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, isinstance(cycles, str))))
+    if isinstance(cycles, ModelCycles):
         lines.append(f"first sample: {cycles.run.count:,} cycles, {cycles.seconds * 1e3:,.4f} ms")
         lines.append(f"(by {described(ready.board)})")
     elif is_emulated(ready.board):
         lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle:")
-        lines.append(f" {_lacks_cycles(ready)})")
+        lines.append(f" {cycles})")
     if facts["output_file"]:
         named = ", ".join(f'output_{n} is "{each["name"]}"' for n, each in enumerate(facts["outputs"]))
         lines += ["", f"outputs: {facts['output_file']}; {named}"]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from aot.errors import DeviceError
 from platforms.rpc.messages import Expected, FaultRecord, Hello
-from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, Fault, Status
+from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, WAYS_OUT, Fault, Status
 
 _SHORTEST_CALL_BYTES = 2  # before its return address
 SHOWN_BYTES = 80  # of what came instead of an answer
@@ -142,12 +142,13 @@ def session_lost(operation: str, line: str) -> SessionLostError:
 
 def refused(operation: str, line: str, status: int, detail: str = "") -> RequestRefusedError:
     known = status in STATUS_MEANING
+    way_out = "" if known else "build and flash the firmware again with this version of deploy"
     name = Status(status).name if known else f"unknown status {status}"
     meaning = f": {STATUS_MEANING[Status(status)]}" if known else ""
     return RequestRefusedError(
         f"device refused {operation}{meaning}",
         where=f"{line}: {name}{detail}",
-        hint="" if known else "build and flash the firmware again with this version of deploy",
+        hint=WAYS_OUT.get(status, way_out),
         status=status,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import IntEnum
 
 from aot.ir.types import DType
@@ -201,6 +202,11 @@ STATUS_MEANING = {
     Status.CARTRIDGE_STORE: "the memory for cartridges cannot be written",
     Status.CARTRIDGE_STRUCTURE: "the cartridge is not of the structure that the firmware's model has",
     Status.NO_WEIGHTS: "the model has no weights yet: they come with a cartridge",
+}
+# What can be done about some of them, where that does not depend on the request.
+WAYS_OUT: Mapping[int, str] = {
+    Status.NO_WEIGHTS: "deploy load WEIGHTS.cart PROJECT   brings them\n"
+    "deploy run PROJECT --cartridge WEIGHTS.cart   does so and runs: emulated boards keep none",
 }
 
 FAULT_MEANING = {

@@ -128,8 +128,11 @@ def test_weights_of_another_training_come_alone(
     assert not np.array_equal(wanted[0], wanted[1])
     deploy.new(first, tmp_path / "project", slots=16 * 1024)
     with deploy.connect(tmp_path / "project") as device:
-        with pytest.raises(deploy.DeployError, match="the model has no weights yet: they come with a cart"):
+        with pytest.raises(
+            deploy.DeployError, match="the model has no weights yet: they come with a cart"
+        ) as no:
             answers(device)
+        assert "hint: deploy load WEIGHTS.cart PROJECT   brings them" in str(no.value)
         other = deploy.compile(DIGITS, board=board, weights="external", stream=True)
         with pytest.raises(deploy.DeployError) as refused:
             device.load(cartridge(other, tmp_path / "other.cart"))
@@ -260,7 +263,9 @@ def test_commands_make_and_load_cartridges(
     assert said("load", cart, project).startswith(
         "digits runs on mps2-an386 now, digits ran before: slot 1, "
     )
-    assert "1 sample" in said("run", project, "--inputs", inputs, "--cartridge", cart)
+    ran = said("run", project, "--inputs", inputs, "--cartridge", cart)
+    assert "1 sample" in ran
+    assert " cycles are told of the model that firmware was built with here)" in ran
     weights, alone, other = (tmp_path / name for name in ("w.tar", "w.cart", "weights"))
     assert f"weights    {alone}, " in said("compile", DIGITS, *board, "--weights", "external", "-o", weights)
     again = ("--weights", "external", "--cartridge", "-o", cart)
