@@ -18,7 +18,8 @@ from deploy.commands import COMMANDS
 
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
-STREAMS = {"completion", "farm", "monitor"}  # which print a script, or go on until they are ended
+STREAMS = {"completion", "monitor"}  # which print a script, or go on until they are ended
+WHERE_A_FARM_IS = {"farm"}  # tests/tuning/test_farm.py holds its shape
 # By command: command lines whose shapes together are the command's.
 LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "accelerators": [["accelerators"]],
@@ -230,7 +231,7 @@ def test_what_is_said_of_a_computer_has_the_shape_that_is_written_down(
 
 def test_every_command_has_a_shape_that_is_written_down(repo_root: Path) -> None:
     written = {path.stem for path in (repo_root / "docs" / "json").glob("*.json")}
-    assert written == LINES.keys() == COMMANDS.keys() - STREAMS
+    assert written == LINES.keys() | WHERE_A_FARM_IS == COMMANDS.keys() - STREAMS
 
 
 def test_every_command_prints_json_but_those_that_go_on() -> None:

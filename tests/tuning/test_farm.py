@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from foreground import start_in_foreground
 
@@ -156,6 +157,15 @@ def test_a_farm_is_looked_at_while_it_works(cluster: Any, run_deploy: Callable[.
         client.cancel(jobs, force=True)
     finally:
         client.close()
+
+
+def test_the_status_has_the_shape_that_is_written_down(
+    cluster: Any, run_deploy: Callable[..., Any], repo_root: Path
+) -> None:
+    schema = json.loads((repo_root / "docs" / "json" / "farm.json").read_text(encoding="utf-8"))
+    facts = json.loads(run_deploy("farm", "status", cluster.scheduler_address, "--json").out)
+    assert len(facts["boards"]) == 4
+    jsonschema.validate(facts, schema)
 
 
 def test_a_board_with_other_code_is_shown_as_such(
