@@ -148,7 +148,7 @@ def _facts(
 
 
 def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str) -> str:
-    """What is printed; `cycles`, or why there are none."""
+    """The page that is printed; `cycles` may be the reason why there are none."""
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
     lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, isinstance(cycles, str))))
