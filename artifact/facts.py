@@ -38,10 +38,9 @@ class ModelFacts:
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
     )
-    structure: str = field(
-        default="", metadata={WHEN_ARCHIVED: When.IF_SET}
-    )  # where weights are external: theirs
-    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})  # external ones, with gaps
+    # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
+    structure: str = field(default="", metadata={WHEN_ARCHIVED: When.IF_SET})
+    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
 
     @property
     def arena_bytes(self) -> int:

@@ -9,7 +9,7 @@ from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES,
 from codegen.accelerators.gemm_npu.tiles import Tiling
 from codegen.accelerators.gemm_npu.timing import Event, TimedRun, timed
 from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
-from codegen.accelerators.gemm_npu.windows import instructions
+from codegen.accelerators.gemm_npu.window_tiles import instructions
 
 # A layer of the size that MobileNets have in their middle: 1x1, 128 channels to 128.
 LAYER = NpuWindow((6, 6, 128), (6, 6, 128), clip=Clip(-128))

@@ -21,7 +21,7 @@ from aot.errors import CheckError
 from aot.interpret import run_graph
 from aot.ir.text import parse_graph
 from benchmarks.gemm_npu_picture import LAYER, TILING, draw
-from codegen.accelerators.gemm_npu import device, windows
+from codegen.accelerators.gemm_npu import device, window_tiles
 from codegen.accelerators.gemm_npu.assembly import assembled, disassembled
 from codegen.accelerators.gemm_npu.device import NpuDevice
 from codegen.accelerators.gemm_npu.encoding import (
@@ -136,7 +136,7 @@ def test_the_picture_ends_below_its_last_line() -> None:
 
 
 def test_two_virtual_threads_load_while_they_compute() -> None:
-    runs = [timed(windows.instructions(LAYER, TILING, threads)) for threads in (1, 2)]
+    runs = [timed(window_tiles.instructions(LAYER, TILING, threads)) for threads in (1, 2)]
     assert runs[1].cycles < 0.9 * runs[0].cycles
     assert [run.tokens_left for run in runs] == [{}, {}]
 
@@ -194,7 +194,7 @@ def test_c_and_python_compute_the_sums_of_a_window(name: str, threads: int, mode
     channels = window.y[2]
     scales = {"bias": np.arange(channels), "mult": np.full(channels, 1 << 30), "right": np.full(channels, 3)}
     constants = window_constants(window, tiling, scales, tiles_of(w))
-    program = windows.instructions(window, tiling, threads)
+    program = window_tiles.instructions(window, tiling, threads)
     around = [(b, 9) for b in window.before]
     padded = np.pad(x.astype(int), (*around, (0, 0)), constant_values=window.fill)
     wanted = np.empty(window.y, np.int8)
@@ -339,7 +339,7 @@ def test_the_driver_and_the_emulated_device_have_the_same_registers() -> None:
 
 
 def test_a_program_is_the_same_after_its_words() -> None:
-    program = windows.instructions(LAYER, TILING, 2)
+    program = window_tiles.instructions(LAYER, TILING, 2)
     assert program_in(binary(program)) == program
     assert {each.name for each in FIELDS} >= {name for one in program for name in one.fields}
     assert LAYER.clip == Clip(-128)

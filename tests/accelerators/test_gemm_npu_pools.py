@@ -21,7 +21,7 @@ from aot.ir.text import parse_graph
 from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.target import Optimize, Target
-from codegen.accelerators.gemm_npu import windows
+from codegen.accelerators.gemm_npu import window_tiles
 from codegen.accelerators.gemm_npu.assembly import assembled
 from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, micro
 from codegen.accelerators.gemm_npu.layers import POOL
@@ -77,7 +77,7 @@ def test_every_way_to_cut_a_pool_keeps_its_bits(name: str, model: ctypes.CDLL) -
     assert len(ways) > 1
     for tiling, threads in ways:
         constants = window_constants(window, tiling, POOL.scales(site), POOL.weights(site))
-        program = windows.instructions(window, tiling, threads)
+        program = window_tiles.instructions(window, tiling, threads)
         y = np.zeros(wanted.shape, np.int8)
         assert in_c(model, program, [constants, x, x, y]) == (0, -1, -1)
         assert np.array_equal(y, wanted), tiling
@@ -94,7 +94,7 @@ def test_means_are_cut_where_the_number_of_pixels_changes() -> None:
 
 def test_a_largest_pixel_needs_no_scale_and_no_room_for_one() -> None:
     window = POOL.window(site_of(GRAPHS["max_pool2d_deep"]))
-    program = windows.instructions(window, fitting_tilings(window, 2)[0], 2)
+    program = window_tiles.instructions(window, fitting_tilings(window, 2)[0], 2)
     loaded = [MEMORY_NAMES[each["memory"]] for each in program if each.operation == "LOAD"]
     assert window.scale_vectors == 0
     assert "ACCUMULATOR" not in loaded

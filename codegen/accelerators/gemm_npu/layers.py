@@ -26,8 +26,8 @@ from codegen.accelerators.gemm_npu.packing import (
 from codegen.accelerators.gemm_npu.sums import SumLayer
 from codegen.accelerators.gemm_npu.sums import instructions as sum_instructions
 from codegen.accelerators.gemm_npu.window import Clip, Made, NpuWindow
-from codegen.accelerators.gemm_npu.windows import best_tiling
-from codegen.accelerators.gemm_npu.windows import instructions as window_instructions
+from codegen.accelerators.gemm_npu.window_tiles import best_tiling
+from codegen.accelerators.gemm_npu.window_tiles import instructions as window_instructions
 from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_blocks import op_of as depthwise_op

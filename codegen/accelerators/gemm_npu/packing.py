@@ -13,7 +13,7 @@ from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.sums import MICRO_CODE, SCALES_AT
 from codegen.accelerators.gemm_npu.tiles import Tiling
 from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, Made, NpuWindow, blocks
-from codegen.accelerators.gemm_npu.windows import layout, micro_code
+from codegen.accelerators.gemm_npu.window_tiles import layout, micro_code
 
 _WEIGHT_OF_MEANS = 64  # of each pixel under a pool: the sum has 6 bits behind the point before it is divided
 _SCALES = ("bias", "mult", "right")
