@@ -23,7 +23,8 @@ from deploy.device import open_device
 from deploy.firmware import build_source
 from deploy.fit import require_fit
 from deploy.line import LineOptions
-from deploy.measure import Meter, run_series
+from deploy.measure import run_series
+from deploy.meter import Meter
 from deploy.samples import random_samples
 from platforms.base import BuildChoices
 from platforms.board_files import load_board

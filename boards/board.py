@@ -37,7 +37,8 @@ class Counter:
 
     # "register": a free-running register at `address`; "dwt": the core's own cycle counter, which must be
     # switched on (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, which the firmware must
-    # extend; "timer1": an AVR's 16-bit timer 1 at the core's clock, likewise; "clock": the host's clock
+    # extend; "timer1": an AVR's 16-bit timer 1 at the core's clock, likewise; "clock": the host's clock;
+    # "still": a clock that stands still while code runs, so that nothing can be measured
     driver: str
     hz: int
     bits: int

@@ -50,7 +50,7 @@ USB = {
     "role": Key(one_of(USB_ROLES)),
 }
 COUNTER = {
-    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock"))),
+    "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock", "still"))),
     "hz": Key(at_least(1)),
     "bits": Key(at_least(1)),
     "address": Key(at_least(0), None),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from deploy.benching import BoardCost, LayerCost
 from deploy.console import table
 from deploy.cycle_model import ModelCycles
-from deploy.measure import Meter, is_emulated
+from deploy.meter import Meter, is_emulated
 from platforms.cycles.model import described, lacks
 from platforms.cycles.parts import PARTS
 

@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
+from aot.errors import BoardError
 from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
@@ -19,7 +20,8 @@ from deploy.cycle_model import ModelCycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source
 from deploy.line import LineOptions
-from deploy.measure import Meter, is_emulated, keep_quiet, run_series
+from deploy.measure import keep_quiet, run_series
+from deploy.meter import Meter, is_emulated
 from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
@@ -131,10 +133,12 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
 def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices) -> BoardCost:
     """Builds and runs the model on random inputs; the median run counts."""
     board = compiled.board
+    _require_clock(board)
     ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
+        board = device.board
     meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
     depth = run_stack(ready.built, ready.model_name)
     return BoardCost(
@@ -154,6 +158,14 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
     )
+
+
+def _require_clock(board: Board) -> None:
+    if not Meter(board).measures:
+        raise BoardError(
+            f"{board.name} cannot be measured: its clock stands still while code runs",
+            hint="an emulated board that counts instructions, such as mps2-an386, or host for time",
+        )
 
 
 def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCycles | None:

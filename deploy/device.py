@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 
 from aot.errors import OutputError
+from boards.board import Board
+from deploy.counter_check import counted_by
 from deploy.firmware import Ready
 from deploy.foreign_code import blamed_on_accelerators
 from deploy.line import LineOptions
@@ -29,6 +31,7 @@ class Device:
 
     session: Session
     model: RemoteModel
+    board: Board  # as it counts on this line
 
 
 @contextmanager
@@ -61,7 +64,9 @@ def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[D
         session.hello()
         session.raise_rate()
         with blamed_on_accelerators(ready.layers):
-            yield Device(session, session.find_model(ready.expected))
+            model = session.find_model(ready.expected)
+            board = ready.board if choices.port is None else counted_by(session, model, ready.board)
+            yield Device(session, model, board)
 
 
 def _traced(line: Transport, trace: Path | None, stack: ExitStack) -> Transport:

@@ -24,7 +24,8 @@ from deploy.device import open_device
 from deploy.device_tasks import DeviceTask, chosen_devices
 from deploy.firmware import build, prepare_compiled
 from deploy.line import LineOptions
-from deploy.measure import Meter, keep_quiet, run_series
+from deploy.measure import keep_quiet, run_series
+from deploy.meter import Meter
 from deploy.samples import random_samples
 from platforms.base import BuildChoices
 from platforms.tuning.record_file import RecordFile
@@ -56,7 +57,7 @@ class Trials:
         wrong = differences(expected, measured.outputs, measured.specs)
         if wrong:
             raise DeployError(f"{Failure.WRONG.value}: {wrong[0]}")
-        meter, ticks = Meter(self.board), sorted(measured.ticks)[(len(measured.ticks) - 1) // 2]
+        meter, ticks = Meter(device.board), sorted(measured.ticks)[(len(measured.ticks) - 1) // 2]
         return meter.count(ticks) if meter.unit else ticks
 
 

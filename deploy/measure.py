@@ -2,74 +2,13 @@
 
 from __future__ import annotations
 
-import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from boards.board import Board
 from deploy.device import Device
 from deploy.samples import Samples
-
-
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """Several measurements in five numbers."""
-
-    mean: float
-    median: float
-    min: float
-    max: float
-    std: float
-
-    def as_json(self) -> dict[str, float]:
-        return asdict(self)
-
-
-def spread(values: Sequence[float]) -> Spread:
-    return Spread(
-        statistics.fmean(values),
-        statistics.median(values),
-        min(values),
-        max(values),
-        statistics.pstdev(values),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Meter:
-    """Converts the ticks of a board's counter."""
-
-    board: Board
-
-    @property
-    def unit(self) -> str:
-        """The unit "instructions" or "cycles"; "" where the counter measures nothing but time."""
-        counter = self.board.own_counter
-        if counter is None:
-            return ""
-        if counter.instruction_ns is not None:
-            return "instructions"
-        return "" if counter.driver == "clock" else "cycles"
-
-    def count(self, ticks: int) -> int:
-        """The instructions or cycles that these ticks are."""
-        counter = self.board.counter
-        if counter.instruction_ns is not None:
-            return counter.instructions(ticks)
-        return round(ticks * self.board.clock_hz / counter.hz)
-
-    def seconds(self, ticks: int) -> float:
-        """Converts ticks to seconds; an emulated board counts as if each instruction took one cycle."""
-        if self.unit == "instructions":
-            return self.count(ticks) / self.board.clock_hz
-        return ticks / self.board.counter.hz
-
-
-def is_emulated(board: Board) -> bool:
-    """True where the board counts instructions and not time."""
-    return Meter(board).unit == "instructions"
 
 
 @dataclass(frozen=True)

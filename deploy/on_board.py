@@ -25,7 +25,8 @@ from deploy.device import open_device
 from deploy.firmware import Prepared, ready_for
 from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
-from deploy.measure import Measured, Meter, Spread, keep_quiet, run_series, spread
+from deploy.measure import Measured, keep_quiet, run_series
+from deploy.meter import Meter, Spread, spread
 from deploy.model import Inputs, Model, by_name, imported_with, options_with
 from deploy.oracles import known_oracle
 from deploy.quality import Truth, require_truth
@@ -80,7 +81,7 @@ def run(
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
         measured = run_series(device, samples, repeat, keep_quiet)
-    return run_of(Meter(ready.board), prepared, samples, measured, dequantize)
+    return run_of(Meter(device.board), prepared, samples, measured, dequantize)
 
 
 def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measured, dequantize: bool) -> Run:

@@ -32,7 +32,8 @@ from deploy.firmware import Prepared, Ready, build
 from deploy.function_files import with_functions
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
-from deploy.measure import Meter, Spread, run_on, spread
+from deploy.measure import run_on
+from deploy.meter import Meter, Spread, spread
 from deploy.model import Inputs, Model, by_name
 from deploy.on_board import Run, run_of
 from platforms.base import BuildChoices
@@ -65,7 +66,6 @@ class OpenLine:
 
     def __init__(self, ready: Ready, prepared: Prepared, line: LineOptions, profile: bool) -> None:
         self._prepared, self._line, self._has_profile = prepared, line, profile
-        self._meter = Meter(ready.board)
         self._busy = Lock()
         self._functions: FunctionTable | None = None
         self._awaitable: AwaitableLine | None = None
@@ -74,6 +74,7 @@ class OpenLine:
         self._device: Device | None = stack.enter_context(open_device(ready, line))
         self._end = weakref.finalize(self, stack.close)  # at the latest when the program ends
         self.model = self._device.model
+        self._meter = Meter(self._device.board)
 
     def __enter__(self) -> OpenLine:
         return self

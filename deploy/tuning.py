@@ -26,7 +26,7 @@ from deploy.device_choice import Trials, choose_devices
 from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
 from deploy.line import LineOptions
-from deploy.measure import Meter
+from deploy.meter import Meter
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,11 +11,13 @@ from aot.counted import counted
 from deploy import options
 from deploy.cartridge import load_into, read_cartridge
 from deploy.console import print_result, progress, table
+from deploy.counter_check import counter_note
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
-from deploy.device import Device, open_device
+from deploy.device import open_device
 from deploy.firmware import Ready, prepare, ready_for
-from deploy.measure import Measured, Meter, is_emulated, run_series, spread
+from deploy.measure import Measured, run_series
+from deploy.meter import Meter, is_emulated, spread
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples
@@ -93,13 +96,15 @@ def run(arguments: argparse.Namespace) -> None:
     with open_device(ready, line) as device:
         if cartridge:
             load_into(device.session, cartridge)
-            device = Device(device.session, device.session.describe()[0])
+            device = replace(device, model=device.session.describe()[0])
             ready = ready.asked_for(device.model.name)
         samples = read_data(
             arguments.inputs, data, prepared.inputs or device.model.inputs, 1, front=prepared.front
         )
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
+        note = counter_note(ready.board, device.board)
+        ready = replace(ready, board=device.board)
     specs = prepared.outputs or measured.specs
     if arguments.output:
         outputs = measured.stacked(samples)
@@ -114,7 +119,7 @@ def run(arguments: argparse.Namespace) -> None:
         facts["largest"] = top_facts(measured.outputs, specs, top)
     shown = top_text(measured.outputs, specs, top) if top else ""
     print_result(
-        arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles or lacks), shown)))
+        arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles or lacks, note), shown)))
     )
 
 
@@ -129,16 +134,16 @@ def _facts(
     ready: Ready, samples: Samples, measured: Measured, arguments: argparse.Namespace
 ) -> dict[str, Any]:
     meter = Meter(ready.board)
-    times = {"time_s": spread([meter.seconds(ticks) for ticks in measured.ticks]).as_json()}
-    if meter.unit:
-        times = {meter.unit: spread([meter.count(ticks) for ticks in measured.ticks]).as_json(), **times}
+    counts = [meter.count(ticks) for ticks in measured.ticks] if meter.unit else []
+    times = [meter.seconds(ticks) for ticks in measured.ticks] if meter.measures else []
     return {
         "model": ready.model_name,
         "board": ready.board.name,
         "toolchain": str(ready.firmware.toolchain) if ready.firmware else None,
         "samples": len(samples),
         "repeat": arguments.repeat,
-        **times,
+        **({meter.unit: spread(counts).as_json()} if counts else {}),
+        **({"time_s": spread(times).as_json()} if times else {}),
         "outputs": [
             {"name": spec.name, "dtype": str(spec.dtype), "shape": list(spec.shape)}
             for spec in measured.specs
@@ -147,17 +152,20 @@ def _facts(
     }
 
 
-def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str) -> str:
-    """The page that is printed; `cycles` may be the reason why there are none."""
+def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str, note: str) -> str:
+    """The page that is printed; `cycles` may be why there are none, and `note` is about the counter."""
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
-    lines.append(table(("per run", *_STATISTICS), _rows(ready, facts, isinstance(cycles, str))))
+    rows = _rows(ready, facts, isinstance(cycles, str))
+    lines += [table(("per run", *_STATISTICS), rows)] if rows else []
     if isinstance(cycles, ModelCycles):
         lines.append(f"first sample: {cycles.run.count:,} cycles, {cycles.seconds * 1e3:,.4f} ms")
         lines.append(f"(by {described(ready.board)})")
     elif is_emulated(ready.board):
         lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle:")
         lines.append(f" {cycles})")
+    if note:
+        lines.append(f"({note})")
     if facts["output_file"]:
         named = ", ".join(f'output_{n} is "{each["name"]}"' for n, each in enumerate(facts["outputs"]))
         lines += ["", f"outputs: {facts['output_file']}; {named}"]
@@ -167,5 +175,7 @@ def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str) -> str
 def _rows(ready: Ready, facts: dict[str, Any], with_time: bool) -> list[tuple[str, ...]]:
     unit = Meter(ready.board).unit
     counts = [(unit, *(f"{facts[unit][name]:,.0f}" for name in _STATISTICS))] if unit else []
+    if not Meter(ready.board).measures:
+        return counts
     times = [("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
     return counts + (times if with_time else [])

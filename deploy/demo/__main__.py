@@ -24,7 +24,8 @@ from deploy.console import progress, table
 from deploy.device import open_device
 from deploy.firmware import build, prepare_compiled
 from deploy.line import LineOptions
-from deploy.measure import Measured, Meter, run_series
+from deploy.measure import Measured, run_series
+from deploy.meter import Meter
 from deploy.samples import Samples, read_samples
 from platforms.base import BuildChoices
 from platforms.board_files import load_board

@@ -99,6 +99,10 @@ class Session(Cartridges):
         timings = [self._time(model, number, batch) for batch in batches]
         return replace(timings[0], ticks=tuple(t for timing in timings for t in timing.ticks))
 
+    def time_nothing(self, model: RemoteModel, calls: int) -> int:
+        """Counts the ticks of calls of a function that does nothing. Spends inputs, outputs and state."""
+        return self._time(model, calls, 0).empty_ticks
+
     def _time(self, model: RemoteModel, number: int, repeat: int) -> Timing:
         payload = messages.pack_time(model.number, number, repeat)
         reply = self._request(Message.TIME, payload, f'timing of "{model.name}"', repeat)

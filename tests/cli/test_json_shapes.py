@@ -11,6 +11,7 @@ import jsonschema
 import numpy as np
 import pytest
 from small_float_net import small_net
+from still_host import still_host
 
 import deploy
 from deploy.command import command_parser, load_command
@@ -56,6 +57,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "report": [["report", DIGITS, "--board", "mps2-an386", "-o", "report.html"]],
     "run": [
         ["run", DIGITS, "--board", "host", "--fill", "random"],
+        ["run", DIGITS, "--board", "still.toml", "--fill", "random"],
         ["run", DIGITS, "--board", "mps2-an386", "--fill", "zeros", "--repeat", "2"],
     ],
     "tune": [["tune", DIGITS, "--board", "host", "--trials", "1", "--tasks", "1", "-o", "costs.jsonl"]],
@@ -173,6 +175,7 @@ def printed(
     np.savez("images.npz", image=rng.integers(-128, 128, (4, 1, 8, 8, 1), np.int8))
     np.savez("outputs.npz", digit=np.zeros((4, 1, 10), np.int8))
     np.save("digits.npy", np.arange(4))
+    (tmp_path / "still.toml").write_text(still_host(), encoding="utf-8")
 
     def run(command: str) -> list[dict[str, Any]]:
         for words in BEFORE.get(command, ()):

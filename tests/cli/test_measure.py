@@ -11,7 +11,7 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from boards.board import Counter
 from deploy.compare import differences
-from deploy.measure import Meter, spread
+from deploy.meter import Meter, spread
 from deploy.samples import make_samples, random_samples
 from platforms.board_files import load_board
 

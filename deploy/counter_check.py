@@ -1,0 +1,45 @@
+"""Finds out whether a counter counts instructions, where somebody else started the emulator behind a line."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from boards.board import Board
+from deploy.meter import Meter, is_emulated
+from platforms.rpc.messages import RemoteModel
+from platforms.rpc.session import Session
+
+_CALLS = 20_000  # of a function that does nothing: half a million instructions, some milliseconds
+_INSTRUCTIONS_A_CALL = range(8, 200)  # the call, the return, and reading the counter between
+_OFF = 0.02  # of an instruction: what the interrupts of a system's clock may add
+
+
+def counted_by(session: Session, model: RemoteModel, board: Board) -> Board:
+    """The board as it counts on this line: by a clock where its ticks are no instructions.
+
+    Calls that are alike take a whole number of instructions each, and the time of this computer is not one.
+    """
+    if not is_emulated(board):
+        return board
+    each = Meter(board).count(session.time_nothing(model, _CALLS)) / _CALLS
+    if round(each) in _INSTRUCTIONS_A_CALL and abs(each - round(each)) <= _OFF:
+        return board
+    return replace(board, own_counter=replace(board.counter, driver="clock", instruction_ns=None))
+
+
+def counter_note(asked: Board, counted: Board) -> str:
+    """Says what is told where the board's counter does not tell what was asked for; "" where it does."""
+    if not Meter(counted).measures:
+        return "no time is told: the board's clock stands still while code runs"
+    if counted is asked:
+        return ""
+    return (
+        "no instructions are told: the emulator was not started with "
+        f"-icount shift={instruction_shift(asked)}, and its counter tells this computer's time"
+    )
+
+
+def instruction_shift(board: Board) -> int:
+    """The power of two of nanoseconds that an instruction takes."""
+    assert board.counter.instruction_ns is not None
+    return board.counter.instruction_ns.bit_length() - 1
