@@ -73,7 +73,7 @@ class Zephyr(ToolPlatform):
 def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
     """The command that builds, in the project's folder; a build folder from elsewhere is made anew."""
     hook = ("--", "-DCONFIG_SOLDER_LAYER_HOOK=y") if profile else ()
-    return ("west", "build", "--pristine", "always", "--board", board, "--build-dir", build, ".", *hook)
+    return ("west", "build", "--pristine", "auto", "--board", board, "--build-dir", build, ".", *hook)
 
 
 def _zephyr_board(board: Board, is_new: bool = False) -> str:
@@ -117,8 +117,9 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
             **names,
         ),
         "Kconfig": template_text("zephyr", "Kconfig.app"),
+        "sample.yaml": filled("zephyr", "sample.yaml.jinja", zephyr_board=_zephyr_board(board), **names),
         "prj.conf": filled(
-            "zephyr", "prj.conf.jinja", title=board.title, settings=_settings(source, board), **names
+            "zephyr", "prj.conf.jinja", title=board.title, settings=_settings(source, board, app), **names
         ),
     }
 
@@ -164,14 +165,21 @@ def _fault_files(board: Board) -> dict[str, str]:
     return files
 
 
-def _settings(source: ProjectSource, board: Board) -> list[tuple[str, list[str]]]:
+_LINE = (
+    "The console's UART is the line: nothing else may speak there.",
+    ["CONFIG_SERIAL=y", "CONFIG_UART_CONSOLE=n", "CONFIG_PRINTK=n", "CONFIG_BOOT_BANNER=n"],
+)
+_CONSOLE = (
+    "The console's UART is the program's: printk() writes there.",
+    ["CONFIG_SERIAL=y", "CONFIG_PRINTK=y"],
+)
+
+
+def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, list[str]]]:
     """The lines of prj.conf, each group with its reason."""
     stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
     settings = [
-        (
-            "The console's UART is the line: nothing else may speak there.",
-            ["CONFIG_SERIAL=y", "CONFIG_UART_CONSOLE=n", "CONFIG_PRINTK=n", "CONFIG_BOOT_BANNER=n"],
-        ),
+        _CONSOLE if app is App.STANDALONE else _LINE,
         ("The model runs on the main thread.", [f"CONFIG_MAIN_STACK_SIZE={(stack_bytes + 63) // 64 * 64}"]),
         ("How much of that stack is used can be asked for.", ["CONFIG_THREAD_STACK_INFO=y"]),
         ("A reset on request, and after a fault.", ["CONFIG_REBOOT=y"]),

@@ -36,6 +36,7 @@ AN385, AN521 = load_board("mps2-an385"), load_board("mps2-an521")
 OWN_FILES = (
     "CMakeLists.txt",
     "prj.conf",
+    "sample.yaml",
     "README.md",
     "src/port.c",
     "src/fault.c",
@@ -161,6 +162,27 @@ def test_a_standalone_application_holds_no_server(tiny: ProjectSource) -> None:
     }
 
 
+def test_the_console_is_the_programs_where_no_server_speaks_there(tiny: ProjectSource) -> None:
+    settings = {app: PLATFORM.files(tiny, AN385, app)["prj.conf"] for app in (App.RPC, App.STANDALONE)}
+    assert "CONFIG_PRINTK=n" in settings[App.RPC]
+    assert "CONFIG_PRINTK=y" in settings[App.STANDALONE]
+    assert "CONFIG_UART_CONSOLE=n" not in settings[App.STANDALONE]
+
+
+def test_an_uart_that_does_not_start_ends_as_a_panic_and_not_in_a_loop(tiny: ProjectSource) -> None:
+    begin = (
+        PLATFORM.files(tiny, AN385, App.RPC)["src/port.c"].split("void port_begin(void)")[1].split("\n}\n")[0]
+    )
+    assert "if (!device_is_ready(line)) {\n        k_panic();" in begin
+    assert "while" not in begin
+
+
+def test_zephyrs_twister_is_told_the_board(tiny: ProjectSource) -> None:
+    sample = PLATFORM.files(tiny, AN385, App.RPC)["sample.yaml"]
+    assert "  sample.tiny:\n    build_only: true\n" in sample
+    assert sample.endswith("    platform_allow:\n      - mps2/an385\n")
+
+
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Board) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)
@@ -170,7 +192,7 @@ def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Boa
 
 def test_west_builds_with_this_command_line() -> None:
     assert " ".join(west_build("mps2/an385", "build", profile=False)) == (
-        "west build --pristine always --board mps2/an385 --build-dir build ."
+        "west build --pristine auto --board mps2/an385 --build-dir build ."
     )
     assert " ".join(west_build("mps2/an385", "build/profile", profile=True)).endswith(
         " --build-dir build/profile . -- -DCONFIG_SOLDER_LAYER_HOOK=y"

@@ -21,7 +21,8 @@ void port_begin(void)
     DEMCR |= DEMCR_TRACE;
     COUNTER = 0;
     DWT_CONTROL |= DWT_CYCLES_ON;
-    while (!device_is_ready(line)) {
+    if (!device_is_ready(line)) {
+        k_panic(); /* nothing can be said without the UART: a debugger finds it here */
     }
 }
 
