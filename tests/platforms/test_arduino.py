@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -270,3 +271,42 @@ def test_the_sketch_prints_the_outputs(tmp_path: Path, run_deploy: Run, avr_tool
     zeros = {name: np.zeros(graph.types[name].shape, np.int8)}
     wanted = next(iter(run_graph(graph, zeros).values())).reshape(-1).tolist()
     assert [int(word) for word in printed.split(b":")[1].split()] == wanted
+
+
+TWO_MODELS = """
+#include <dense.h>
+#include <classifier.h>
+static uint8_t arena[4096];
+void setup() {
+  struct dense_inputs few = {0};
+  struct dense_outputs scores = {0};
+  struct classifier_inputs image = {0};
+  struct classifier_outputs classes = {0};
+  dense_run(&few, &scores, arena);
+  classifier_run(&image, &classes, arena);
+}
+void loop() {}
+"""
+
+
+@pytest.mark.slow
+def test_two_libraries_with_a_server_each_are_linked_into_one_sketch(
+    tmp_path: Path, run_deploy: Run, avr_tools: None
+) -> None:
+    """Their servers have the same names: what a sketch does not use is left in a library's archive."""
+    board, libraries = load_board("arduino-mega"), tmp_path / "build" / "sketchbook"
+    for name in ("dense", "classifier"):
+        file = tmp_path / f"{name}.tflite"
+        file.write_bytes(TINY[name]())
+        assert run_deploy("compile", file, "--board", board.name, "-o", tmp_path / f"{name}.tar").status == 0
+        assert (
+            run_deploy("new", tmp_path / f"{name}.tar", libraries / name, "--board", board.name).status == 0
+        )
+    (tmp_path / "two").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "two" / "two.ino").write_text(TWO_MODELS)
+    fqbn = board.platforms["arduino"]["fqbn"]
+    *_, build = builder_commands("", fqbn, str(tmp_path / "two"), str(tmp_path / "out"), profile=False).all
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "multiple definition" not in done.stderr
