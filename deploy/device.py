@@ -18,6 +18,7 @@ from deploy.line import LineOptions
 from platforms.elf import place_at
 from platforms.line_deadlines import deadlines_for
 from platforms.rpc.failures import nowhere
+from platforms.rpc.line_key import read_line_key
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
 from platforms.transport.base import Transport
@@ -60,6 +61,7 @@ def device_on(line: Transport, ready: Ready, choices: LineOptions) -> Iterator[D
             locate=nowhere if ready.firmware is None else partial(place_at, ready.firmware.elf),
             expected=ready.expected,
             memory_bytes=ready.board.target.ram_bytes,
+            line_key=read_line_key(choices.line_key) if choices.line_key else b"",
         )
         session.hello()
         session.raise_rate()

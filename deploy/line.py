@@ -32,6 +32,9 @@ class LineOptions:
         "the board's line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
     )
     trace: Path | None = option(None, FilePath(), "--trace", "write every packet on the line to this file")
+    line_key: Path | None = option(
+        None, FilePath(), "--line-key", "the key of firmware that was made with deploy new --line-key"
+    )
     run_s: float = option(
         RUN_S, Seconds(), "--deadline", f"the longest that one run may take (default: {RUN_S:g})"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from platforms.board_files import load_board
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
 from platforms.project import App, share_firmware
+from platforms.rpc.line_key import read_line_key
 from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
 from platforms.stack_depth import StackDepth, run_stack
 
@@ -43,25 +45,28 @@ def new(
     labels: str | None = None,
     rate: int | None = None,
     recording: str | Path | None = None,
+    line_key: str | Path | None = None,
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
     `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
     files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
-    models that may work in an arena of `arena` bytes; with a public key, signed ones only. The apps that run
-    the model on a sensor's rows take labels of classes, the rows a second where no front end tells, and a
-    recording that the board plays.
+    models that may work in an arena of `arena` bytes; with a public key, signed ones only. With a line key
+    the server answers only who has it. The apps that run the model on a sensor's rows take labels of classes,
+    the rows a second where no front end tells, and a recording that the board plays.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
     builder = platform_for(place, platform)
     source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
-    if app != App.RPC.value and (functions or slots):
+    if app != App.RPC.value and (functions or slots or line_key):
         raise InputError(
-            f"functions called by name and cartridges need the server, which the app {app} leaves out",
+            "functions called by name, cartridges and a line key need the server, "
+            f"which the app {app} leaves out",
             hint="app rpc",
         )
     source = with_slots(source_with(source, functions), slots, arena, public_key)
+    source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
     choices = SensorChoices(labels, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
     builder.generate(source, Path(directory), place, App(app))

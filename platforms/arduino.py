@@ -25,7 +25,13 @@ from platforms.layout import (
     runtime_files,
     tensor_words,
 )
-from platforms.project import App, ProjectSource, require_no_cartridges, require_no_functions
+from platforms.project import (
+    App,
+    ProjectSource,
+    require_no_cartridges,
+    require_no_functions,
+    require_no_line_key,
+)
 from platforms.templates import filled, template_text
 from platforms.toolchains import Toolchain
 
@@ -66,6 +72,7 @@ class Arduino(ToolPlatform):
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         require_no_functions(source, self.name)
         require_no_cartridges(source, self.name)
+        require_no_line_key(source, self.name)
         require_near_flash(source, board.target, board.name)
         own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
         return {

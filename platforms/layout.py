@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,6 +26,7 @@ from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import cpu_flags
 
 PROJECT_FILE = "project.json"
+LINE_KEY_FILE = "src/line_key.c"
 PROJECT_FORMAT = 1
 _BUILD_DIGITS = 16
 _BEHIND = " /* what the model works in, and behind it inputs and outputs that have no place there */"
@@ -86,6 +88,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
         **app_files(source, app, board),
         **{f"src/{name}": text for name, text in source.functions.items()},
         **cartridge_files(source, board),
+        **line_key_file(source),
         **own.files,
         **_flag_files(source, board, own),
         "Makefile": filled(
@@ -98,9 +101,17 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
             link_needs="".join(f" {file}" for file in own.link_needs),
         ),
         "README.md": _readme(source, board, app, own),
-        ".gitignore": "build/\n",
+        ".gitignore": "build/\n" + (f"{LINE_KEY_FILE}\n" if source.line_key else ""),
         PROJECT_FILE: project_json(source, board, app, own.platform),
     }
+
+
+def line_key_file(source: ProjectSource) -> dict[str, str]:
+    """The file with the line's key; none where the line is open."""
+    if not source.line_key:
+        return {}
+    words = struct.unpack("<8I", source.line_key)
+    return {LINE_KEY_FILE: filled("project", "line_key.c.jinja", words=words)}
 
 
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:
@@ -195,6 +206,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
             *cartridge_flags(source),
+            *(["-DSOLDER_LOCK"] if source.line_key else []),
         ),
         "model": source.c_flags,
         "rest": ("-Os",),

@@ -101,6 +101,7 @@ class ProjectSource:
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
     cartridges: Slots | None = None  # None: the firmware takes no other models
+    line_key: bytes = b""  # that the server asks for before it answers anything; b"": none
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
     pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
 
@@ -193,6 +194,12 @@ def require_no_cartridges(source: ProjectSource, platform: str) -> None:
     """Raises InputError for cartridges, which the platform does not take."""
     if source.cartridges:
         raise InputError(f"cartridges are not taken on the platform {platform}", hint=_ELSEWHERE)
+
+
+def require_no_line_key(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for a line key, which the platform's server cannot ask for."""
+    if source.line_key:
+        raise InputError(f"the line cannot be locked on the platform {platform}", hint=_ELSEWHERE)
 
 
 def project_source(artifact: Artifact) -> ProjectSource:

@@ -12,7 +12,15 @@ from boards.schema import Key, matching
 from platforms.arena_words import arena_words
 from platforms.base import AS_FOUND, BuildChoices, ToolPlatform
 from platforms.build import Commands, build_folder
-from platforms.layout import PURPOSE, TRY_IT, app_files, model_files, project_json, runtime_files
+from platforms.layout import (
+    PURPOSE,
+    TRY_IT,
+    app_files,
+    line_key_file,
+    model_files,
+    project_json,
+    runtime_files,
+)
 from platforms.project import App, ProjectSource, require_no_cartridges
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
@@ -106,6 +114,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **(_fault_files(board) if app is App.RPC else {}),
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
         **(_function_files(source) if source.functions else {}),
+        **line_key_file(source),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
         "CMakeLists.txt": filled(
@@ -126,7 +135,8 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
 
 def _abilities(source: ProjectSource, board: Board, app: App) -> str:
     rate = "SOLDER_RATE " if _can_change_rate(board, app) else ""
-    return f"{rate}SOLDER_FUNCTIONS " if source.functions else rate
+    lock = "SOLDER_LOCK " if source.line_key else ""
+    return f"{rate}{lock}SOLDER_FUNCTIONS " if source.functions else f"{rate}{lock}"
 
 
 def _function_files(source: ProjectSource) -> dict[str, str]:

@@ -78,6 +78,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="take only those that are signed with its private key; the program supplies solder_port_verify",
     )
+    parser.add_argument(
+        "--line-key",
+        metavar="FILE",
+        type=Path,
+        help="answer only who has this key: 32 bytes, or 64 hexadecimal digits",
+    )
     options.add_json(parser)
 
 
@@ -96,5 +102,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.labels,
         arguments.rate,
         arguments.recording,
+        arguments.line_key,
     )
     print_answer(arguments.json, answer)

@@ -12,9 +12,16 @@ from platforms.rpc import failures, messages
 from platforms.rpc.chunk import ChunkSize
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.exchange import DeviceBooted, Effort, Exchange
+from platforms.rpc.line_key import answer_to
 from platforms.rpc.messages import Expected, Hello
 from platforms.rpc.packet import SEQUENCE_MODULUS, Packet
-from platforms.rpc.protocol import PROTOCOL_VERSION, WRITE_HEADER_BYTES, Message, Status
+from platforms.rpc.protocol import (
+    CHALLENGE_BYTES,
+    PROTOCOL_VERSION,
+    WRITE_HEADER_BYTES,
+    Message,
+    Status,
+)
 from platforms.transport.base import Clock, Transport
 
 T = TypeVar("T")
@@ -45,14 +52,19 @@ class Conversation:
         locate: failures.Locate = failures.nowhere,
         expected: Expected | None = None,
         memory_bytes: int = ADDRESSABLE_BYTES,
+        line_key: bytes = b"",
     ) -> None:
-        """Takes over `line`. `memory_bytes` is the board's RAM: no tensor can be larger."""
+        """Takes over `line`. `memory_bytes` is the board's RAM: no tensor can be larger.
+
+        With a key only a device that asks for it is spoken with.
+        """
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
         self._new_token = new_token
         self._locate = locate
         self._expected = expected
         self._memory_bytes = memory_bytes
+        self._line_key = line_key
         self._hello: Hello | None = None
         self._id = 0
         self._sequence = 0
@@ -84,12 +96,25 @@ class Conversation:
         if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
             reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
             raise failures.malformed("hello", self.line_name, reason)
-        self._hello = hello
-        self._exchange.trust_device(hello.keeps_deadline)
         self._id = token ^ hello.boot_nonce
         self._sequence = 1
+        self._hello = hello
+        if hello.is_locked or self._line_key:
+            hello = self._hello = self._unlock(hello)
+        self._exchange.trust_device(hello.keeps_deadline)
         self._chunk = ChunkSize(hello.payload_bytes - WRITE_HEADER_BYTES)
         return hello
+
+    def _unlock(self, locked: Hello) -> Hello:
+        """Shows the key, upon which the device introduces itself."""
+        if not (locked.is_locked and self._line_key):
+            raise failures.no_key(self.line_name, locked, self._expected)
+        challenge = self._request(Message.CHALLENGE, b"", "challenge")
+        if len(challenge) != CHALLENGE_BYTES:
+            reason = f"{CHALLENGE_BYTES} bytes expected, {len(challenge)} came"
+            raise failures.malformed("challenge", self.line_name, reason)
+        reply = self._request(Message.UNLOCK, answer_to(challenge, self._line_key), "unlock")
+        return self._unpacked("unlock", lambda payload: messages.unpack_introduction(locked, payload), reply)
 
     def _ask_hello(self, request: Packet) -> Packet:
         effort = self._exchange.begin("hello", self._deadlines.hello_s)

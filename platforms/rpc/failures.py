@@ -48,6 +48,10 @@ class MalformedReplyError(DeviceError):
     """A reply passed its check but does not have the shape of its kind."""
 
 
+class LineKeyError(DeviceError):
+    """The firmware asks for a key and there is none, or the other way round."""
+
+
 class WrongModelError(DeviceError):
     """The firmware does not hold the model that was asked for."""
 
@@ -69,6 +73,18 @@ def _silence_hint(damaged: int, garbage: bytes) -> str:
     if damaged:
         return "check the baud rate on both sides, the cable and the ground"
     return "check that the board is powered, runs the RPC firmware, and that this is its port"
+
+
+def no_key(line: str, hello: Hello, expected: Expected | None) -> LineKeyError:
+    """One of the two has a key and the other has none."""
+    if hello.is_locked:
+        what, hint = "the line is locked, and no key was given", "--line-key FILE, the one it was made with"
+    else:
+        what = "the firmware asks for no key, and one was given"
+        hint = (
+            "without --line-key, if this is the firmware you mean: deploy new --line-key makes one that asks"
+        )
+    return LineKeyError(what, _both(line, f'build "{hello.build_id}"', expected), hint)
 
 
 def wrong_protocol(line: str, hello: Hello, expected: Expected | None) -> WrongProtocolError:

@@ -95,6 +95,11 @@ class Hello:
         return bool(self.capabilities & Capability.RATE)
 
     @property
+    def is_locked(self) -> bool:
+        """True where nothing is answered before the line's key is shown."""
+        return bool(self.capabilities & Capability.LOCKED)
+
+    @property
     def keeps_deadline(self) -> bool:
         """True where a run that takes too long ends as a fault."""
         return bool(self.capabilities & Capability.DEADLINE)
@@ -227,15 +232,23 @@ def unpack_hello(payload: bytes) -> Hello:
     fields = Fields(payload)
     protocol, length = fields.take("HB")
     build_id = text_of(fields.take_bytes(length))
-    if protocol != PROTOCOL_VERSION:
-        return Hello(protocol, build_id)
+    known = Hello(protocol, build_id)
+    return known if protocol != PROTOCOL_VERSION else _introduced(known, fields)
+
+
+def unpack_introduction(known: Hello, payload: bytes) -> Hello:
+    """Unpacks what a locked device tells when it was shown the key; its protocol and build are known."""
+    return _introduced(known, Fields(payload))
+
+
+def _introduced(known: Hello, fields: Fields) -> Hello:
     boot_nonce, boots, payload_bytes, capabilities, arena_bytes = fields.take("IIHHI")
     fault = FaultRecord(*fields.take("9I"))
     (model_count,) = fields.take("H")
     _require_at_most(MOST_NUMBERED, model_count, "models")
     return Hello(
-        protocol,
-        build_id,
+        known.protocol,
+        known.build_id,
         boot_nonce,
         boots,
         payload_bytes,

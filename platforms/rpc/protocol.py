@@ -20,6 +20,8 @@ REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
 NO_FAULT = 0
 CARTRIDGE_FORMAT = 1
+KEY_BYTES = 32  # of a line with a key, and of what answers its challenge
+CHALLENGE_BYTES = 16
 MOST_REPEATS = 32  # in one time request
 MOST_BUILD_ID = 40  # characters of a build id in hello
 MOST_NUMBERED = 256  # models in firmware, inputs of a model, outputs: their numbers are a byte
@@ -67,6 +69,8 @@ class Message(IntEnum):
     CARTRIDGE = 0x16  # which model runs, and what the slots take; or begins an update
     CARTRIDGE_PUT = 0x17
     CARTRIDGE_SWAP = 0x18
+    CHALLENGE = 0x20  # of a line with a key
+    UNLOCK = 0x21
 
 
 class Notice(IntEnum):
@@ -116,6 +120,8 @@ class Status(IntEnum):
     CARTRIDGE_STORE = 32
     CARTRIDGE_STRUCTURE = 33
     NO_WEIGHTS = 34
+    LOCKED = 64
+    WRONG_KEY = 65
 
 
 class Argument(IntEnum):
@@ -163,6 +169,7 @@ class Capability(IntEnum):
     DEADLINE = 8  # a run that takes too long ends as a fault
     FUNCTIONS = 16  # calls by name, and arrays in free RAM
     CARTRIDGES = 32
+    LOCKED = 128  # nothing is answered before the line's key is shown
 
 
 STATUS_MEANING = {
@@ -202,11 +209,15 @@ STATUS_MEANING = {
     Status.CARTRIDGE_STORE: "the memory for cartridges cannot be written",
     Status.CARTRIDGE_STRUCTURE: "the cartridge is not of the structure that the firmware's model has",
     Status.NO_WEIGHTS: "the model has no weights yet: they come with a cartridge",
+    Status.LOCKED: "the line is locked, and its key was not shown",
+    Status.WRONG_KEY: "the firmware was made with another line key",
 }
 # What can be done about some of them, where that does not depend on the request.
 WAYS_OUT: Mapping[int, str] = {
     Status.NO_WEIGHTS: "deploy load WEIGHTS.cart PROJECT   brings them\n"
     "deploy run PROJECT --cartridge WEIGHTS.cart   does so and runs: emulated boards keep none",
+    Status.LOCKED: "somebody else said hello meanwhile, or the device was reset: run the command again",
+    Status.WRONG_KEY: "--line-key FILE: the one that deploy new was given",
 }
 
 FAULT_MEANING = {

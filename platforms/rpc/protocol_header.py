@@ -23,6 +23,7 @@ NUMBERS = (
     "REPLY_BIT",
     "NO_FAULT",
     "CARTRIDGE_FORMAT",
+    "KEY_BYTES",
     "MOST_REPEATS",
     "MOST_BUILD_ID",
     "MOST_HASHES",

@@ -6,6 +6,11 @@
 
 #include "solder_firmware.h"
 
+#ifdef SOLDER_LAYER_HOOK
+#define SOLDER_CAN_PROFILE 1
+#else
+#define SOLDER_CAN_PROFILE 0
+#endif
 #define SOLDER_PROFILE_ENTRY_BYTES 12u /* ticks in 64 bits, CRC-32 of all rows the layer wrote, in order */
 
 /* Runs the model once and fills `entries` for `count` layers from `first` on (bytes, little endian).

@@ -13,6 +13,7 @@
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
 #define SOLDER_CARTRIDGE_FORMAT 1u
+#define SOLDER_KEY_BYTES 32u
 #define SOLDER_MOST_REPEATS 32u
 #define SOLDER_MOST_BUILD_ID 40u
 #define SOLDER_MOST_HASHES 8u
@@ -51,7 +52,9 @@ enum solder_message {
     SOLDER_MESSAGE_GET = 21,
     SOLDER_MESSAGE_CARTRIDGE = 22,
     SOLDER_MESSAGE_CARTRIDGE_PUT = 23,
-    SOLDER_MESSAGE_CARTRIDGE_SWAP = 24
+    SOLDER_MESSAGE_CARTRIDGE_SWAP = 24,
+    SOLDER_MESSAGE_CHALLENGE = 32,
+    SOLDER_MESSAGE_UNLOCK = 33
 };
 
 /* What the device says without having been asked. */
@@ -98,7 +101,9 @@ enum solder_status {
     SOLDER_CARTRIDGE_SIZE = 31, /* the cartridge is larger than a slot */
     SOLDER_CARTRIDGE_STORE = 32, /* the memory for cartridges cannot be written */
     SOLDER_CARTRIDGE_STRUCTURE = 33, /* the cartridge is not of the structure that the firmware's model has */
-    SOLDER_NO_WEIGHTS = 34 /* the model has no weights yet: they come with a cartridge */
+    SOLDER_NO_WEIGHTS = 34, /* the model has no weights yet: they come with a cartridge */
+    SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
+    SOLDER_WRONG_KEY = 65 /* the firmware was made with another line key */
 };
 
 /* Which of a model's descriptions a describe request asks for. */
@@ -140,7 +145,8 @@ enum solder_capability {
     SOLDER_CAPABILITY_RATE = 4,
     SOLDER_CAPABILITY_DEADLINE = 8,
     SOLDER_CAPABILITY_FUNCTIONS = 16,
-    SOLDER_CAPABILITY_CARTRIDGES = 32
+    SOLDER_CAPABILITY_CARTRIDGES = 32,
+    SOLDER_CAPABILITY_LOCKED = 128
 };
 
 #endif

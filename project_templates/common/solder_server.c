@@ -11,6 +11,7 @@
 #include "solder_cartridge.h"
 #include "solder_deadline.h"
 #include "solder_fault.h"
+#include "solder_hello.h"
 #include "solder_measure.h"
 #include "solder_port.h"
 #include "solder_profile.h"
@@ -22,84 +23,11 @@
 #define READ_BYTES 64u
 #define PROFILE_HEAD_BYTES 11u /* code, hz, bits, count */
 #define MOST_PROFILED ((SOLDER_REPLY_BYTES - PROFILE_HEAD_BYTES) / SOLDER_PROFILE_ENTRY_BYTES)
-
-#ifdef SOLDER_LAYER_HOOK
-#define CAN_PROFILE SOLDER_CAPABILITY_PROFILE
-#else
-#define CAN_PROFILE 0u
-#endif
-#ifdef SOLDER_SLOT
-#define CAN_LOAD SOLDER_CAPABILITY_SLOT
-#else
-#define CAN_LOAD 0u
-#endif
-#ifdef SOLDER_RATE
-#define CAN_RATE SOLDER_CAPABILITY_RATE
-#else
-#define CAN_RATE 0u
-#endif
-#ifdef SOLDER_FUNCTIONS
-#define CAN_CALL SOLDER_CAPABILITY_FUNCTIONS
-#else
-#define CAN_CALL 0u
-#endif
-
-#ifdef SOLDER_CARTRIDGES
-#define CAN_SWAP SOLDER_CAPABILITY_CARTRIDGES
 #define SELF_TEST_MS 30000u
-#else
-#define CAN_SWAP 0u
-#endif
-
-static uint32_t boot_nonce;
-static uint32_t run_deadline_ms; /* as the host said in hello; 0: none */
 
 static uint32_t least(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
-}
-
-static void reply_counted(struct solder_reply *reply, const char *text, uint32_t most)
-{
-    const uint32_t count = least((uint32_t)strlen(text), most);
-    solder_reply8(reply, count);
-    solder_reply_bytes(reply, text, count);
-}
-
-static void reply_fault(struct solder_reply *reply)
-{
-    const struct solder_fault *fault = &solder_kept.fault;
-    const uint32_t words[] = {solder_kept.fault_boot, fault->cause, fault->pc,   fault->lr,     fault->sp,
-                              fault->psr,             fault->cfsr,  fault->hfsr, fault->address};
-    for (uint32_t i = 0; i < sizeof words / sizeof words[0]; i++) {
-        solder_reply32(reply, words[i]);
-    }
-}
-
-static uint8_t hello(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
-{
-    /* These two stay as they are in every version, so that a mismatch can say what is on the board. */
-    solder_reply16(reply, SOLDER_PROTOCOL_VERSION);
-    reply_counted(reply, solder_build_id, SOLDER_MOST_BUILD_ID);
-    if (solder_get16(payload) != SOLDER_PROTOCOL_VERSION) {
-        return SOLDER_WRONG_PROTOCOL;
-    }
-#ifdef SOLDER_FUNCTIONS
-    solder_arrays_forget();
-#endif
-    run_deadline_ms = count >= SOLDER_HELLO_BYTES ? solder_get32(payload + 2) : 0;
-    solder_reply32(reply, boot_nonce);
-    solder_reply32(reply, solder_kept.boots);
-    solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, CAN_PROFILE | CAN_LOAD | CAN_RATE | CAN_CALL | CAN_SWAP |
-                              (solder_port_deadline(0) ? SOLDER_CAPABILITY_DEADLINE : 0u));
-    solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
-    reply_fault(reply);
-    solder_reply16(reply, solder_model_count);
-    for (uint32_t i = 0; i < least(solder_model_count, SOLDER_MOST_HASHES); i++) {
-        solder_reply_bytes(reply, solder_models[i]->hash, sizeof solder_models[i]->hash);
-    }
-    return SOLDER_OK;
 }
 
 static void describe_model(const struct solder_model *model, struct solder_reply *reply)
@@ -183,7 +111,7 @@ static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *
     }
     solder_session_working();
     const struct solder_timing empty = solder_time_nothing(1);
-    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1, run_deadline_ms);
+    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1, solder_run_deadline_ms);
     solder_reply_counter(reply, timing.code);
     solder_reply64(reply, empty.ticks);
     solder_reply64(reply, timing.ticks);
@@ -207,7 +135,7 @@ static uint8_t time(const uint8_t *payload, uint32_t count, struct solder_reply 
     struct solder_timing timing = {0, 0};
     for (uint32_t i = 0; i < repeat && timing.code == 0; i++) {
         solder_session_working();
-        timing = solder_time_runs(solder_find_model(payload[0]), number, run_deadline_ms);
+        timing = solder_time_runs(solder_find_model(payload[0]), number, solder_run_deadline_ms);
         solder_reply64(reply, timing.ticks);
     }
     solder_set32(reply->bytes, (uint32_t)timing.code);
@@ -219,7 +147,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
 {
     const uint32_t first = solder_get16(payload + 1);
     (void)count;
-    if (CAN_PROFILE == 0) {
+    if (!SOLDER_CAN_PROFILE) {
         return SOLDER_NOT_BUILT;
     }
     const enum solder_status begun = solder_arena_begin_run(payload[0]);
@@ -233,7 +161,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     const uint32_t layers = least(model->layer_count - first, MOST_PROFILED);
     solder_session_working();
     const int32_t code =
-        solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES, run_deadline_ms);
+        solder_profile_run(model, first, layers, reply->bytes + PROFILE_HEAD_BYTES, solder_run_deadline_ms);
     solder_reply_counter(reply, code);
     solder_reply16(reply, layers);
     reply->count += layers * SOLDER_PROFILE_ENTRY_BYTES;
@@ -263,7 +191,7 @@ static uint8_t reset(const uint8_t *payload, uint32_t count, struct solder_reply
 #ifdef SOLDER_FUNCTIONS
 static uint8_t invoke(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
-    return solder_call_by_number(payload, count, reply, run_deadline_ms);
+    return solder_call_by_number(payload, count, reply, solder_run_deadline_ms);
 }
 #endif
 
@@ -272,7 +200,7 @@ static uint8_t invoke(const uint8_t *payload, uint32_t count, struct solder_repl
 static uint8_t swap(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     solder_session_working();
-    (void)solder_port_deadline(run_deadline_ms);
+    (void)solder_port_deadline(solder_run_deadline_ms);
     const uint8_t status = solder_cartridge_swap(payload, count, reply);
     (void)solder_port_deadline(0);
     return status;
@@ -307,7 +235,7 @@ static uint8_t no_rate(const uint8_t *payload, uint32_t count, struct solder_rep
 #endif
 
 static const struct message messages[] = {
-    [SOLDER_MESSAGE_HELLO] = {hello, 2, SOLDER_PAYLOAD_BYTES},
+    [SOLDER_MESSAGE_HELLO] = {solder_hello, 2, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_DESCRIBE] = {describe, 3, 3},
     [SOLDER_MESSAGE_WRITE] = {write, SOLDER_WRITE_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_READ] = {read, 8, 8},
@@ -343,13 +271,19 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_CARTRIDGE_PUT] = {solder_cartridge_put, SOLDER_LOAD_HEADER_BYTES, SOLDER_PAYLOAD_BYTES},
     [SOLDER_MESSAGE_CARTRIDGE_SWAP] = {swap, 0, 0},
 #endif
+#ifdef SOLDER_LOCK
+    [SOLDER_MESSAGE_CHALLENGE] = {solder_hello_challenge, 0, 0},
+    [SOLDER_MESSAGE_UNLOCK] = {solder_hello_unlock, SOLDER_KEY_BYTES, SOLDER_KEY_BYTES},
+#endif
 };
 #define MESSAGE_COUNT (sizeof messages / sizeof messages[0])
 
 static void handle(const struct solder_request *request, struct solder_reply *reply)
 {
     const struct message *message = request->message < MESSAGE_COUNT ? &messages[request->message] : NULL;
-    if (message == NULL || message->carry_out == NULL) {
+    if (solder_hello_shuts(request->message)) {
+        reply->status = SOLDER_LOCKED;
+    } else if (message == NULL || message->carry_out == NULL) {
         reply->status = SOLDER_UNKNOWN_MESSAGE;
     } else if (request->count < message->least_bytes || request->count > message->most_bytes) {
         reply->status = SOLDER_BAD_LENGTH;
@@ -363,13 +297,14 @@ void solder_server_run(void)
     uint8_t bytes[READ_BYTES];
     uint32_t count;
     solder_stack_paint();
-    boot_nonce = solder_fault_boot(solder_port_ticks());
+    const uint32_t nonce = solder_fault_boot(solder_port_ticks());
+    solder_hello_begin(nonce);
 #ifdef SOLDER_CARTRIDGES
     (void)solder_port_deadline(SELF_TEST_MS); /* a cartridge may have come and not been tried */
     solder_cartridge_start();
     (void)solder_port_deadline(0);
 #endif
-    solder_session_begin(boot_nonce);
+    solder_session_begin(nonce);
     while ((count = solder_port_read(bytes, sizeof bytes)) > 0) {
         solder_session_receive(bytes, count, handle);
     }

@@ -1,7 +1,7 @@
 /* SHA-256, as short as it can be said: a cartridge is hashed once when it comes and once after each start. */
 #include "solder_sha256.h"
 
-#ifdef SOLDER_CARTRIDGES
+#if defined SOLDER_CARTRIDGES || defined SOLDER_LOCK
 
 #include <string.h>
 
@@ -56,10 +56,14 @@ static void mix_block(uint32_t *state, const uint32_t *block)
     }
 }
 
+static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
+                                  0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
+
+#endif
+#ifdef SOLDER_CARTRIDGES
+
 void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8])
 {
-    static const uint32_t start[8] = {0x6a09e667u, 0xbb67ae85u, 0x3c6ef372u, 0xa54ff53au,
-                                      0x510e527fu, 0x9b05688cu, 0x1f83d9abu, 0x5be0cd19u};
     uint32_t last[16] = {0x80u}; /* behind whole blocks: a one, zeros, and the count of bits */
     last[15] = __builtin_bswap32(count << 3);
     memcpy(digest, start, sizeof start);
@@ -68,6 +72,39 @@ void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8])
         from += 16;
     }
     mix_block(digest, last);
+    turn_words(digest, digest, 8);
+}
+
+#endif
+#ifdef SOLDER_LOCK
+
+#define INNER 0x36363636u
+#define OUTER 0x5c5c5c5cu
+
+/* The state behind a block of the key, each byte of which differs by the pad. */
+static void begin_keyed(uint32_t *state, const uint32_t *key, uint32_t pad)
+{
+    uint32_t block[16];
+    for (uint32_t i = 0; i < 16u; i++) {
+        block[i] = (i < 8u ? key[i] : 0u) ^ pad;
+    }
+    memcpy(state, start, sizeof start);
+    mix_block(state, block);
+}
+
+void solder_hmac_sha256(const uint32_t key[8], const uint32_t message[16], uint32_t digest[8])
+{
+    uint32_t last[16] = {0x80u};
+    uint32_t outer[16] = {0};
+    last[15] = __builtin_bswap32(2u * 8u * SOLDER_SHA256_BLOCK);
+    begin_keyed(digest, key, INNER);
+    mix_block(digest, message);
+    mix_block(digest, last);
+    turn_words(outer, digest, 8); /* the digest, a one, zeros, and the count of bits in one block */
+    outer[8] = 0x80u;
+    outer[15] = __builtin_bswap32(8u * (SOLDER_SHA256_BLOCK + SOLDER_SHA256_BYTES));
+    begin_keyed(digest, key, OUTER);
+    mix_block(digest, outer);
     turn_words(digest, digest, 8);
 }
 

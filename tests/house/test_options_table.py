@@ -96,6 +96,7 @@ LINE_SAMPLES = {
     "port": "/dev/ttyACM0",
     "trace": "t.txt",
     "deadline": "0.5",
+    "line_key": "line.key",
 }
 REACHING = {  # words of a command that reaches a board, and which of the options it takes
     "run": (["m", "--board", "host", "--inputs", "i.npz"], set(LINE)),

@@ -83,7 +83,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "cartridges": (
         "for this computer",
         {"slots": 4096},
-        "functions called by name and cartridges need the server, which the app kws leaves out\n"
+        "functions called by name, cartridges and a line key need the server, which the app kws leaves out\n"
         "  hint: app rpc",
     ),
     "another platform": (

@@ -19,6 +19,9 @@
 #include "solder_server.h"
 
 #define STACK_BYTES 65536u
+#ifndef TIMES_FASTER /* than the time passes: what waits by the counter waits less */
+#define TIMES_FASTER 1u
+#endif
 
 static long reset_at_byte = -1;
 static long received;
@@ -81,7 +84,7 @@ uint32_t solder_port_ticks(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint32_t)now.tv_sec * 1000000u + (uint32_t)(now.tv_nsec / 1000)) & 0xFFFFFFu;
+    return TIMES_FASTER * ((uint32_t)now.tv_sec * 1000000u + (uint32_t)(now.tv_nsec / 1000)) & 0xFFFFFFu;
 }
 
 uint32_t solder_port_milliseconds(void)

@@ -1,0 +1,84 @@
+/* Challenges and what answers them. */
+#include "solder_lock.h"
+
+#ifdef SOLDER_LOCK
+
+#include <string.h>
+
+#include "solder_fault.h"
+#include "solder_port.h"
+#include "solder_sha256.h"
+
+/* What is hashed, a whole block: what for, and 16 bytes. */
+#define ASKS 1u
+#define OPENS 2u
+struct question {
+    uint32_t purpose;
+    uint32_t words[4];
+    uint32_t zeros[11];
+};
+
+static uint8_t is_open;
+static uint8_t is_asked;
+static uint32_t asked; /* challenges since the boot: no two are alike */
+static struct question challenge = {OPENS, {0}, {0}};
+
+void solder_lock_close(void)
+{
+    is_open = 0;
+    is_asked = 0;
+}
+
+uint8_t solder_lock_is_open(void)
+{
+    return is_open;
+}
+
+/* Made with the key, so that nobody knows the next who does not know the key. */
+void solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
+{
+    struct question made_of = {ASKS, {boot_nonce, 0, asked, solder_kept.boots}, {0}};
+    uint32_t digest[8];
+    made_of.words[1] = solder_port_ticks();
+    asked++;
+    solder_hmac_sha256(solder_line_key, (const uint32_t *)(const void *)&made_of, digest);
+    memcpy(challenge.words, digest, sizeof challenge.words);
+    is_asked = 1;
+    solder_reply_bytes(reply, challenge.words, sizeof challenge.words);
+}
+
+/* Who guesses tries once a second. The counter may be narrower than a second is long. */
+static void wait_a_second(void)
+{
+    const struct solder_counter counter = solder_port_counter();
+    const uint32_t mask = 0xFFFFFFFFu >> (32u - counter.bits);
+    uint32_t before = solder_port_ticks();
+    uint64_t passed = 0;
+    while (passed < counter.hz) {
+        const uint32_t now = solder_port_ticks();
+        const uint32_t since = (now - before) & mask;
+        passed += since;
+        before = now;
+    }
+}
+
+/* All bytes are compared whatever they are: the time tells nothing of the key. */
+uint8_t solder_lock_open(const uint8_t *answer)
+{
+    uint32_t digest[8];
+    uint32_t differs = is_asked != 0 ? 0u : 1u;
+    is_asked = 0;
+    solder_hmac_sha256(solder_line_key, (const uint32_t *)(const void *)&challenge, digest);
+    for (uint32_t i = 0; i < SOLDER_SHA256_BYTES; i++) {
+        differs |= (uint32_t)(answer[i] ^ ((const uint8_t *)digest)[i]);
+    }
+    if (differs != 0) {
+        solder_session_working();
+        wait_a_second();
+        return SOLDER_WRONG_KEY;
+    }
+    is_open = 1;
+    return SOLDER_OK;
+}
+
+#endif

@@ -1,0 +1,22 @@
+/* A line with a key: the server answers who shows that it knows the key, by HMAC-SHA256 of a challenge.
+
+   Each hello locks the line and ends what the key opened. A challenge serves once; who answers it wrongly waits
+   for a second. Built where the project defines SOLDER_LOCK, as one does that is made with a line key. Who can
+   change what goes over an open line can speak in it: the frames themselves are not signed. */
+#ifndef SOLDER_LOCK_H
+#define SOLDER_LOCK_H
+
+#include <stdint.h>
+
+#include "solder_session.h"
+
+extern const uint32_t solder_line_key[8]; /* of line_key.c, which the project's owner keeps to himself */
+
+void solder_lock_close(void);
+uint8_t solder_lock_is_open(void);
+/* Appends a new challenge to the reply. */
+void solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply);
+/* SOLDER_OK, and the line is open, if these 32 bytes answer the last challenge. */
+uint8_t solder_lock_open(const uint8_t *answer);
+
+#endif
