@@ -59,7 +59,7 @@ def add_board(parser: argparse._ActionsContainer, required: bool = True, instead
 
 
 def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Adds --board for several names, together or each behind its own flag; without a default it is required."""
+    """Adds --board for several names, together or each behind its own; without a default it is required."""
     parser.add_argument(
         "--board",
         metavar="B",
