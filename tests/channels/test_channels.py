@@ -40,6 +40,15 @@ from platformio.__main__ import main
 sys.exit(main())
 """
 
+# The smallest platform for this computer: PlatformIO's own compilers, and a program of what it finds.
+PIO_PLATFORM = {
+    "platform.json": '{"name": "native", "version": "1.0.0", "title": "Native"}',
+    "platform.py": "from platformio.public import PlatformBase\n\n"
+    "class NativePlatform(PlatformBase):\n    pass\n",
+    "builder/main.py": "from SCons.Script import Default, DefaultEnvironment\n\n"
+    "Default(DefaultEnvironment().BuildProgram())\n",
+}
+
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
@@ -152,6 +161,52 @@ def test_platformio_packs_it(
         )
         assert "Wrote a tarball" in said
     assert (tmp_path / "digits-1.0.0.tar.gz").is_file()
+
+
+@pytest.fixture
+def platformio_home(tmp_path: Path, require_package: Callable[..., None]) -> Path:
+    """PlatformIO's own folder with what it would fetch: SCons, and a platform for this computer."""
+    require_package("platformio", "SCons")
+    from platformio.dependencies import get_core_dependencies
+
+    home = tmp_path / "home"
+    tool = get_core_dependencies()["tool-scons"].lstrip("~")
+    described = json.dumps({"name": "tool-scons", "version": tool})
+    scons = {"package.json": described, "scons.py": "from SCons.Script import main\n\nmain()\n"}
+    _as_installed(home / "packages/tool-scons", "tool", tool, scons)
+    _as_installed(home / "platforms/native", "platform", "1.0.0", PIO_PLATFORM)
+    return home
+
+
+def _as_installed(place: Path, kind: str, version: str, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    spec = {"owner": "platformio", "id": None, "name": place.name, "requirements": None, "uri": None}
+    facts = {"type": kind, "name": place.name, "version": version, "spec": spec}
+    (place / ".piopm").write_text(json.dumps(facts))
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_platformio_finds_and_builds_the_library(
+    exported: Callable[[str], Path],
+    platformio_home: Path,
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+) -> None:
+    """PlatformIO itself reads library.json, finds the header's library, compiles and links."""
+    require_tool("gcc")
+    library, project = exported("platformio"), tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / "src/main.c").write_text((library / "examples/once/main.c").read_text())
+    (project / "platformio.ini").write_text(
+        f"[env:native]\nplatform = native\nlib_deps = symlink://{library}\n"
+    )
+    home = {"PLATFORMIO_CORE_DIR": str(platformio_home), "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no"}
+    said = ran(beside_python("pio"), "run", "-d", project, folder=project, **home)
+    assert "|-- digits @ 1.0.0" in said
+    assert ran(project / ".pio/build/native/program", folder=project) == "digits: right\n"
 
 
 @pytest.mark.cc
