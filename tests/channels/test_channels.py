@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 from cmsis_pack_manager import Cache
+from jsonschema import Draft7Validator
+from referencing import Registry, Resource
 
 import deploy
 from platforms.arduino_tools import builder_commands
@@ -239,6 +241,29 @@ def test_espressif_s_tool_packs_the_component(
 
 @pytest.mark.cc
 @pytest.mark.slow
+def test_esp_idf_builds_the_example_for_this_computer(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """IDF's target `linux` takes the component by its manifest, compiles it and runs the example."""
+    idf = os.environ.get("IDF_PATH")
+    if not idf:
+        pytest.skip("needs Espressif's IDF: IDF_PATH is not set")
+    require_tool("cmake", "ninja")
+    deploy.export(DIGITS, "esp-idf", tmp_path / "digits", board="host")
+    python = Path(os.environ.get("IDF_PYTHON_ENV_PATH", sys.prefix)) / "bin" / "python"
+    example, build = tmp_path / "digits/examples/once", tmp_path / "build"
+    own = (f"-DPYTHON={python}", "-DPYTHON_DEPS_CHECKED=1", "-DIDF_TARGET=linux", "-DCOMPONENTS=main")
+    ran("cmake", "-S", example, "-B", build, "-G", "Ninja", *own, folder=tmp_path, IDF_COMPONENT_MANAGER="1")
+    ran("ninja", "-C", build, folder=tmp_path)
+    with subprocess.Popen(build / "digits_once.elf", stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        said = next((line for line in running.stdout if "digits: " in line), "")
+        running.kill()  # the scheduler goes on when app_main has returned
+    assert "digits: right" in said
+
+
+@pytest.mark.cc
+@pytest.mark.slow
 def test_conan_creates_and_tests_the_package(
     exported: Callable[[str], Path],
     tmp_path: Path,
@@ -291,6 +316,19 @@ def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported: Callable[[
     assert {path.name for path in folder.iterdir()} == {
         *("README.md", "LICENSE", "library.properties", "src", "examples"),
     }
+
+
+def test_an_arduino_library_keeps_the_schemas_of_arduino_lint(exported: Callable[[str], Path]) -> None:
+    folder = os.environ.get("ARDUINO_LINT_SCHEMAS")
+    if not folder:
+        pytest.skip("needs arduino-lint's etc/schemas: ARDUINO_LINT_SCHEMAS is not set")
+    schemas = [json.loads(path.read_text()) for path in Path(folder).glob("*.json")]
+    known = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in schemas)
+    (strict,) = (each for each in schemas if each["$id"].endswith("library-properties-strict-schema.json"))
+    lines = (exported("arduino") / "library.properties").read_text().splitlines()
+    properties = dict(line.split("=", 1) for line in lines)
+    found = Draft7Validator(strict, registry=known).iter_errors(properties)
+    assert [error.message for error in found] == []
 
 
 @pytest.mark.slow
