@@ -1,4 +1,4 @@
-"""Folders with spaces, umlauts and more than 260 characters: models are read there, compiled, built and run."""
+"""Folders with spaces, umlauts and over 260 characters: models are read there, compiled, built and run."""
 
 from __future__ import annotations
 
