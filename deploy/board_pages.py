@@ -70,7 +70,7 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
 
 
 def _needed(budget: Budget) -> str:
-    """What is needed of a memory, which is named where that says more than the heading."""
+    """Says what is needed of a memory, which is named where that says more than the heading."""
     region = budget.region
     named = "" if region.name in ("RAM", "FLASH") else f" in {region.name}"
     return f"{budget.needed_bytes:,} of {region.bytes:,}{named}"

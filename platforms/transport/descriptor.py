@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from platforms.transport.base import LineClosedError, Transport, stuck
-from platforms.transport.flow import Ends
+from platforms.transport.flow import LineEnds
 from platforms.transport.system import flow_of
 
 
 class DescriptorTransport(Transport):
     """Reads one end and writes another (or the same)."""
 
-    def __init__(self, name: str, ends: Ends) -> None:
+    def __init__(self, name: str, ends: LineEnds) -> None:
         self.name = name
         self._flow = flow_of(ends)
 

@@ -10,7 +10,7 @@ from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class LineEnds:
     """The end that is read and the end that is written, which may be the same."""
 
     read_fd: int
@@ -19,9 +19,9 @@ class Ends:
     send: Callable[[memoryview], int]  # returns how many bytes were taken
 
 
-def ends_of(read_fd: int, write_fd: int) -> Ends:
+def ends_of(read_fd: int, write_fd: int) -> LineEnds:
     """The ends behind two descriptors."""
-    return Ends(read_fd, write_fd, partial(os.read, read_fd), partial(os.write, write_fd))
+    return LineEnds(read_fd, write_fd, partial(os.read, read_fd), partial(os.write, write_fd))
 
 
 class Flow(Protocol):
@@ -29,10 +29,10 @@ class Flow(Protocol):
 
     @property
     def is_sending(self) -> bool:
-        """Whether bytes are on their way that the other end does not take: the end cannot be closed yet."""
+        """True while the other end does not take bytes that are on their way: it cannot be closed yet."""
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes | None:
-        """What has come, as soon as it has; none of it when the other end is gone, None at the deadline."""
+        """Returns what has come, as soon as it has; no bytes from an end that is gone, None at the deadline."""
 
     def write(self, data: bytes, deadline_s: float) -> bool:
-        """Whether all was taken in time. Raises OSError when nobody is there."""
+        """Returns whether all was taken in time. Raises OSError when nobody is there."""

@@ -6,13 +6,13 @@ import os
 import select
 import time
 
-from platforms.transport.flow import Ends
+from platforms.transport.flow import LineEnds
 
 
 class PolledFlow:
     """Waits for an end before it is read or written, which then takes no time."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: LineEnds) -> None:
         self._ends = ends
         os.set_blocking(ends.read_fd, False)
         os.set_blocking(ends.write_fd, False)

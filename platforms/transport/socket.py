@@ -7,7 +7,7 @@ import socket
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
-from platforms.transport.flow import Ends
+from platforms.transport.flow import LineEnds
 from platforms.transport.lock import PortLock
 
 
@@ -29,7 +29,7 @@ class SocketTransport(DescriptorTransport):
         # Without this each small frame waits for the acknowledgement of the one before, 40 ms and more.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = self._socket.fileno()
-        super().__init__(name, Ends(number, number, self._socket.recv, self._socket.send))
+        super().__init__(name, LineEnds(number, number, self._socket.recv, self._socket.send))
 
     def close(self) -> None:
         if self._socket.fileno() >= 0:

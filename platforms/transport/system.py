@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import select
 
-from platforms.transport.flow import Ends, Flow
+from platforms.transport.flow import Flow, LineEnds
 
 BINARY = getattr(
     os, "O_BINARY", 0
@@ -57,7 +57,7 @@ def set_raw(fd: int) -> None:
     tty.setraw(fd)
 
 
-def flow_of(ends: Ends) -> Flow:
+def flow_of(ends: LineEnds) -> Flow:
     """Moves bytes through two ends: by waiting for them where the system can, else by a thread at each."""
     if hasattr(select, "poll"):
         from platforms.transport.polled import PolledFlow

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 
-from platforms.transport.flow import Ends
+from platforms.transport.flow import LineEnds
 
 _MOST_WAITING = 1 << 20  # bytes that were read ahead; the other end waits then, as it would for a full pipe
 _PIECE = 65536
@@ -14,7 +14,7 @@ _PIECE = 65536
 class ThreadedFlow:
     """Two threads that stand at the ends for as long as these are open; a call waits for what they did."""
 
-    def __init__(self, ends: Ends) -> None:
+    def __init__(self, ends: LineEnds) -> None:
         self._ends = ends
         self._changed = threading.Condition()
         self._received = bytearray()
