@@ -32,7 +32,7 @@ class Flow(Protocol):
         """True while the other end does not take bytes that are on their way: it cannot be closed yet."""
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes | None:
-        """Returns what has come, as soon as it has; no bytes from an end that is gone, None at the deadline."""
+        """Returns what has come, as soon as it has; no bytes when the end is gone, None at the deadline."""
 
     def write(self, data: bytes, deadline_s: float) -> bool:
         """Returns whether all was taken in time. Raises OSError when nobody is there."""
