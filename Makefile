@@ -36,6 +36,7 @@ golden:  ## rewrite tests/golden; read the difference before committing it
 	$(PYTHON) .ci/prepare.py check
 	$(RUN) pytest -q --update-golden
 
+docs: export NO_MKDOCS_2_WARNING := 1  # about a version that is not used here
 docs:  ## the documentation as a site, in build/site
 	$(PYTHON) .ci/prepare.py docs
 	$(RUN) mkdocs build --strict --quiet

@@ -17,8 +17,8 @@ _COLOURS = (
     "#4477aa", "#ee8866", "#228833", "#aa3377", "#ccbb44", "#44bb99",
     "#7f63b8", "#ee6677", "#66b7dd", "#8c6d46", "#99a83a", "#c97bb0",
 )  # fmt: skip
-INK, FAINT, PAPER, GROUND = "#22262b", "#8a929c", "#ffffff", "#f3f5f7"  # a page may replace them
-_PEAK = "#d0312d"
+INK, FAINT, PAPER, GROUND = "#22262b", "#5f6873", "#ffffff", "#f3f5f7"  # a page may replace them
+PEAK = "#c22a26"  # this, too
 _WIDTH, _LEFT, _PLOT, _GAP = 1280, 76, 800, 28
 _TEXT_AT = _LEFT + _PLOT + _GAP
 _TOP, _LINE = 86, 17
@@ -247,12 +247,12 @@ def _marks(order: Sequence[int]) -> Mapping[int, list[tuple[int, int]]]:
 
 def _peak(memory: MemoryMap, where: _Panel, live: _Panel, layers: _Panel) -> Iterator[str]:
     x = where.x(memory.peak_step + 0.5)
-    yield _line(x, where.top - 4, x, layers.top + layers.height, _PEAK, "5 3")
+    yield _line(x, where.top - 4, x, layers.top + layers.height, PEAK, "5 3")
     near_end = x > _LEFT + _PLOT / 2
     label = f"peak: {memory.peak_bytes:,} bytes"
     anchor, dx = ("end", 4.0) if near_end else ("start", -4.0)
-    yield _text(x, where.top - 8, label, anchor=anchor, dx=dx, fill=_PEAK, weight="bold")
-    yield f'<circle cx="{_n(x)}" cy="{_n(live.y(memory.peak_bytes))}" r="3.5" fill="{_PEAK}"/>'
+    yield _text(x, where.top - 8, label, anchor=anchor, dx=dx, fill=PEAK, weight="bold")
+    yield f'<circle cx="{_n(x)}" cy="{_n(live.y(memory.peak_bytes))}" r="3.5" fill="{PEAK}"/>'
 
 
 def _ground(panel: _Panel) -> Iterator[str]:

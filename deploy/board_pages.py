@@ -11,6 +11,7 @@ from aot.target import Region
 from boards.board import Board
 from boards.board_text import boards_table, size_text
 from boards.cores import core_names
+from codegen.fit.budgets import Budget
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.answer import Answer
@@ -59,13 +60,20 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
         (
             fit.board.name,
             fit.board.core.name,
-            *(f"{b.needed_bytes:,} of {b.region.bytes:,} in {b.region.name}" for b in fit.report.budgets),
+            *map(_needed, fit.report.budgets),
         )
         for fit in fits
     ]
     return Answer(
         facts, table(("name", "core", "RAM", "flash"), rows) if rows else "no board has room for it"
     )
+
+
+def _needed(budget: Budget) -> str:
+    """Says what is needed of a memory, which is named where that says more than the heading."""
+    region = budget.region
+    named = "" if region.name in ("RAM", "FLASH") else f" in {region.name}"
+    return f"{budget.needed_bytes:,} of {region.bytes:,}{named}"
 
 
 def _core_names() -> tuple[str, ...]:

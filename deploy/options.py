@@ -58,6 +58,18 @@ def add_board(parser: argparse._ActionsContainer, required: bool = True, instead
     parser.add_argument("--board", metavar="B", required=required, help=f"{help_text}{instead}")
 
 
+def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """Adds --board for several names, together or each behind its own; without a default it is required."""
+    parser.add_argument(
+        "--board",
+        metavar="B",
+        nargs="+",
+        action="extend",
+        required=not default,
+        help=f"names of boards{f' (default: {default})' if default else ', as in deploy boards'}",
+    )
+
+
 def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
     """Adds --board and, for what needs no hardware, --target, of which one may be given."""
     # Boards take their time, and most commands that read options have none.

@@ -170,17 +170,24 @@ def _length(array: Array, key: str, spec: TensorSpec, where: str) -> int | None:
     """The number of samples in the array; None if it is a single one without an axis for samples."""
     if array.dtype != spec.dtype:
         raise InputError(
-            f'"{key}" has elements of {array.dtype}, the model takes {spec}', where, _conversion(spec, array)
+            f"{_called(key, spec)} has elements of {array.dtype}, the model takes {spec}",
+            where,
+            _conversion(spec, array),
         )
     if array.shape == spec.shape:
         return None
     if array.shape[1:] == spec.shape and array.ndim == len(spec.shape) + 1:
         return len(array)
     raise InputError(
-        f'"{key}" has shape {list(array.shape)}, the model takes {list(spec.shape)}',
+        f"{_called(key, spec)} has shape {list(array.shape)}, the model takes {list(spec.shape)}",
         where,
         f"N samples have shape [{', '.join(map(str, ('N', *spec.shape[spec.shape[:1] == (1,) :])))}]",
     )
+
+
+def _called(key: str, spec: TensorSpec) -> str:
+    """An input by the name that was given, and by the model's where that is another."""
+    return f'"{key}"' if key == spec.name else f'"{key}" ("{spec.name}")'
 
 
 def _conversion(spec: TensorSpec, array: Array) -> str:
@@ -189,7 +196,8 @@ def _conversion(spec: TensorSpec, array: Array) -> str:
         return f"if the values are meant like that: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits
     rounded = f"np.round(x / {quant.scale:.9g}) + {quant.zero_point}"
-    return f"--quantize does it: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
+    does_it = "--quantize, quantize=True in Python, does it"
+    return f"{does_it}: np.clip({rounded}, {low}, {high}).astype(np.{spec.dtype})"
 
 
 def _takes(specs: Sequence[TensorSpec]) -> str:

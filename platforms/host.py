@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 
+from aot.errors import MissingToolError
 from boards.board import Board
 from boards.board_keys import Section
 from platforms.base import CompilerPlatform
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
+from platforms.toolchains import Toolchain
 
 _RPC_FILES = ("deadline.c", "fault.c", "host.h", "line.c", "line.h")
 
@@ -20,6 +23,15 @@ SECTION = Section()
 class Host(CompilerPlatform):
     name = "host"
     program_name = "firmware"
+
+    def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
+        if not hasattr(os, "fork"):
+            raise MissingToolError(
+                "firmware for this computer needs signals, terminals and sockets of POSIX, not of Windows",
+                hint="--board mps2-an386 runs in an emulator: pip install 'solder[zig,unicorn]'\n"
+                "or take WSL; models are compiled for the host and built by your own project all the same",
+            )
+        return super().toolchain(board, prefer)
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         own = {"src/port.c": template_text("host", "port.c")}

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from aot.errors import ModelError, NoModelFileError
+from aot.errors import ModelError, NoModelFileError, did_you_mean
 from aot.frontend.c_array import SUFFIXES, model_in_c
 from aot.frontend.input_overrides import NO_OVERRIDES, InputOverrides
 from aot.ir.graph import Graph
@@ -117,9 +117,19 @@ def read_file(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except FileNotFoundError:
-        raise NoModelFileError("the model file does not exist", str(path)) from None
+        raise NoModelFileError(
+            f"the model file does not exist{did_you_mean(path.name, _models_in(path.parent))}", str(path)
+        ) from None
     except OSError as error:
         raise NoModelFileError(f"the model file cannot be read: {error.strerror}", str(path)) from None
+
+
+def _models_in(folder: Path) -> list[str]:
+    """The names of what may be models there: a name that is mistyped is like one of them."""
+    try:
+        return sorted(path.name for path in folder.iterdir() if path.suffix in (".tflite", ".onnx"))
+    except OSError:  # no such folder, or one that may not be looked into
+        return []
 
 
 def _what_it_is(data: bytes) -> str:

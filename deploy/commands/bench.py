@@ -31,9 +31,7 @@ deploy bench kws.tflite --board mps2-an386 --layers --against baseline.json
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
-    parser.add_argument(
-        "--board", metavar="B", nargs="+", required=True, help="names of boards, as in deploy boards"
-    )
+    options.add_boards(parser)
     parser.add_argument("--layers", action="store_true", help="also show what each layer takes")
     where = parser.add_mutually_exclusive_group()
     where.add_argument(

@@ -22,9 +22,7 @@ deploy explore kws.tflite --board nano-33-ble --measure --kept explored.jsonl
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
-    parser.add_argument(
-        "--board", metavar="B", nargs="+", default=[ALL], help="names of boards (default: all of them)"
-    )
+    options.add_boards(parser, default="all of them")
     parser.add_argument(
         "--vary",
         metavar="OPTION[=V,V]",
@@ -70,7 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     found = explore(
         ExploreRequest(
             models=tuple(arguments.models),
-            boards=tuple(arguments.board),
+            boards=tuple(arguments.board or (ALL,)),
             options=tuple(all_options(chosen, read_varied(arguments.vary))),
             measuring=Measuring(arguments.toolchain) if arguments.measure else None,
             rate_hz=arguments.rate,

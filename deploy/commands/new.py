@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="others",
         type=Path,
         nargs="+",
-        default=(),
+        action="extend",
+        default=[],
         help="archives of further models for the same firmware; they share one arena, the largest",
     )
     parser.add_argument(
@@ -43,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.c",
         type=Path,
         nargs="+",
-        default=(),
+        action="extend",
+        default=[],
         help="C files, with headers of theirs, whose functions (SOLDER_FUNCTION) are called by name",
     )
     sensor = parser.add_argument_group("programs for a sensor")

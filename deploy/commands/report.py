@@ -25,9 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "model", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
     )
-    parser.add_argument(
-        "--board", metavar="B", nargs="+", required=True, help="names of boards, as in deploy boards"
-    )
+    options.add_boards(parser)
     parser.add_argument(
         "--data",
         metavar="LABELLED.npz",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from aot.counted import counted
-from aot.errors import ToolError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.model import LayerInfo
@@ -19,7 +18,6 @@ from deploy.proving.subject import Subject
 from deploy.proving.timing.inputs import adversarial_inputs
 from deploy.proving.timing.layer_times import LayerTimes, RunTimes, run_times, times_of_layers
 from platforms.cycles.model import described, lacks
-from platforms.transport.system import require_waiting
 
 _METHOD = (
     "The firmware runs in an emulator, which records every basic block, on each of the inputs of the first "
@@ -39,7 +37,7 @@ def examine_time(subject: Subject) -> Finding:
     if why := obstacle_to_building(subject):
         return not_run(why)
     assert subject.board is not None  # obstacle_to_building() says so
-    if why := lacks(subject.board) or _cannot_wait():
+    if why := lacks(subject.board):
         return not_run(why)
     ready, artifact = built(subject, profile=True), subject.artifact
     inputs = adversarial_inputs(artifact.graph, [TensorSpec(t.name, t.type) for t in artifact.facts.inputs])
@@ -50,15 +48,6 @@ def examine_time(subject: Subject) -> Finding:
     summary = _summary([run.run.count for run in runs.values()], layers)
     exceptions = (*_exceptions(artifact.facts.layers, layers, LinkedProgram(ready.built.elf)), _NO_PROOF)
     return Finding(Standing.EXCEPTIONS, summary, exceptions, method, tables, (str(ready.built.toolchain),))
-
-
-def _cannot_wait() -> str:
-    """Says why this system cannot talk to an emulator; empty where it can."""
-    try:
-        require_waiting("the emulator")
-    except ToolError as error:
-        return error.what
-    return ""
 
 
 def _run(ready: Ready, sample: Sequence[Array]) -> RunTimes:

@@ -13,9 +13,9 @@ BOARDS: Sequence[Column] = (
     ("core", "core", ""),
     ("fits", "fits", "yes_no"),
     ("RAM", "ram_bytes", "number"),
-    ("of", "ram_there", "number"),
+    ("of RAM", "ram_there", "number"),
     ("flash", "flash_bytes", "number"),
-    ("of", "flash_there", "number"),
+    ("of flash", "flash_there", "number"),
     ("cycles", "cycles", "number"),
     ("time", "time_s", "milliseconds"),
 )
@@ -46,11 +46,11 @@ OPTIONS: Sequence[Column] = (
     ("option", "flag", ""),
     ("what for", "why", ""),
     ("RAM", "ram_bytes", "number"),
-    ("change", "ram_change", "change"),
+    ("RAM change", "ram_change", "change"),
     ("flash", "flash_bytes", "number"),
-    ("change", "flash_change", "change"),
+    ("flash change", "flash_change", "change"),
     ("cycles", "cycles", "number"),
-    ("change", "cycles_change", "share_change"),
+    ("cycles change", "cycles_change", "share_change"),
 )
 MISTAKES: Sequence[Column] = (
     ("label", "label", ""),
@@ -61,9 +61,9 @@ OTHERS: Sequence[Column] = (
     ("board", "name", ""),
     ("core", "core", ""),
     ("RAM", "ram_bytes", "number"),
-    ("needed", "ram_needed", "number"),
+    ("RAM needed", "ram_needed", "number"),
     ("flash", "flash_bytes", "number"),
-    ("needed", "flash_needed", "number"),
+    ("flash needed", "flash_needed", "number"),
 )
 
 
@@ -86,6 +86,17 @@ def watched(layers: Iterable[Facts]) -> list[Facts]:
     return [{**layer, **layer["values"]} for layer in layers if layer["values"]]
 
 
+def doubt(watched_layers: Sequence[Facts], float_model: str) -> str:
+    """A sentence where the float model is hardly the one that this model was made of."""
+    known = [each["decibels"] for each in watched_layers if each["decibels"] is not None]
+    if 2 * sum(decibels < 0 for decibels in known) <= len(known):
+        return ""
+    return (
+        f"Most layers differ from those of {float_model} by more than their own values: "
+        "this model was hardly made of that one."
+    )
+
+
 def mistakes(confusion: Iterable[Facts]) -> list[Facts]:
     """The samples that got another class than their label, the most frequent first."""
     return sorted((each for each in confusion if each["label"] != each["found"]), key=_by_count)
@@ -96,6 +107,7 @@ def _by_count(row: Facts) -> int:
 
 
 _ABSENT = "-"
+_ALL_DIGITS_MS = 100  # from there on whole milliseconds are three digits and more
 
 
 def _number(value: int | None) -> str:
@@ -119,7 +131,10 @@ def _share_change(value: float | None) -> str:
 
 
 def _milliseconds(seconds: float | None) -> str:
-    return _ABSENT if seconds is None else f"{seconds * 1e3:,.3g} ms"
+    if seconds is None:
+        return _ABSENT
+    milliseconds = seconds * 1e3
+    return f"{milliseconds:,.0f} ms" if milliseconds >= _ALL_DIGITS_MS else f"{milliseconds:.3g} ms"
 
 
 def _real(value: float | None) -> str:

@@ -19,8 +19,9 @@ def _page(facts: Facts) -> Iterator[str]:
     yield from _table(columns.BOARDS, facts["boards"])
     if facts["data"]:
         yield from _data(facts["data"])
+    float_model = facts["data"] and facts["data"]["float_model"]
     for board in facts["boards"]:
-        yield from _board(board)
+        yield from _board(board, float_model or "")
 
 
 def _data(data: Facts) -> Iterator[str]:
@@ -34,7 +35,7 @@ def _data(data: Facts) -> Iterator[str]:
     yield from _table(columns.MISTAKES, columns.mistakes(data["confusion"]))
 
 
-def _board(board: Facts) -> Iterator[str]:
+def _board(board: Facts, float_model: str) -> Iterator[str]:
     yield f"\n## {board['board']}: {board['title']}\n"
     if board["options"]:
         yield f"Compiled with `{board['options']}`.\n"
@@ -50,6 +51,8 @@ def _board(board: Facts) -> Iterator[str]:
     values = columns.watched(board["layers"])
     if values:
         yield "\n### Values of the layers\n"
+        if said := columns.doubt(values, float_model):
+            yield f"{said}\n"
         yield from _table(columns.VALUES, values)
     for heading, shown, key in (
         ("Other options", columns.OPTIONS, "other_options"),

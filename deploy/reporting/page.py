@@ -6,11 +6,11 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from artifact.memory_svg import FAINT, GROUND, INK, PAPER
+from artifact.memory_svg import FAINT, GROUND, INK, PAPER, PEAK
 from deploy.web_page import web_page
 
 # The picture's own colours are those of a page in the light; the style sheet has both sides.
-_SIDES = {INK: "ink", FAINT: "faint", PAPER: "paper", GROUND: "ground"}
+_SIDES = {INK: "ink", FAINT: "faint", PAPER: "paper", GROUND: "ground", PEAK: "bad"}
 
 
 def page_of(facts: Mapping[str, Any], pictures: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from platforms.transport.base import LineClosedError
@@ -15,20 +16,60 @@ _PIECE = 2000  # bytes: written as hex they fit the 4096 characters that QEMU ta
 _REGISTER_BYTES = 4
 _PATIENCE_S = 10.0
 _DETACH = "D"
+_THIS_COMPUTER = "127.0.0.1"
+
+
+@dataclass(frozen=True, slots=True)
+class DebugAddress:
+    """The place of a debug port: a file that only this user reaches, or a number where none can be one."""
+
+    folder: Path
+    tcp_port: int = 0
+
+    @property
+    def option(self) -> str:
+        """The value of QEMU's `-gdb` that has it listen there."""
+        place = f"tcp:{_THIS_COMPUTER}:{self.tcp_port}" if self.tcp_port else f"unix:{self._file}"
+        return f"{place},server=on,wait=off"
+
+    def connected(self) -> socket.socket:
+        """A connection to the port. Raises OSError."""
+        if self.tcp_port:
+            return socket.create_connection((_THIS_COMPUTER, self.tcp_port), _PATIENCE_S)
+        line = socket.socket(socket.AF_UNIX)
+        line.settimeout(_PATIENCE_S)
+        try:
+            line.connect(str(self._file))
+        except OSError:
+            line.close()
+            raise
+        return line
+
+    @property
+    def _file(self) -> Path:
+        return self.folder / "debug"
+
+
+def debug_address(folder: Path) -> DebugAddress:
+    """A file in that folder; on Windows a port of this computer that is free now."""
+    if hasattr(socket, "AF_UNIX"):
+        return DebugAddress(folder)
+    with socket.create_server((_THIS_COMPUTER, 0)) as server:
+        return DebugAddress(folder, server.getsockname()[1])
 
 
 class DebugPort:
     """A board's debug port; the board stands still from stop() or write() until go()."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, address: DebugAddress) -> None:
+        self._address = address
         self._line: socket.socket | None = None
         self._replies: Iterator[str] = iter(())
 
     def stop(self) -> None:
         """Stops the board by connecting to its port, which QEMU confirms."""
         if self._line is None:
-            self._line = _connected(self._path)
+            self._line = _connected(self._address)
             self._replies = _replies(self._line)
             next(self._replies)
 
@@ -88,15 +129,11 @@ class DebugPort:
             raise LineClosedError(f"QEMU's debug port refused {command.partition(':')[0]}: {said}")
 
 
-def _connected(path: Path) -> socket.socket:
-    line = socket.socket(socket.AF_UNIX)
-    line.settimeout(_PATIENCE_S)
+def _connected(address: DebugAddress) -> socket.socket:
     try:
-        line.connect(str(path))
+        return address.connected()
     except OSError as error:
-        line.close()
         raise _gone(error) from error
-    return line
 
 
 def _gone(error: OSError) -> LineClosedError:

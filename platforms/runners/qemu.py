@@ -9,7 +9,7 @@ from pathlib import Path
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, text
-from platforms.runners.gdb_stub import DebugPort
+from platforms.runners.gdb_stub import DebugPort, debug_address
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -57,9 +57,9 @@ class QemuLine(PipeTransport):
 
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
-        path = Path(self._folder.name) / "debug"
-        self._debug_port = DebugPort(path)
-        super().__init__((*argv, "-gdb", f"unix:{path},server=on,wait=off"))
+        address = debug_address(Path(self._folder.name))
+        self._debug_port = DebugPort(address)
+        super().__init__((*argv, "-gdb", address.option))
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
         self._debug_port.go()

@@ -15,7 +15,7 @@ from pathlib import Path
 from platforms.cycles.block_log import LayerReport, trace_of
 from platforms.cycles.trace import Where
 from platforms.elf import Segment
-from platforms.runners.gdb_stub import DebugPort
+from platforms.runners.gdb_stub import DebugPort, debug_address
 from platforms.transport.base import LineClosedError
 from platforms.transport.pipe import PipeTransport
 
@@ -33,9 +33,9 @@ class RecordingLine(PipeTransport):
         self._where, self._segments, self._file = where, segments, file
         self._log = Path(self._folder.name) / "blocks"
         self._reports: list[LayerReport] = []
-        self._socket = Path(self._folder.name) / "debug"
-        super().__init__((*argv, "-gdb", f"unix:{self._socket},server=on,wait=off"))
-        self._port = DebugPort(self._socket)
+        address = debug_address(Path(self._folder.name))
+        super().__init__((*argv, "-gdb", address.option))
+        self._port = DebugPort(address)
         self._stand_still()  # until the thread stands at the port: no run is missed
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aot.errors import MachineError
 from platforms.transport.base import LineBusyError
-from platforms.transport.system import try_lock, user_name
+from platforms.transport.system import BINARY, try_lock, user_name
 
 
 class PortLock:
@@ -32,7 +32,7 @@ def _opened(path: Path) -> int:
     """Opens the file, but no link: whoever made one in a shared folder would choose what is emptied."""
     follows_none = getattr(os, "O_NOFOLLOW", 0)  # not on Windows, whose temporary folder is the user's own
     try:
-        return os.open(path, os.O_RDWR | os.O_CREAT | follows_none, 0o600)
+        return os.open(path, os.O_RDWR | os.O_CREAT | BINARY | follows_none, 0o600)
     except OSError as error:
         what = "it is a link" if path.is_symlink() else error.strerror
         raise MachineError(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
-from platforms.transport.system import require_waiting
+from platforms.transport.flow import ends_of
 from platforms.transport.watchdog import Watchdog
 
 END_OF_INPUT_S = 1.0  # a host process ends when its stdin closes, as soon as it gets its turn
@@ -27,7 +27,6 @@ class PipeTransport(DescriptorTransport):
         self, argv: Sequence[str], cwd: Path | None = None, environment: Mapping[str, str] | None = None
     ) -> None:
         self.argv = tuple(argv)
-        require_waiting(Path(argv[0]).name)
         try:
             self._process = subprocess.Popen(
                 self.argv, cwd=cwd, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
@@ -40,9 +39,11 @@ class PipeTransport(DescriptorTransport):
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._stdin, self._stdout = self._process.stdin, self._process.stdout
-        super().__init__(Path(argv[0]).name, self._stdout.fileno(), self._stdin.fileno())
+        super().__init__(Path(argv[0]).name, ends_of(self._stdout.fileno(), self._stdin.fileno()))
 
     def close(self) -> None:
+        if self._flow.is_sending:
+            self._process.terminate()
         self._stdin.close()
         if not self._ends_within(self.end_of_input_s):
             self._process.terminate()

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
+from platforms.transport.flow import ends_of
 from platforms.transport.lock import PortLock
 from platforms.transport.system import set_raw
 
@@ -23,7 +24,7 @@ class PtyTransport(DescriptorTransport):
             raise LineClosedError(f"cannot open {path}: {error.strerror}") from error
         self._is_open = True
         set_raw(self._fd)
-        super().__init__(str(path), self._fd, self._fd)
+        super().__init__(str(path), ends_of(self._fd, self._fd))
 
     def close(self) -> None:
         if self._is_open:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import socket
 
 from platforms.transport.base import LineClosedError
 from platforms.transport.descriptor import DescriptorTransport
+from platforms.transport.flow import LineEnds
 from platforms.transport.lock import PortLock
-from platforms.transport.system import require_waiting
 
 
 class SocketTransport(DescriptorTransport):
@@ -15,7 +16,6 @@ class SocketTransport(DescriptorTransport):
 
     def __init__(self, host: str, port: int, deadline_s: float = 5.0) -> None:
         name = f"{host}:{port}"
-        require_waiting(name)
         self._lock = PortLock(f"tcp://{name}")
         try:
             self._socket = socket.create_connection((host, port), timeout=deadline_s)
@@ -25,11 +25,15 @@ class SocketTransport(DescriptorTransport):
                 f"cannot connect to {name}: {error.strerror or error}",
                 hint="is the emulator or serial server running, and is this its port?",
             ) from error
+        self._socket.settimeout(None)
         # Without this each small frame waits for the acknowledgement of the one before, 40 ms and more.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        super().__init__(name, self._socket.fileno(), self._socket.fileno())
+        number = self._socket.fileno()
+        super().__init__(name, LineEnds(number, number, self._socket.recv, self._socket.send))
 
     def close(self) -> None:
         if self._socket.fileno() >= 0:
+            with contextlib.suppress(OSError):  # the other end has gone first
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes up a thread that reads
             self._socket.close()
             self._lock.release()

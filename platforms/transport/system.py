@@ -1,6 +1,6 @@
 """Hides what systems do differently: locks, raw terminals, waiting. Modules are imported in use.
 
-Windows has none of these modules. It gives a COM port to one process only, so ports need no lock there.
+Each has a way for POSIX and one for Windows, which has no fcntl, termios or poll().
 """
 
 from __future__ import annotations
@@ -8,7 +8,12 @@ from __future__ import annotations
 import os
 import select
 
-from aot.errors import ToolError
+from platforms.transport.flow import Flow, LineEnds
+
+BINARY = getattr(
+    os, "O_BINARY", 0
+)  # Windows writes \r\n for \n through a descriptor that was opened without it
+_LOCKED_AT = 1 << 30  # Windows lets nobody read a byte that is locked: one far behind what a file holds
 
 
 def try_lock(fd: int) -> bool:
@@ -16,11 +21,27 @@ def try_lock(fd: int) -> bool:
     try:
         import fcntl
     except ImportError:
-        return True
+        return _try_lock_of_windows(fd)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return False
+    return True
+
+
+def _try_lock_of_windows(fd: int) -> bool:
+    try:
+        from msvcrt import LK_NBLCK, locking  # type: ignore[attr-defined, unused-ignore]
+    except ImportError:
+        return True
+    here = os.lseek(fd, 0, os.SEEK_CUR)
+    os.lseek(fd, _LOCKED_AT, os.SEEK_SET)
+    try:
+        locking(fd, LK_NBLCK, 1)
+    except OSError:
+        return False
+    finally:
+        os.lseek(fd, here, os.SEEK_SET)
     return True
 
 
@@ -36,26 +57,12 @@ def set_raw(fd: int) -> None:
     tty.setraw(fd)
 
 
-def require_waiting(name: str) -> None:
-    """Raises ToolError where this system cannot wait for pipes and pseudo terminals."""
-    if not hasattr(select, "poll"):
-        raise ToolError(
-            f"this system cannot talk to {name} through a pipe or a socket",
-            hint="connect a board by its serial port; or run this under Linux, macOS or WSL",
-        )
+def flow_of(ends: LineEnds) -> Flow:
+    """Moves bytes through two ends: by waiting for them where the system can, else by a thread at each."""
+    if hasattr(select, "poll"):
+        from platforms.transport.polled import PolledFlow
 
+        return PolledFlow(ends)
+    from platforms.transport.threaded import ThreadedFlow
 
-def can_read(fd: int, deadline_s: float) -> bool:
-    """Waits until there is something to read; False where the time is up first."""
-    return _is_ready(fd, select.POLLIN, deadline_s)
-
-
-def can_write(fd: int, deadline_s: float) -> bool:
-    """Waits until something can be written; False where the time is up first."""
-    return _is_ready(fd, select.POLLOUT, deadline_s)
-
-
-def _is_ready(fd: int, event: int, deadline_s: float) -> bool:
-    waiter = select.poll()
-    waiter.register(fd, event)
-    return bool(waiter.poll(max(0.0, deadline_s) * 1000))
+    return ThreadedFlow(ends)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aot.errors import InputError, OutputError
 from codegen.kernels.tuning_records import TuningRecord, read_records
-from platforms.transport.system import try_lock
+from platforms.transport.system import BINARY, try_lock
 
 _BEGINNING = b'{"task": '  # of every record
 
@@ -21,7 +21,7 @@ class RecordFile:
         if path.exists() and not path.is_file():
             raise OutputError("the records should be a file, this is none", str(path), "name a file")
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | BINARY, 0o644)
         except OSError as error:
             raise OutputError(f"the records cannot be written: {error.strerror}", str(path)) from error
         if not try_lock(self._file):

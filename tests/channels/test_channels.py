@@ -15,6 +15,8 @@ from xml.etree import ElementTree
 
 import pytest
 from cmsis_pack_manager import Cache
+from jsonschema import Draft7Validator
+from referencing import Registry, Resource
 
 import deploy
 from platforms.arduino_tools import builder_commands
@@ -39,6 +41,15 @@ ManifestSchema.load_spdx_licenses = staticmethod(lambda: {"licenses": [{"license
 from platformio.__main__ import main
 sys.exit(main())
 """
+
+# The smallest platform for this computer: PlatformIO's own compilers, and a program of what it finds.
+PIO_PLATFORM = {
+    "platform.json": '{"name": "native", "version": "1.0.0", "title": "Native"}',
+    "platform.py": "from platformio.public import PlatformBase\n\n"
+    "class NativePlatform(PlatformBase):\n    pass\n",
+    "builder/main.py": "from SCons.Script import Default, DefaultEnvironment\n\n"
+    "Default(DefaultEnvironment().BuildProgram())\n",
+}
 
 
 @pytest.fixture(scope="module")
@@ -154,6 +165,52 @@ def test_platformio_packs_it(
     assert (tmp_path / "digits-1.0.0.tar.gz").is_file()
 
 
+@pytest.fixture
+def platformio_home(tmp_path: Path, require_package: Callable[..., None]) -> Path:
+    """PlatformIO's own folder with what it would fetch: SCons, and a platform for this computer."""
+    require_package("platformio", "SCons")
+    from platformio.dependencies import get_core_dependencies
+
+    home = tmp_path / "home"
+    tool = get_core_dependencies()["tool-scons"].lstrip("~")
+    described = json.dumps({"name": "tool-scons", "version": tool})
+    scons = {"package.json": described, "scons.py": "from SCons.Script import main\n\nmain()\n"}
+    _as_installed(home / "packages/tool-scons", "tool", tool, scons)
+    _as_installed(home / "platforms/native", "platform", "1.0.0", PIO_PLATFORM)
+    return home
+
+
+def _as_installed(place: Path, kind: str, version: str, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    spec = {"owner": "platformio", "id": None, "name": place.name, "requirements": None, "uri": None}
+    facts = {"type": kind, "name": place.name, "version": version, "spec": spec}
+    (place / ".piopm").write_text(json.dumps(facts))
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_platformio_finds_and_builds_the_library(
+    exported: Callable[[str], Path],
+    platformio_home: Path,
+    tmp_path: Path,
+    require_tool: Callable[..., None],
+) -> None:
+    """PlatformIO itself reads library.json, finds the header's library, compiles and links."""
+    require_tool("gcc")
+    library, project = exported("platformio"), tmp_path / "project"
+    (project / "src").mkdir(parents=True)
+    (project / "src/main.c").write_text((library / "examples/once/main.c").read_text())
+    (project / "platformio.ini").write_text(
+        f"[env:native]\nplatform = native\nlib_deps = symlink://{library}\n"
+    )
+    home = {"PLATFORMIO_CORE_DIR": str(platformio_home), "PLATFORMIO_SETTING_ENABLE_TELEMETRY": "no"}
+    said = ran(beside_python("pio"), "run", "-d", project, folder=project, **home)
+    assert "|-- digits @ 1.0.0" in said
+    assert ran(project / ".pio/build/native/program", folder=project) == "digits: right\n"
+
+
 @pytest.mark.cc
 def test_platformio_s_flags_and_folders_build_it(
     exported: Callable[[str], Path], tmp_path: Path, require_tool: Callable[..., None]
@@ -180,6 +237,29 @@ def test_espressif_s_tool_packs_the_component(
     words = ("component", "pack", "--name", "digits", "--project-dir", exported("esp-idf"))
     ran(beside_python("compote"), *words, "--dest-dir", tmp_path, folder=tmp_path)
     assert {path.name for path in tmp_path.glob("*.tgz")} >= {"digits_1.0.0.tgz"}
+
+
+@pytest.mark.cc
+@pytest.mark.slow
+def test_esp_idf_builds_the_example_for_this_computer(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    """IDF's target `linux` takes the component by its manifest, compiles it and runs the example."""
+    idf = os.environ.get("IDF_PATH")
+    if not idf:
+        pytest.skip("needs Espressif's IDF: IDF_PATH is not set")
+    require_tool("cmake", "ninja")
+    deploy.export(DIGITS, "esp-idf", tmp_path / "digits", board="host")
+    python = Path(os.environ.get("IDF_PYTHON_ENV_PATH", sys.prefix)) / "bin" / "python"
+    example, build = tmp_path / "digits/examples/once", tmp_path / "build"
+    own = (f"-DPYTHON={python}", "-DPYTHON_DEPS_CHECKED=1", "-DIDF_TARGET=linux", "-DCOMPONENTS=main")
+    ran("cmake", "-S", example, "-B", build, "-G", "Ninja", *own, folder=tmp_path, IDF_COMPONENT_MANAGER="1")
+    ran("ninja", "-C", build, folder=tmp_path)
+    with subprocess.Popen(build / "digits_once.elf", stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        said = next((line for line in running.stdout if "digits: " in line), "")
+        running.kill()  # the scheduler goes on when app_main has returned
+    assert "digits: right" in said
 
 
 @pytest.mark.cc
@@ -236,6 +316,19 @@ def test_an_arduino_library_keeps_the_rules_of_arduino_lint(exported: Callable[[
     assert {path.name for path in folder.iterdir()} == {
         *("README.md", "LICENSE", "library.properties", "src", "examples"),
     }
+
+
+def test_an_arduino_library_keeps_the_schemas_of_arduino_lint(exported: Callable[[str], Path]) -> None:
+    folder = os.environ.get("ARDUINO_LINT_SCHEMAS")
+    if not folder:
+        pytest.skip("needs arduino-lint's etc/schemas: ARDUINO_LINT_SCHEMAS is not set")
+    schemas = [json.loads(path.read_text()) for path in Path(folder).glob("*.json")]
+    known = Registry().with_resources((each["$id"], Resource.from_contents(each)) for each in schemas)
+    (strict,) = (each for each in schemas if each["$id"].endswith("library-properties-strict-schema.json"))
+    lines = (exported("arduino") / "library.properties").read_text().splitlines()
+    properties = dict(line.split("=", 1) for line in lines)
+    found = Draft7Validator(strict, registry=known).iter_errors(properties)
+    assert [error.message for error in found] == []
 
 
 @pytest.mark.slow

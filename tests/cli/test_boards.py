@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -67,7 +68,10 @@ def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
 def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("boards", "list", "--core", "m4", "--fits", model)
     assert outcome.status == 0, outcome.err
-    assert "of 262,144 in RAM" in outcome.out
+    assert re.search(
+        r"^nrf52840dk +cortex-m4 .*[\d,]+ of 262,144 +[\d,]+ of 1,048,576$", outcome.out, re.MULTILINE
+    )
+    assert re.search(r"^apollo4p-evb .* of 1,998,848 in MRAM$", outcome.out, re.MULTILINE)
     (found,) = [
         board
         for board in json.loads(run_deploy("boards", "--fits", model, "--json").out)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_checks import hindrances
 
 import deploy
 
@@ -53,6 +54,16 @@ def test_filters_hold_for_points_and_rows(page: Any, explored: Any) -> None:
     page.get_by_label("only what is unbeaten").check()
     unbeaten = [each["key"] for each in explored.results if each["is_best"]]
     assert sorted(row.get_attribute("id") for row in shown.all()) == sorted(unbeaten)
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+def test_nothing_hinders_keyboards_and_screen_readers(
+    page: Any, width: int, require_package: Callable[..., None]
+) -> None:
+    require_package("axe_playwright_python")
+    page.set_viewport_size({"width": width, "height": 800})
+    assert hindrances(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
 def test_a_point_and_its_row_are_picked_together(page: Any, explored: Any) -> None:

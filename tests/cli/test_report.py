@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import deploy
+from deploy.reporting import columns
 from deploy.reporting.layer_values import MOST_SAMPLES
 
 Run = Callable[..., Any]
@@ -152,6 +153,34 @@ def test_layers_are_held_against_the_float_model(shared_dir: Path) -> None:
     assert len(told) == 7
     assert all(20 < decibels < 45 for decibels in told)
     assert "dB to float" in str(report)
+
+
+@pytest.mark.slow
+def test_another_network_beside_the_model_is_doubted() -> None:
+    values = [{"decibels": decibels} for decibels in (-1.0, -2.0, 30.0)]
+    assert columns.doubt(values[1:], "f.tflite") == ""
+    assert columns.doubt([{"decibels": None}], "f.tflite") == ""
+    assert columns.doubt(values, "f.tflite") == (
+        "Most layers differ from those of f.tflite by more than their own values: "
+        "this model was hardly made of that one."
+    )
+
+
+@pytest.mark.slow
+def test_boards_may_stand_behind_one_flag_or_each_behind_its_own(run_deploy: Run) -> None:
+    each = run_deploy("report", DIGITS, "--board", ROOMY, "--board", "host")
+    both = run_deploy("report", DIGITS, "--board", ROOMY, "host")
+    assert each.out == both.out
+    assert f"## {ROOMY}" in each.out
+    assert "## host" in each.out
+
+
+def test_times_have_all_their_digits() -> None:
+    assert [columns.FORMS["milliseconds"](s) for s in (1.5599, 0.0575, 0.00006)] == [
+        "1,560 ms",
+        "57.5 ms",
+        "0.06 ms",
+    ]
 
 
 @pytest.mark.slow

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from axe_checks import hindrances
 
 import deploy
 
@@ -47,7 +48,7 @@ def column(page: Any, number: int) -> list[str]:
 
 
 def layers(page: Any) -> Any:
-    return page.locator("table", has_text="Layers; at the marked ones").first
+    return page.locator("table", has_text="at the marked ones most RAM").first
 
 
 def test_a_heading_sorts_and_sorts_the_other_way(page: Any) -> None:
@@ -117,6 +118,27 @@ def test_text_stands_out_from_the_page(browser: Any, report_file: Path, scheme: 
         text = brightness(page, selector, "color")
         high, low = max(text, ground), min(text, ground)
         assert (high + 0.05) / (low + 0.05) >= LEAST_CONTRAST, selector
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_hinders_keyboards_and_screen_readers(
+    browser: Any, report_file: Path, scheme: str, width: int, require_package: Callable[..., None]
+) -> None:
+    require_package("axe_playwright_python")
+    page = browser.new_page(color_scheme=scheme, viewport={"width": width, "height": 800})
+    page.goto(report_file.as_uri())
+    assert hindrances(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.close()
+
+
+def test_the_peak_in_the_picture_stands_out_too(browser: Any, report_file: Path) -> None:
+    page = browser.new_page(color_scheme="dark")
+    page.goto(report_file.as_uri())
+    label = page.locator("figure text", has_text="peak: ").first
+    assert label.evaluate("element => getComputedStyle(element).fill") == "rgb(255, 159, 153)"
     page.close()
 
 

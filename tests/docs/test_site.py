@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from axe_checks import hindrances
 
 from deploy.command import command_parser, load_command
 
@@ -100,6 +101,19 @@ def test_the_table_of_boards_is_filtered_by_words(address: str, page: Any) -> No
     assert everything > 80
     assert 0 < len(few) < 5
     assert all("xiao" in text and "cortex-m33" in text for text in few)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_hinders_keyboards_and_screen_readers(
+    address: str, browser: Any, scheme: str, require_package: Callable[..., None]
+) -> None:
+    require_package("axe_playwright_python")
+    page = browser.new_page(color_scheme=scheme)
+    for name in ("index", "boards", "cli", "tutorials/first-hour"):
+        page.goto(f"{address}/{name}.html")
+        assert hindrances(page) == [], name
+    page.close()
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -54,7 +54,8 @@ WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
         {"image": IMAGE.astype(np.float32)},
         'error: "image" has elements of float32, the model takes int8[1, 8, 8, 1]\n'
         "  in.npz\n"
-        "  hint: --quantize does it: np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
+        "  hint: --quantize, quantize=True in Python, does it: "
+        "np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
     ),
     "wider integers": (
         {"image": IMAGE.astype(np.int64)},

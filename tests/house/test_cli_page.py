@@ -29,7 +29,7 @@ FOR_PROGRAMS = """
 `--json` prints facts instead of a page, on stdout; progress and errors are on stderr. The shapes are JSON
 schemas in `docs/json`, which a test holds. `-q` hides progress, `-v` shows each command line that is run.
 
-| exit status | |
+| exit status | meaning |
 |---|---|
 | 0 | success |
 | 1 | an error that you can put right: `deploy help` explains its code, as does [a page](errors.md) |

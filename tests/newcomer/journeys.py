@@ -65,7 +65,7 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         deploy("inspect digits.tflite --target cortex-m4", "^RAM", "^flash", "^peak"),
         deploy(
             "inspect digits.tflte --target cortex-m4",
-            r"error\[E\d+\]: the model file does not exist",
+            r"error\[E\d+\]: the model file does not exist - did you mean \"digits.tflite\"\?",
             status=1,
         ),
         deploy("compil digits.tflite", 'did you mean "compile"', status=2),
@@ -88,7 +88,9 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
     ),
     "a data scientist": (
         program(_NOTEBOOK, "^<digits for host: .* bytes of arena", "^right (19|20) of 20", "array"),
-        program(_MISTAKEN, "^error.*: .* the model takes int8", "hint: --quantize does it", is_wide=True),
+        program(
+            _MISTAKEN, "^error.*: .* the model takes int8", "hint: --quantize, quantize=True", is_wide=True
+        ),
         deploy(
             "verify digits.tflite --board host --inputs digits_test.npz --labels digits_labels.npy",
             "equal to the reference in every bit",

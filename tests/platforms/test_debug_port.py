@@ -10,20 +10,24 @@ from pathlib import Path
 
 import pytest
 
-from platforms.runners.gdb_stub import DebugPort, packet
+from platforms.runners.gdb_stub import DebugAddress, DebugPort, debug_address, packet
 from platforms.transport.base import LineClosedError
 
 
 class Qemu(threading.Thread):
     """Answers as QEMU does: an acknowledgement, then OK, or nothing known for what is not."""
 
-    def __init__(self, path: Path, refused: str = "") -> None:
+    def __init__(self, address: DebugAddress, refused: str = "") -> None:
         super().__init__(daemon=True)
         self.commands: list[str] = []
         self._refused = refused
-        self._server = socket.socket(socket.AF_UNIX)
-        self._server.bind(str(path))
-        self._server.listen()
+        kind, _, place = address.option.partition(",")[0].partition(":")
+        if kind == "unix":
+            self._server = socket.socket(socket.AF_UNIX)
+            self._server.bind(place)
+            self._server.listen()
+        else:
+            self._server = socket.create_server(("127.0.0.1", int(place.rpartition(":")[2])))
 
     def run(self) -> None:
         line, _ = self._server.accept()
@@ -37,14 +41,16 @@ class Qemu(threading.Thread):
         self._server.close()
 
 
-@pytest.fixture
-def path() -> Iterator[Path]:
+@pytest.fixture(params=["a file", "a number"])
+def address(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[DebugAddress]:
     with tempfile.TemporaryDirectory() as folder:  # short: a socket's path has at most 107 characters
-        yield Path(folder) / "debug"
+        if request.param == "a number":
+            monkeypatch.delattr(socket, "AF_UNIX", raising=False)
+        yield debug_address(Path(folder))
 
 
-def test_bytes_are_written_in_pieces_and_the_board_runs_on(path: Path) -> None:
-    qemu, port = Qemu(path), DebugPort(path)
+def test_bytes_are_written_in_pieces_and_the_board_runs_on(address: DebugAddress) -> None:
+    qemu, port = Qemu(address), DebugPort(address)
     qemu.start()
     port.write(0x20000000, bytes(2001))
     port.go()
@@ -53,20 +59,22 @@ def test_bytes_are_written_in_pieces_and_the_board_runs_on(path: Path) -> None:
     assert qemu.commands[1].endswith(":00")
 
 
-def test_a_port_that_was_never_used_is_let_go_without_a_word(path: Path) -> None:
-    port = DebugPort(path)
+def test_a_port_that_was_never_used_is_let_go_without_a_word(address: DebugAddress) -> None:
+    port = DebugPort(address)
     port.go()
     port.close()
 
 
-def test_memory_that_cannot_be_written_is_named(path: Path) -> None:
-    Qemu(path, refused="E14").start()
-    port = DebugPort(path)
+def test_memory_that_cannot_be_written_is_named(address: DebugAddress) -> None:
+    Qemu(address, refused="E14").start()
+    port = DebugPort(address)
     with pytest.raises(LineClosedError, match="QEMU's debug port refused M0,1: E14"):
         port.write(0, b"1")
     port.close()
 
 
-def test_an_emulator_that_is_gone_is_an_error_of_the_device(path: Path) -> None:
-    with pytest.raises(LineClosedError, match="QEMU's debug port does not answer: No such file"):
-        DebugPort(path).stop()
+def test_an_emulator_that_is_gone_is_an_error_of_the_device(address: DebugAddress) -> None:
+    with pytest.raises(
+        LineClosedError, match=r"QEMU's debug port does not answer: (No such file|Connection refused)"
+    ):
+        DebugPort(address).stop()

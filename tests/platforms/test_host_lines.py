@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import subprocess
 from collections.abc import Callable, Iterator
@@ -10,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from aot.errors import MissingToolError
 from platforms.base import platform_of
 from platforms.board_files import load_board
+from platforms.host import PLATFORM
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
@@ -158,3 +161,13 @@ def test_make_with_sanitizers_builds_firmware_that_serves(
         assert infer(session, 9) == bytes([10, 1, 1, 1])
     finally:
         session.close()
+
+
+def test_without_posix_the_host_is_refused_with_the_way_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork", raising=False)
+    with pytest.raises(MissingToolError) as caught:
+        PLATFORM.toolchain(load_board("host"))
+    assert caught.value.what == (
+        "firmware for this computer needs signals, terminals and sockets of POSIX, not of Windows"
+    )
+    assert "--board mps2-an386 runs in an emulator" in caught.value.hint

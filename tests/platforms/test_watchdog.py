@@ -35,10 +35,17 @@ def is_running(pid: int) -> bool:
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
-def test_killing_us_ends_the_program(repo_root: Path, require_tool: Callable[..., None]) -> None:
+@pytest.mark.parametrize("path", ["", "/nowhere"], ids=["shell", "no shell"])
+def test_killing_us_ends_the_program(repo_root: Path, path: str, require_tool: Callable[..., None]) -> None:
+    """By a shell, and as on Windows by Python."""
     require_tool("sh")
+    environment = {**os.environ, **({"PATH": path} if path else {})}
     with subprocess.Popen(
-        (sys.executable, "-c", STARTS_IT, STAYS), cwd=repo_root, stdout=subprocess.PIPE, text=True
+        (sys.executable, "-c", STARTS_IT, STAYS),
+        cwd=repo_root,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
     ) as ours:
         assert ours.stdout is not None
         pid = int(ours.stdout.readline())
@@ -58,7 +65,7 @@ def test_a_program_that_ends_by_itself_leaves_no_watchdog(require_tool: Callable
     line = PipeTransport((sys.executable, "-c", "input()"))
     watchdog = line._watchdog._process
     assert watchdog is not None
-    assert watchdog.poll() is None  # type: ignore[union-attr]
+    assert watchdog.poll() is None
     line.close()
     assert line.exit_status is not None
-    assert watchdog.poll() is not None  # type: ignore[union-attr]
+    assert watchdog.poll() is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import faulthandler
 import os
 import signal
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
 from typing import IO
@@ -62,12 +62,24 @@ def _limited(item: pytest.Item, phase: str) -> Generator[None, None, None]:
     def end_it(number: int, frame: FrameType | None) -> None:
         raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {limit_s:g} s")
 
-    before = signal.signal(signal.SIGALRM, end_it)
     faulthandler.dump_traceback_later(limit_s * (1 + GRACE), exit=True, file=item.config.stash[_ERRORS])
+    try:
+        with _alarm(end_it, limit_s):
+            yield
+    finally:
+        faulthandler.cancel_dump_traceback_later()
+
+
+@contextmanager
+def _alarm(end_it: Callable[[int, FrameType | None], None], limit_s: float) -> Generator[None, None, None]:
+    """Calls a function when the time is up; without that signal the process is ended later."""
+    if not hasattr(signal, "SIGALRM"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, end_it)
     signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s * AGAIN)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
-        faulthandler.cancel_dump_traceback_later()
         signal.signal(signal.SIGALRM, before)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import io
 import os
 import random
+import select
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,6 +29,7 @@ from platforms.transport.pipe import PipeTransport, ending
 from platforms.transport.pty import PtyTransport
 from platforms.transport.serial_port import SerialTransport
 from platforms.transport.socket import SocketTransport
+from platforms.transport.system import try_lock
 from platforms.transport.trace import TraceTransport
 
 SOON_S = 0.01
@@ -44,6 +47,14 @@ def terminal(pseudo_terminals: None) -> Iterator[Any]:
     os.close(theirs)
 
 
+@pytest.fixture(params=["poll", "threads"])
+def both_flows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Bytes move as on POSIX, and as on Windows, which cannot wait for a pipe."""
+    if request.param == "threads":
+        monkeypatch.delattr(select, "poll", raising=False)
+
+
+@pytest.mark.usefixtures("both_flows")
 def test_a_pipe_carries_bytes_both_ways() -> None:
     line = PipeTransport(["cat"])
     line.write(b"\0\1\xff", LATE_S)
@@ -53,12 +64,14 @@ def test_a_pipe_carries_bytes_both_ways() -> None:
     line.close()
 
 
+@pytest.mark.usefixtures("both_flows")
 def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
     line = PipeTransport(["sleep", "1000"])
     line.close()
     assert line.exit_status == -15
 
 
+@pytest.mark.usefixtures("both_flows")
 def test_a_program_that_takes_no_bytes_is_named() -> None:
     line = PipeTransport(["sleep", "1000"])
     with pytest.raises(LineStuckError, match=r"sleep took no more bytes for 0.01 s"):
@@ -66,6 +79,32 @@ def test_a_program_that_takes_no_bytes_is_named() -> None:
     line.close()
 
 
+@pytest.mark.usefixtures("both_flows")
+def test_more_than_a_pipe_holds_goes_both_ways() -> None:
+    """Neither end waits for the other with full hands; what comes early is kept."""
+    line = PipeTransport(["cat"])
+    sent = random.Random(1).randbytes(1 << 18)
+    received = b""
+    for first in range(0, len(sent), 1 << 14):
+        line.write(sent[first : first + (1 << 14)], LATE_S)
+        received += line.read(1 << 13, LATE_S)
+    while len(received) < len(sent):
+        received += line.read(1 << 16, LATE_S)
+    assert received == sent
+    line.close()
+
+
+@pytest.mark.usefixtures("both_flows")
+def test_nobody_takes_what_is_written_to_a_program_that_has_ended() -> None:
+    line = PipeTransport(["true"])
+    with pytest.raises(LineClosedError, match="true ended: exit status 0"):
+        line.read(100, LATE_S)
+    with pytest.raises(LineClosedError, match="true ended: exit status 0"):
+        line.write(bytes(1 << 20), LATE_S)
+    line.close()
+
+
+@pytest.mark.usefixtures("both_flows")
 def test_the_end_of_a_program_is_told_with_its_status() -> None:
     line = PipeTransport(["sh", "-c", "echo last words; exit 3"])
     assert line.read(100, LATE_S) == b"last words\n"
@@ -81,6 +120,7 @@ def test_endings_in_words(code: int, words: str) -> None:
     assert ending(code) == words
 
 
+@pytest.mark.usefixtures("both_flows")
 def test_a_socket_carries_bytes_both_ways_and_tells_its_end() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         line = SocketTransport("127.0.0.1", server.getsockname()[1])
@@ -243,3 +283,33 @@ def test_a_link_in_the_place_of_a_lock_is_not_followed(
     assert (caught.value.where, caught.value.hint) == (str(place), "remove it")
     place.unlink()
     PortLock("tcp://nowhere:1").release()
+
+
+def test_windows_locks_a_byte_that_nobody_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its module is not here: one that does the same takes its place, and fcntl is taken away."""
+    held: set[int] = set()
+
+    def locking(fd: int, mode: int, _size: int) -> None:
+        place = os.lseek(fd, 0, os.SEEK_CUR)
+        if mode != 2 or place in held:
+            raise OSError
+        held.add(place)
+
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setitem(sys.modules, "msvcrt", SimpleNamespace(locking=locking, LK_NBLCK=2))
+    file = tmp_path / "lock"
+    file.write_text("1234\n")
+    first, second = os.open(file, os.O_RDWR), os.open(file, os.O_RDWR)
+    assert try_lock(first)
+    assert not try_lock(second)
+    assert os.read(second, 10) == b"1234\n"
+    os.close(first)
+    os.close(second)
+
+
+def test_without_locks_of_files_every_lock_is_had(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("fcntl", "msvcrt"):
+        monkeypatch.setitem(sys.modules, name, None)
+    with (tmp_path / "lock").open("w") as file:
+        assert try_lock(file.fileno())
+        assert try_lock(file.fileno())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from aot.errors import ToolError
 from boards.board import Board
 from deploy.device import open_device
 from deploy.firmware import Ready
@@ -11,7 +10,6 @@ from deploy.proving.machine.call_tree import CallTree, call_tree
 from deploy.proving.machine.program import LinkedProgram
 from platforms.runners import EMULATORS
 from platforms.runners.runner import runner_named
-from platforms.transport.system import require_waiting
 
 _PAINTER, _CALLER = "solder_time_runs", "run"  # lays the paint; calls the model for the server
 _EXCEPTION_BYTES = 108  # what a core stores when the deadline's timer interrupts it: with an FPU's registers
@@ -29,10 +27,6 @@ def emulator_of(board: Board) -> tuple[str, str]:
     names = [name for name in board.runners if name in EMULATORS]
     lacks = {name: runner_named(name).missing() for name in names}
     found = next((name for name in names if not lacks[name]), "")
-    try:
-        require_waiting(found)
-    except ToolError as error:
-        return "", error.what
     return found, "" if found else "; ".join(lacks.values()) or "no emulator runs the board"
 
 
