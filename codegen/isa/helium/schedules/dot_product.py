@@ -28,7 +28,13 @@ from codegen.isa.helium.requantise import (
     load_channels,
     requantise_tile,
 )
-from codegen.isa.helium.schedules.four_bits import four_bit_rows, four_bit_vector, is_row, is_vector
+from codegen.isa.helium.schedules.four_bits import (
+    four_bit_rows,
+    four_bit_vector,
+    is_row,
+    is_vector,
+    row_of,
+)
 from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
 from codegen.isa.plain.requantise import Requant
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
@@ -58,6 +64,7 @@ from codegen.loops.tensorize import tensorize
 
 CHANNELS, PIXELS = 4, 2
 _UNROLLED_PAIRS = 3  # of a row so short that its loop would cost more than its code
+_INSTRUCTION_BYTES = 4
 _LEAST_VALUES = 32  # of a window: sums of fewer are faster with weights of eight bits
 _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
@@ -173,10 +180,14 @@ def _of_four_bits(site: Site, p: DotProblem, requant: Requant) -> ScheduledDot |
     form = form_of(site.constants[1])
     if site.for_any_weights or not _stores_vectors(p, requant) or not form.is_four_bits:
         return None
-    is_small = site.optimize is Optimize.SIZE
-    is_worth = is_small or p.kernel_rows * p.taps * p.length >= _LEAST_VALUES
-    if is_worth and not is_thin(p) and is_row(p, requant, is_small, form):
-        return four_bit_rows(p, requant, is_small, form)
+    for_size, values = site.optimize is Optimize.SIZE, p.kernel_rows * p.taps * p.length
+    if (for_size or values >= _LEAST_VALUES) and not is_thin(p):
+        if is_row(p, requant, for_size, form):
+            return four_bit_rows(p, requant, for_size, form)
+        if for_size and is_row(p, requant, False, form):
+            saved, row = p.channels * values // 2, row_of(p, requant, CHANNELS, False, form)
+            if saved > dot_row(row).machine_instructions * _INSTRUCTION_BYTES:
+                return four_bit_rows(p, requant, False, form)
     return four_bit_vector(p, requant, form) if is_vector(p, requant) else None
 
 
