@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -21,19 +22,18 @@ from deploy.cycle_model import layer_cycles
 from deploy.line import LineOptions
 from platforms.board_files import load_board
 
-_BOARD = "mps2-an386"
+BOARDS = {"mps2-an386": "Cortex-M4", "mps3-an547": "Cortex-M55"}
 _RELU = 1  # ActivationFunctionType
 _SCALE, _ZERO_POINT = 0.05, -128  # of what is behind another RELU
 _VERSION = 7  # of operators with weights of four bits
 HEAD = """\
 # Weights of four bits beside weights of eight
 
-Models of one layer each on a Cortex-M4, by gcc: cycles of the model for memory without wait states, with
-the copies that a layer needs, and the bytes of its weights and other constants.
-`python -m benchmarks int4` prints this.
+Models of one layer each, by gcc: cycles of the model for memory without wait states, with the copies that a
+layer needs, and the bytes of its weights and other constants. `python -m benchmarks int4` prints this.
 """
 _HEAD_OF_TABLE = """
-## `--optimize {goal}`
+## {core}, `--optimize {goal}`
 
 | layer | MACs | 8 bits: cycles | per MAC | bytes | 4 bits: cycles | per MAC | bytes | cycles, 4 to 8 |
 | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |
@@ -135,18 +135,18 @@ class Measured:
 
 
 def int4_rows() -> Iterator[str]:
-    """A table for each goal."""
-    for goal in GOALS:
-        yield _HEAD_OF_TABLE.format(goal=goal.value)
+    """A table for each core and goal."""
+    for (board, core), goal in product(BOARDS.items(), GOALS):
+        yield _HEAD_OF_TABLE.format(core=core, goal=goal.value)
         for layer in LAYERS:
-            eight, four = (measured(layer, bits, goal) for bits in (8, 4))
+            eight, four = (measured(layer, bits, goal, board) for bits in (8, 4))
             cells = (layer.label, f"{eight.layer.macs:,}", *eight.cells, *four.cells)
             yield f"| {' | '.join(cells)} | {four.cycles / eight.cycles:.2f} |\n"
 
 
-def measured(layer: OneLayer, bits: int, goal: Optimize) -> Measured:
+def measured(layer: OneLayer, bits: int, goal: Optimize, board_name: str) -> Measured:
     """The layer with weights of so many bits, its cycles with those of copies."""
-    options, board = CompileOptions(optimize=goal), load_board(_BOARD)
+    options, board = CompileOptions(optimize=goal), load_board(board_name)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "layer.tflite"
         file.write_bytes(layer.file(bits))

@@ -297,6 +297,15 @@ class CompileOptions:
         "model faster; strict is standard C99 alone, for other compilers and for tools that prove C",
     )
 
+    approximate: bool = option(
+        False,
+        OnOff(),
+        "--approximate",
+        "compute exp, tanh and sigmoid of real numbers, and so softmax and the gates of LSTM and GRU, by "
+        "polynomials within 3e-07 of their values, which are faster than the C library's; integers stay as "
+        "they are",
+    )
+
     disabled_passes: tuple[str, ...] = option(
         (),
         _PASSES,

@@ -7,6 +7,7 @@ from typing import Any
 
 from aot.counted import counted
 from aot.errors import DeviceError
+from codegen.kernels.approximate import STATED
 from deploy.answer import Paged
 from deploy.compare import (
     REAL_TOLERANCE,
@@ -80,6 +81,7 @@ class Verdict(Paged):
     accuracy: Accuracy | None = None  # where there are labels
     distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
     oracle: OracleVerdict | None = None  # where another runtime was asked
+    approximate: bool = False  # functions of real numbers are polynomials
 
     @property
     def equal(self) -> bool:
@@ -103,7 +105,8 @@ class Verdict(Paged):
         what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
         compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
         if self._is_as_reference:
-            return f"{what}, {compared} equal to the reference {_how_equal(self.has_reals)}"
+            how = f"{_how_equal(self.has_reals)}{f'; {STATED}' if self.approximate else ''}"
+            return f"{what}, {compared} equal to the reference {how}"
         lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
         if self.wrong_layer is not None:
             lines.append(f"first layer that differs: {self.wrong_layer}")
@@ -181,6 +184,7 @@ def verify_model(
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
         _oracle_verdict(judged, measured, has_real_outputs(graph)) if judged else None,
+        compiled.job.options.approximate,
     )
 
 

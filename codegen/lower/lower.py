@@ -18,6 +18,7 @@ from aot.plan.model import Kind
 from aot.target import Optimize, Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
 from codegen.isa.table import rewritten
+from codegen.kernels.approximate import with_approximations
 from codegen.kernels.default_points import default_points, with_default
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
@@ -151,6 +152,7 @@ class _Lowering:
         def made_with(points: Mapping[str, Point]) -> Kernel:
             made = chosen.lower(replace(site, tuned=points), formats, result.format)
             made = made if site.is_plain else with_sketches(made, points)
+            made = with_approximations(made) if self.options.approximate else made
             return with_planned_scratch(rewritten(made, self.target))
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:

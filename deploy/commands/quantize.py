@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--weights",
         choices=WEIGHTS,
         default=WEIGHTS[0],
-        help="the bits of weights of convolutions and dense layers: eight (the default), four, which"
-        " take half the flash on a Cortex-M4 or M33, or four where --flash needs it and that loses least",
+        help="the bits of weights of convolutions and dense layers: eight (the default), four, which take"
+        " half the flash on a Cortex-M4, M33 or M55, or four where --flash needs it and that loses least",
     )
     parser.add_argument(
         "--flash",

@@ -62,6 +62,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "name": ("my_model", "my_model"),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
+    "approximate": ("", True),
     "dialect": ("strict", "strict"),
     "disable": ("merge-tables", ["merge-tables"]),
     "check": ("", True),

@@ -19,6 +19,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.kernels.four_bit_rows import ChannelTiles, channel_tiles
@@ -74,7 +75,24 @@ def rows(
     return op_case(label, op, [x], out, [w, int32_bias(channels)])
 
 
+def depthwise(
+    height: int, width: int, channels: int, stride: int = 1, out_zero: int = -128, value: int | None = None
+) -> OpCase:
+    x, out = int8(1, height, width, channels, zero_point=3), int8(scale=0.05, zero_point=out_zero)
+    w = four_bits(int8_weights(*WINDOW, channels, axis=2), value)
+    op = DepthwiseConv2d(stride=(stride, stride), padding=SAME3)
+    label = f"four_bits_depthwise_{width}x{channels}_by_{stride}_to_{out_zero}_{value}"
+    return op_case(label, op, [x], out, [w, int32_bias(channels)])
+
+
+DEPTHWISE = [
+    depthwise(6, 5, 8),
+    depthwise(5, 12, 3, stride=2),
+    depthwise(4, 9, 5, out_zero=0),
+    *(depthwise(3, 5, 2, value=value) for value in (-8, 7)),
+]
 CASES = [
+    *DEPTHWISE,
     *(vector(name) for name in VECTORS),
     vector("eights", 0),  # rounded away from zero
     *(vector("eights", value=value) for value in (-8, 7, -1, 0)),
@@ -89,7 +107,7 @@ def only_stage(
     graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]
 ) -> LoweredStage:
     lowered = lower_graph(run_meaning(graph).graph, target, options)
-    return next(stage for stage in lowered.stages if stage.op in ("dense", "conv2d"))
+    return next(stage for stage in lowered.stages if stage.op in ("dense", "conv2d", "depthwise_conv2d"))
 
 
 def has_four_bits_in(graph: Graph, target: Target = DSP, options: CompileOptions = OPTIONS["speed"]) -> bool:
@@ -218,6 +236,13 @@ def test_constants_take_half_as_much() -> None:
     ]
     depth, channels = VECTORS["eights"]
     assert constants == [channels * ((depth + 2) // 2 + 2), channels * (depth + 2)]
+
+
+def test_nine_weights_of_a_depthwise_layer_take_five_bytes() -> None:
+    case = depthwise(6, 5, 8)
+    assert [
+        only_stage(graph).kernel.constants["w"].nbytes for graph in (case.graph, with_one_weight(case, 8))
+    ] == [8 * 5, 8 * 9]
 
 
 @pytest.mark.arm

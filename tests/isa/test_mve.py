@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice, product
 from pathlib import Path
@@ -21,6 +22,7 @@ from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import READ_AHEAD, HeliumDotTile, dot
+from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.pool import add_pixels
 from codegen.isa.helium.requantise import RequantTile, load_channels, requantise_tile
 from codegen.isa.helium.sum import sum_row
@@ -45,6 +47,7 @@ from codegen.loops.ir import (
 from codegen.loops.schedule import unroll
 
 BOARD = "mps3-an547"
+FOUR_BITS = (WeightForm.JOINED, WeightForm.NIBBLES)
 SOURCE = 300  # bytes of a row: more than any of these reads
 I = variable("i")  # noqa: E741 - the loop variable of this name
 RNG = np.random.default_rng(11)
@@ -83,9 +86,9 @@ WINDOWS = (
 PIXEL_STEPS = ((16, True), (7, False), (300, True), (600, True))  # bytes, aligned: near and far neighbours
 
 
-def dots(channels: int) -> Iterator[Check]:
+def dots(channels: int, form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     for pixels, (rows, taps, length), (x_step, aligned) in product((1, 2), WINDOWS, PIXEL_STEPS):
-        tile = HeliumDotTile(pixels, channels, rows, taps, length, x_step, 24, aligned)
+        tile = HeliumDotTile(pixels, channels, rows, taps, length, x_step, 24, aligned, form)
         yield proc_check(f"{tile.name}_{x_step}", giving_sums(tile, first=0 if aligned else 3))
 
 
@@ -154,11 +157,11 @@ ROWS = (
 )
 
 
-def rows() -> Iterator[Check]:
+def rows(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product(ROWS, (2, 3, 7, 8), ((60, 1), (130, 1), (1, 11)))
     for n, (window, pixels, steps) in enumerate(every):
         kind, requant = list(KINDS.items())[n % len(KINDS)]
-        yield row_check(kind, requant, window, pixels, steps, 4 if n % 5 else 3)
+        yield row_check(kind, requant, window, pixels, steps, 4 if n % 5 else 3, form)
 
 
 def row_check(
@@ -168,9 +171,10 @@ def row_check(
     pixels: int,
     steps: tuple[int, int],
     channels: int,
+    form: WeightForm,
 ) -> Check:
     kernel_rows, taps, length, x_step, aligned = window
-    sums = HeliumDotTile(2, channels, kernel_rows, taps, length, x_step, 64, aligned)
+    sums = HeliumDotTile(2, channels, kernel_rows, taps, length, x_step, 64, aligned, form)
     row = DotRow(sums, RequantTile(2, channels, *steps), pixels, requant, is_small=pixels == 7)
     instruction, first = dot_row(row), 0 if aligned else 3
     depth = kernel_rows * taps * length
@@ -188,12 +192,12 @@ def row_check(
     return proc_check(f"{instruction.name}_{kind}_{pixels}", proc, constants)
 
 
-def blocks() -> Iterator[Check]:
+def blocks(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
     for n, (steps, count) in enumerate(every):
         kind = ("relu", "signed", "clamped", "short")[n % 4]
         requant, channels, length = KINDS[kind], 4 * count, 16 * steps
-        instruction = dot_blocks(DotBlocks(count, steps, requant))
+        instruction = dot_blocks(DotBlocks(count, steps, requant, form))
         x = Buffer("x", DType.I8, length + 1, Role.ROWS)
         w = Buffer("w", DType.I8, channels * length, Role.CONSTANT)
         bias, mult = (Buffer(name, DType.I32, channels, Role.CONSTANT) for name in ("bias", "mult"))
@@ -248,12 +252,13 @@ DEPTHWISE_KERNELS = ((3, 3), (1, 4), (4, 1), (2, 2))
 PLACES = ((1, (4, 1)), (2, (1, 20)), (1, (200, 1)))  # stride, steps of the output along pixels and channels
 
 
-def depthwise() -> Iterator[Check]:
+def depthwise(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product(KINDS.items(), (1, 2, 3, 4), (1, 2, 6, 7, 12))
     for n, ((kind, requant), channels, outputs) in enumerate(every):
         rows, columns = DEPTHWISE_KERNELS[n % len(DEPTHWISE_KERNELS)]
         stride, steps = PLACES[n % len(PLACES)]
         tile = InterleavedRows(channels, rows, columns, stride, outputs, 30, *steps, is_general=stride == 2)
+        tile = replace(tile, form=form, is_padded=form.is_four_bits)
         yield depthwise_check(f"depthwise_{n}_{kind}", tile, requant)
 
 
@@ -272,12 +277,12 @@ def depthwise_check(name: str, tile: InterleavedRows, requant: Requant) -> Check
     return proc_check(name, Proc("calling", (lines, w, *params, y), body), constants)
 
 
-def depthwise_in_fours() -> Iterator[Check]:
+def depthwise_in_fours(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product(DEPTHWISE_KERNELS, (1, 2), (1, 2, 7, 12))
     for n, ((rows, columns), fours, outputs) in enumerate(every):
         kind, requant = list(KINDS.items())[n % len(KINDS)]
         stride, steps = ((1, (1, 50)), (2, (60, 1)), (1, (200, 1)))[n % 3]
-        tile = InterleavedRows(4, rows, columns, stride, outputs, 30, *steps, is_padded=True)
+        tile = InterleavedRows(4, rows, columns, stride, outputs, 30, *steps, is_padded=True, form=form)
         instruction, channels = depthwise_fours(tile, fours, requant), 4 * fours
         pixels = (channels - 1) * tile.pitch + outputs * stride + CHUNK
         lines = Buffer("lines", DType.I8, pixels * PIXEL, Role.INPUT)
@@ -364,13 +369,19 @@ def sums_of_rows() -> Iterator[Check]:
     "instructions",
     [
         *(partial(dots, channels) for channels in (1, 2, 3, 4)),
+        partial(dots, 4, WeightForm.JOINED),
+        partial(dots, 3, WeightForm.NIBBLES),
         requantised,
         rows,
+        *(partial(rows, form) for form in FOUR_BITS),
         blocks,
+        *(partial(blocks, form) for form in FOUR_BITS),
         windows,
         interleaved,
         depthwise,
+        partial(depthwise, WeightForm.NIBBLES),
         depthwise_in_fours,
+        partial(depthwise_in_fours, WeightForm.NIBBLES),
         depthwise_side_by_side,
         pools,
         sums_of_rows,

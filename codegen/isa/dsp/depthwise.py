@@ -13,12 +13,16 @@ from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
 from codegen.isa.dsp.depthwise_text import (
+    FOUR_BIT_BYTES,
+    FOUR_BIT_TAPS,
     TAPS,
+    TAPS_BYTES,
     TAPS_ORDER,
     End,
     block_in_c,
     block_in_registers,
     constants_in_memory,
+    four_bit_tap,
     in_c,
     in_registers,
     instructions_of,
@@ -57,6 +61,7 @@ class DepthwiseRow:
     turns: int = 1  # of the loop, written out; they divide the pairs of outputs
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
     edges: Edges | None = None  # of planes without margins: such a row is neither general nor turned by more
+    weight_bits: int = 8
 
     @property
     def name(self) -> str:
@@ -64,7 +69,8 @@ class DepthwiseRow:
         turns = f"_by_{self.turns}" if self.turns > 1 else ""
         step = "" if self.is_general else f"_step_{self.y_step}"
         edges = self.edges.name if self.edges is not None else ""
-        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{edges}{short}{turns}"
+        bits = "" if self.weight_bits == 8 else "_four_bits"
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{edges}{short}{turns}{bits}"
 
     @property
     def is_short(self) -> bool:
@@ -88,7 +94,7 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
     """y[i * y_step] = stored(start[0] + sum over r, t of x[r][i * stride + t] * w's tap there)."""
     y = Buffer("y", row.y_dtype, 0, Role.OUTPUT)
     x = Buffer("x", DType.I8, 0, Role.ROWS, KERNEL)
-    w = Buffer("w", DType.I8, KERNEL * KERNEL, Role.CONSTANT)
+    w = Buffer("w", DType.I8, TAPS_BYTES if row.weight_bits == 8 else FOUR_BIT_BYTES, Role.CONSTANT)
     text = _Text(row, storing)
     start, *scales = (Buffer(name, DType.I32, 1, Role.LOCAL) for name in text.constants)
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
@@ -98,7 +104,9 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
         r, t = (Affine(constant=n) for n in divmod(number, KERNEL))
         pixel = i * row.stride + t
         value = load(x, pixel, r) if row.edges is None else row.edges.value(x, 0, pixel, r)
-        return Accumulate(at(total), Binary("*", value, load(w, TAPS_ORDER.index(number))))
+        place = TAPS_ORDER.index(number)
+        weight = load(w, place) if row.weight_bits == 8 else four_bit_tap(place, w, Affine())
+        return Accumulate(at(total), Binary("*", value, weight))
 
     windows = (product(number) for number in range(KERNEL * KERNEL))
     stored = Apply(storing.store, (load(total), *(load(s) for s in scales)))
@@ -153,7 +161,7 @@ class _Text:
             f"    {', '.join(_ints(self.constants))},",
             "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
             "{",
-            TAPS,
+            TAPS if self.row.weight_bits == 8 else FOUR_BIT_TAPS,
             *([constants_in_memory(self.end)] if self.storing.parts is not None else []),
             *self._margin(),
             *(self._written_out() if self.row.is_short else self._looped()),

@@ -11,10 +11,14 @@ from collections.abc import Sequence
 from enum import Enum
 from functools import cache
 
+import numpy as np
+
+from aot.ir.types import Array
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.window import WindowBlock, window_row
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.loops.ir import Instruction, ScalarFunction
+from codegen.loops.affine import Affine
+from codegen.loops.ir import Binary, Buffer, Const, Expr, Instruction, ScalarFunction, load
 
 # A channel's nine weights [kernel row][column], in the order in which few instructions make pairs of them:
 # two words and a byte. Rows 0 and 1 of the windows share a register for their middle taps.
@@ -30,6 +34,43 @@ TAPS = """\
     __asm__("sxtb16 %0, %1" : "=r"(taps02[1]) : "r"(second));
     __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[2]) : "r"(second));
     __asm__("pkhbt %0, %0, %1" : "+r"(taps02[2]) : "r"(tap1[2]));"""
+TAPS_BYTES = len(TAPS_ORDER)
+# Weights of four bits are 8 larger: four are in the lower halves of bytes, and the next four above them.
+_DIGITS, _HALF, _MASK = 4, 8, 15
+FOUR_BIT_BYTES = _DIGITS + 1  # the last one has a byte
+FOUR_BIT_TAPS = TAPS.replace(
+    """\
+    memcpy(&first, w, sizeof first);
+    memcpy(&second, w + 4, sizeof second);
+    taps02[2] = w[8];
+""",
+    """\
+    memcpy(&second, w, sizeof second);
+    first = second & 0x0F0F0F0Fu;
+    second = (second >> 4) & 0x0F0F0F0Fu;
+    taps02[2] = w[4];
+    __asm__("ssub8 %0, %0, %1" : "+r"(first) : "r"(0x08080808u));
+    __asm__("ssub8 %0, %0, %1" : "+r"(second) : "r"(0x08080808u));
+""",
+)
+
+
+def four_bit_taps(weights: Array) -> Array:
+    """Weights [channel][place in `TAPS_ORDER`] as bytes, five for each channel."""
+    low, high, last = np.split(weights.astype(np.int16), (_DIGITS, 2 * _DIGITS), axis=1)
+    both = (low + _HALF) | (high + _HALF) << _DIGITS
+    return np.concatenate([both.astype(np.uint8).view(np.int8), last.astype(np.int8)], axis=1)
+
+
+def four_bit_tap(number: int, w: Buffer, first: Affine) -> Expr:
+    """The weight at that place of `TAPS_ORDER`, from the bytes of a channel that begin at `first`."""
+    byte = load(w, first + (number % _DIGITS if number < 2 * _DIGITS else _DIGITS))
+    if number == 2 * _DIGITS:
+        return byte
+    digit = byte if number < _DIGITS else Binary(">>", byte, Const(_DIGITS))
+    return Binary("-", Binary("&", digit, Const(_MASK)), Const(_HALF))
+
+
 _IN_MEMORY = "#ifndef FEW_REGISTERS /* all are taken: the channel's constants stay in memory */"
 _FITTED_IN_MEMORY = f"""\
 {_IN_MEMORY}

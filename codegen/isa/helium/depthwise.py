@@ -8,12 +8,14 @@ own: its weights are the same ones, four bytes on.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from aot.ir.types import DType
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.dots import END_OF_ASM_LINE
+from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
     NARROW,
@@ -28,17 +30,20 @@ from codegen.isa.helium.requantise import (
     suffix,
 )
 from codegen.isa.plain.requantise import Requant
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
+    Expr,
     For,
     Instruction,
     Role,
+    Stmt,
     Store,
     at,
     load,
@@ -118,6 +123,12 @@ class InterleavedRows:
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
     is_padded: bool = False  # a column of weights is four bytes, however many rows there are
     is_inlined: bool = False  # into a function that has nothing else in registers
+    form: WeightForm = WeightForm.BYTES
+
+    @property
+    def weight_bytes(self) -> int:
+        """The weights of all channels."""
+        return self.form.vectors(self.channels) * self.columns * self.weight_rows
 
     @property
     def weight_rows(self) -> int:
@@ -126,6 +137,7 @@ class InterleavedRows:
     @property
     def name(self) -> str:
         own = ("_padded" if self.is_padded else "") + ("_inlined" if self.is_inlined else "")
+        own += self.form.value
         shape = f"{self.rows}x{self.columns}_stride_{self.stride}{own}"
         if self.is_general:
             apart = f"_by_{self.y_channel_step}" if self.y_channel_step != 1 else ""
@@ -156,27 +168,22 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
     w = Buffer("w", DType.I8, 0, Role.CONSTANT)
     start, scale, right = (in_vector(name, tile.channels) for name in ("start", "scale", "right"))
-    total = Buffer("total", DType.I32, 1, Role.LOCAL)
-    j, i, t, r = (variable(v) for v in ("j", "i", "t", "r"))
-    pixel = j * tile.pitch + i * tile.stride + t
-    weight = (j * tile.columns + t) * tile.weight_rows + r
-    product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
-    stored = Apply(
-        exact_store(requant).store,
-        (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j)),
-    )
-    output = (
-        Declare(total),
-        Store(at(total), Const(0)),
-        For("t", tile.columns, (For("r", tile.rows, (Accumulate(at(total), product),)),)),
-        Store(at(y, i * tile.y_step + j * tile.y_channel_step), stored),
-    )
+    i = variable("i")
+
+    def output(j: Affine, number: int | None) -> For:
+        total = Buffer("total", DType.I32, 1, Role.LOCAL)
+        given = (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j))
+        stored = Apply(exact_store(requant).store, given)
+        place = at(y, i * tile.y_step + j * tile.y_channel_step)
+        sums = output_sums(tile, at(total), (lines, w), (j, Affine()), number)
+        return For("i", tile.outputs, (Declare(total), *sums, Store(place, stored)))
+
     name = f"{tile.name}_{suffix(requant)}"
     told = "".join(f", {{{number}}}" for number, _ in tile.numbers)
     return Instruction(
         name=name,
         params=(y, lines, w, start, scale, right),
-        body=(For("j", tile.channels, (For("i", tile.outputs, output),)),),
+        body=by_channel(tile, output),
         call=f"{name}({{y}}, {{lines}}, {{w}}, {{start}}, {{scale}}, {{right}}{told});",
         definition=_definition(name, tile, requant),
         numbers=tile.numbers,
@@ -185,6 +192,33 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
         calls=(FEW_REGISTERS, VECTOR_OF, NARROW, rounded(requant)),
     )
+
+
+def by_channel(tile: InterleavedRows, output: Callable[[Affine, int | None], For]) -> tuple[For, ...]:
+    """The outputs of each channel; one by one where weights have four bits, for each has its own digit."""
+    if tile.form is WeightForm.BYTES:
+        return (For("j", tile.channels, (output(variable("j"), None),)),)
+    return (For("channels", 1, tuple(output(to_affine(c), c) for c in range(tile.channels))),)
+
+
+def output_sums(
+    tile: InterleavedRows,
+    total: BufferPlace,
+    buffers: tuple[Buffer, Buffer],
+    channel: tuple[Affine, Affine],
+    number: int | None,
+) -> tuple[Stmt, ...]:
+    """A sum from zero on, of a channel by its number in its four and that of the four."""
+    (lines, w), (j, four), (i, t, r) = buffers, channel, (variable(v) for v in ("i", "t", "r"))
+    pixel = (four * WORDS + j) * tile.pitch + i * tile.stride + t
+    vector = j if number is None else to_affine(number // DIGITS)
+    place = (vector * tile.columns + t) * tile.weight_rows + r + four * tile.weight_bytes
+    weight: Expr = load(w, place)
+    if number is not None:
+        weight = weight_of(tile.form, number, tile.channels, weight)
+    product = Binary("*", load(lines, pixel * PIXEL + r), weight)
+    taps = For("t", tile.columns, (For("r", tile.rows, (Accumulate(total, product),)),))
+    return (Store(total, Const(0)), taps)
 
 
 def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
@@ -227,6 +261,8 @@ def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
 
 def _load_weights(tile: InterleavedRows) -> list[str]:
     """A column of weights in each lane; what a load has too much meets a zero."""
+    if tile.form.is_four_bits:
+        return _load_digits(tile)
     if tile.is_padded:
         size = tile.columns * PIXEL
         return [
@@ -253,6 +289,18 @@ def _load_weights(tile: InterleavedRows) -> list[str]:
         '            : "memory");',
         "    }",
     ]
+
+
+def _load_digits(tile: InterleavedRows) -> list[str]:
+    """The weights of two channels from the halves of their bytes."""
+    size = tile.columns * PIXEL
+    lines = [f"    const mve_pred16_t valid = vctp8q({size});"]
+    for j in range(0, tile.channels, DIGITS):
+        lines += [f"    taps{j} = vldrbq_z_s8(w + {j // DIGITS * size}, valid);"]
+        if j + 1 < tile.channels:
+            lines += [f"    taps{j + 1} = vshrq_n_s8(vshlq_n_s8(taps{j}, {SHIFT}), {SHIFT});"]
+            lines += [f"    taps{j} = vshrq_n_s8(taps{j}, {SHIFT});"]
+    return lines
 
 
 def _output(tile: InterleavedRows, r: Requant) -> list[str]:

@@ -5,17 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.ir.types import DType
-from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, depthwise_rows
+from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, depthwise_rows, output_sums
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES
 from codegen.isa.helium.requantise import WORDS, exact_store
 from codegen.isa.plain.requantise import Requant
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
-    Accumulate,
     Apply,
     Binary,
     Buffer,
-    Const,
     Declare,
     For,
     Instruction,
@@ -35,26 +33,25 @@ def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Inst
     w, right = (Buffer(n, DType.I8, 0, Role.CONSTANT) for n in ("w", "right"))
     bias, mult = (Buffer(n, DType.I32, 0, Role.CONSTANT) for n in ("bias", "mult"))
     start, scale, shift = (Buffer(n, DType.I32, WORDS, Role.LOCAL) for n in ("start", "scale", "shift"))
-    total = Buffer("total", DType.I32, 1, Role.LOCAL)
-    four, j, i, t, r = (variable(v) for v in ("four", "j", "i", "t", "r"))
-    channel = four * WORDS + j
-    pixel = channel * tile.pitch + i * tile.stride + t
-    weight = (channel * tile.columns + t) * tile.weight_rows + r
-    product = Binary("*", load(lines, pixel * PIXEL + r), load(w, weight))
-    given = (Binary("+", load(total), load(start, j)), load(scale, j), load(shift, j))
-    output = (
-        Declare(total),
-        Store(at(total), Const(0)),
-        For("t", tile.columns, (For("r", tile.rows, (Accumulate(at(total), product),)),)),
-        Store(
-            at(y, i * tile.y_step + channel * tile.y_channel_step), Apply(exact_store(requant).store, given)
-        ),
-    )
+    four, i = variable("four"), variable("i")
+
+    def output(j: Affine, number: int | None) -> For:
+        total = Buffer("total", DType.I32, 1, Role.LOCAL)
+        given = (Binary("+", load(total), load(start, j)), load(scale, j), load(shift, j))
+        place = at(y, i * tile.y_step + (four * WORDS + j) * tile.y_channel_step)
+        sums = output_sums(tile, at(total), (lines, w), (j, four), number)
+        stored = Store(place, Apply(exact_store(requant).store, given))
+        return For("i", tile.outputs, (Declare(total), *sums, stored))
+
+    j = variable("j")
     tables = ((start, bias), (scale, mult), (shift, right))
     body: tuple[Stmt, ...] = (
         *(Declare(buffer) for buffer, _ in tables),
-        *(For("j", WORDS, (Store(at(buffer, j), load(table, channel)),)) for buffer, table in tables),
-        For("j", WORDS, (For("i", tile.outputs, output),)),
+        *(
+            For("j", WORDS, (Store(at(buffer, j), load(table, four * WORDS + j)),))
+            for buffer, table in tables
+        ),
+        *by_channel(tile, output),
     )
     name = f"{row.name}_by_{fours}_fours"
     return Instruction(
@@ -74,7 +71,7 @@ def _definition(name: str, tile: InterleavedRows, fours: int, row: str) -> str:
     steps = {
         "y": WORDS * tile.y_channel_step,
         "lines": WORDS * tile.pitch * PIXEL,
-        "w": WORDS * tile.columns * tile.weight_rows,
+        "w": tile.weight_bytes,
         **dict.fromkeys(("bias", "mult", "right"), WORDS),
     }
     lines = [

@@ -14,8 +14,9 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot, four_bit_window
+from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
+from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
@@ -27,7 +28,7 @@ from codegen.isa.helium.requantise import (
     suffix,
 )
 from codegen.isa.plain.requantise import Requant
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -38,6 +39,7 @@ from codegen.loops.ir import (
     For,
     Instruction,
     Role,
+    Stmt,
     Store,
     at,
     load,
@@ -46,6 +48,8 @@ from codegen.loops.ir import (
 MOST_STEPS = 40  # of sixteen products, written out
 _X, _W, _V, _FREE = "q0", "q1", "q2", "q3"
 _KEPT = ("q4", "q5", "q6", "q7")  # the vector's first bytes
+_W_OF_JOINED = (_W, "q7")  # in turns, since each is written over while the next one is loaded
+_ABOVE = "q7"  # what lies above others in bytes
 _SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
 
 
@@ -54,10 +58,23 @@ class DotBlocks:
     blocks: int
     steps: int  # of sixteen bytes
     requant: Requant
+    form: WeightForm = WeightForm.BYTES
 
     @property
     def name(self) -> str:
-        return f"vector_of_{self.steps * LANES}_by_{self.blocks}_blocks_{suffix(self.requant)}"
+        return (
+            f"vector_of_{self.steps * LANES}_by_{self.blocks}_blocks_{suffix(self.requant)}{self.form.value}"
+        )
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """Registers of the vector's first bytes."""
+        return _KEPT if self.form is WeightForm.BYTES else _KEPT[:-1]
+
+    @property
+    def block_bytes(self) -> int:
+        """The weights of four channels."""
+        return self.form.vectors(WORDS) * self.steps * LANES
 
 
 def dot_blocks(tile: DotBlocks) -> Instruction:
@@ -66,28 +83,19 @@ def dot_blocks(tile: DotBlocks) -> Instruction:
     x = Buffer("x", DType.I8, 0, Role.ROWS)
     w, right = (Buffer(n, DType.I8, 0, Role.CONSTANT) for n in ("w", "right"))
     bias, mult = (Buffer(n, DType.I32, 0, Role.CONSTANT) for n in ("bias", "mult"))
-    start, scale, shift, total = (Buffer(n, DType.I32, 1, Role.LOCAL) for n in ("a", "b", "c", "sum"))
-    b, j, n, lane = (variable(v) for v in ("b", "j", "n", "lane"))
-    channel = b * WORDS + j
-    constants = [
-        s
-        for buffer, table in ((start, bias), (scale, mult), (shift, right))
-        for s in (Declare(buffer), Store(at(buffer), load(table, channel)))
-    ]
-    weight = ((b * tile.steps + n) * WORDS + j) * LANES + lane
-    product = Accumulate(at(total), Binary("*", load(x, n * LANES + lane), load(w, weight)))
-    given = (Binary("+", load(total), load(start)), load(scale), load(shift))
-    one = (
-        Declare(total),
-        Store(at(total), Const(0)),
-        For("r", 1, (For("t", 1, (For("n", tile.steps, (For("lane", LANES, (product,)),)),)),)),
-        Store(at(y, channel), Apply(exact_store(tile.requant).store, given)),
-    )
+    b, j = variable("b"), variable("j")
+    if tile.form.is_four_bits:
+        fours: tuple[Stmt, ...] = tuple(
+            For(f"j{c}", 1, _channel(tile, b * WORDS + c, (y, x, w), (bias, mult, right), c))
+            for c in range(WORDS)
+        )
+    else:
+        fours = (For("j", WORDS, _channel(tile, b * WORDS + j, (y, x, w), (bias, mult, right), None)),)
     definition = _definition(tile)
     return Instruction(
         name=tile.name,
         params=(y, x, w, bias, mult, right),
-        body=(For("b", tile.blocks, (For("j", WORDS, (*constants, For("i", 1, one))),)),),
+        body=(For("b", tile.blocks, fours),),
         call=f"{tile.name}({{y}}, {{x[0]}}, {{w}}, {{bias}}, {{mult}}, {{right}});",
         definition=definition,
         includes=INCLUDES,
@@ -97,10 +105,47 @@ def dot_blocks(tile: DotBlocks) -> Instruction:
     )
 
 
+def _channel(
+    tile: DotBlocks,
+    channel: Affine,
+    memory: tuple[Buffer, Buffer, Buffer],
+    tables: tuple[Buffer, Buffer, Buffer],
+    number: int | None,
+) -> tuple[Stmt, ...]:
+    """A channel's result; `number` is that of the channel in its block, where weights have four bits."""
+    (y, x, w), (bias, mult, right) = memory, tables
+    start, scale, shift, total = (Buffer(n, DType.I32, 1, Role.LOCAL) for n in ("a", "b", "c", "sum"))
+    b, j, n, lane = (variable(v) for v in ("b", "j", "n", "lane"))
+    constants = [
+        s
+        for buffer, table in ((start, bias), (scale, mult), (shift, right))
+        for s in (Declare(buffer), Store(at(buffer), load(table, channel)))
+    ]
+    if number is None:
+        weight = ((b * tile.steps + n) * WORDS + j) * LANES + lane
+        product = Accumulate(at(total), Binary("*", load(x, n * LANES + lane), load(w, weight)))
+        window = For("r", 1, (For("t", 1, (For("n", tile.steps, (For("lane", LANES, (product,)),)),)),))
+    else:
+        sums = _sums(tile)
+        window = four_bit_window(sums, at(total), (x, w, w), (number, Affine()), b * tile.block_bytes)
+    given = (Binary("+", load(total), load(start)), load(scale), load(shift))
+    one = (
+        Declare(total),
+        Store(at(total), Const(0)),
+        window,
+        Store(at(y, channel), Apply(exact_store(tile.requant).store, given)),
+    )
+    return (*constants, For("i", 1, one))
+
+
+def _sums(tile: DotBlocks) -> HeliumDotTile:
+    """The sums of a block."""
+    return HeliumDotTile(1, WORDS, 1, 1, tile.steps * LANES, 0, 0, x_aligned=False, form=tile.form)
+
+
 def _parts(tile: DotBlocks) -> tuple[Instruction, Instruction]:
     """The instructions that do a block."""
-    sums = HeliumDotTile(1, WORDS, 1, 1, tile.steps * LANES, 0, 0, x_aligned=False)
-    return dot(sums), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
+    return dot(_sums(tile)), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
 
 
 @lru_cache(maxsize=64)
@@ -119,7 +164,7 @@ def _definition(tile: DotBlocks) -> str:
         f"    int32_t {', '.join(totals)};",
         "#ifdef FEW_REGISTERS /* compilers find even registers for intrinsics */",
         f"    for (int32_t i = 0; i < {tile.blocks * WORDS}; i += {WORDS}) {{",
-        f"        {sums}({', '.join(f'&{t}' for t in totals)}, x, w + i * {tile.steps * LANES});",
+        f"        {sums}({', '.join(f'&{t}' for t in totals)}, x, w + i * {tile.block_bytes // WORDS});",
         f"        {ends}(y + i, {', '.join(totals)},",
         "            vldrwq_s32(bias + i), vldrwq_s32(mult + i), vldrbq_s32(right + i));",
         "    }",
@@ -137,11 +182,11 @@ def _definition(tile: DotBlocks) -> str:
 
 
 def _lines(tile: DotBlocks) -> Iterator[AsmLine]:
-    moved, ends = list(_into_vector()), list(_ends(tile.requant))
+    moved, ends = list(_into_vector(tile)), list(_ends(tile))
     yield from _first_sums(tile)
     yield from in_order([*_back(tile), *moved], WITH_ENDS)
     if tile.blocks > 1:
-        steps = [line for n in range(tile.steps) for line in _step(n, n == 0)]
+        steps = [line for n in range(tile.steps) for line in _step(tile, n, n == 0)]
         yield from _counted(tile.blocks - 1, [*ends, *steps, *_back(tile), *moved])
     yield from in_order(ends, WITH_ENDS)
 
@@ -154,38 +199,49 @@ def _counted(turns: int, body: list[AsmLine]) -> Iterator[AsmLine]:
 
 def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
     """The vector's first bytes, and the sums of the first block, which need no haste."""
-    kept = min(tile.steps, len(_KEPT))
-    lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in _KEPT[:kept]]
-    yield from in_order([*lines, *(line for n in range(kept) for line in _step(n, n == 0))], WITH_ENDS)
+    kept = min(tile.steps, len(tile.kept))
+    lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in tile.kept[:kept]]
+    yield from in_order([*lines, *(line for n in range(kept) for line in _step(tile, n, n == 0))], WITH_ENDS)
     if tile.steps > kept:
-        yield from _counted(tile.steps - kept, list(_step(kept, is_first=False)))
+        yield from _counted(tile.steps - kept, list(_step(tile, kept, is_first=False)))
 
 
-def _step(n: int, is_first: bool) -> Iterator[AsmLine]:
-    x = _KEPT[n] if n < len(_KEPT) else _X
+def _step(tile: DotBlocks, n: int, is_first: bool) -> Iterator[AsmLine]:
+    x = tile.kept[n] if n < len(tile.kept) else _X
     if x == _X:
         yield loads("vldrb.8", (_X,), Address(operand("x"), LANES, moves=True))
-    for total in _SUMS:
-        yield loads("vldrb.8", (_W,), Address(operand("w"), LANES, moves=True))
-        if is_first:
-            yield computes("vmladav.s8", total, x, _W)
+    for channel, total in enumerate(_SUMS):
+        w = _W_OF_JOINED[channel // DIGITS] if tile.form is WeightForm.JOINED else _W
+        if tile.form.is_four_bits and channel % DIGITS:
+            yield computes("vshl.i8", w, w, end=f"#{SHIFT}")
         else:
-            yield adds_to("vmladava.s8", total, x, _W)
+            yield loads("vldrb.8", (w,), Address(operand("w"), LANES, moves=True))
+        if tile.form is WeightForm.NIBBLES and channel % DIGITS == 0:
+            yield computes("vshr.s8", _ABOVE, w, end=f"#{SHIFT}")
+            w = _ABOVE
+        if is_first:
+            yield computes("vmladav.s8", total, x, w)
+        else:
+            yield adds_to("vmladava.s8", total, x, w)
 
 
 def _back(tile: DotBlocks) -> Iterator[AsmLine]:
-    behind = (tile.steps - len(_KEPT)) * LANES
+    behind = (tile.steps - len(tile.kept)) * LANES
     if behind > 0:
         yield computes("sub", operand("x"), operand("x"), end=f"#{behind}")
 
 
-def _into_vector() -> Iterator[AsmLine]:
+def _into_vector(tile: DotBlocks) -> Iterator[AsmLine]:
+    yield from of_channels(tile.form, _SUMS)
     a, b, c, d = _SUMS
     yield AsmLine("vmov", f"vmov {_V}[2], {_V}[0], {a}, {c}", (_V,), (a, c))
     yield AsmLine("vmov", f"vmov {_V}[3], {_V}[1], {b}, {d}", (_V,), (_V, b, d))
 
 
-def _ends(r: Requant) -> Iterator[AsmLine]:
+def _ends(tile: DotBlocks) -> Iterator[AsmLine]:
+    r = tile.requant
+    if tile.form is WeightForm.JOINED:
+        yield computes("vshr.s32", _V, _V, end=f"#{SHIFT}")
     yield loads("vldrw.32", (_FREE,), Address(operand("bias"), 4 * WORDS, moves=True))
     yield computes("vadd.i32", _V, _V, _FREE)
     yield loads("vldrw.32", (_FREE,), Address(operand("mult"), 4 * WORDS, moves=True))

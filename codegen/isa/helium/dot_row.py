@@ -21,7 +21,8 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import AsmLine, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot
+from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot, four_bit_window
+from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
@@ -35,7 +36,7 @@ from codegen.isa.helium.requantise import (
 from codegen.isa.helium.row_ends import RowEnds
 from codegen.isa.helium.row_sums import CHANNELS, PIXELS, SUMS, RowSums
 from codegen.isa.plain.requantise import Requant
-from codegen.loops.affine import Affine, variable
+from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Apply,
@@ -109,7 +110,8 @@ class DotRow:
 
     @property
     def overlaps(self) -> bool:
-        return not self.is_small and self.steps <= _IN_TURNS
+        has_registers = self.sums.form is not WeightForm.NIBBLES
+        return has_registers and not self.is_small and self.steps <= _IN_TURNS
 
     @property
     def parts(self) -> list[Instruction]:
@@ -150,6 +152,20 @@ def _meaning(
     tile, (y, x, w, rest), (start, scale, right) = row.sums, memory, lanes
     total = Buffer("total", DType.I32, 1, Role.LOCAL)
     i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
+
+    def one_channel(channel: Affine | int, window: For) -> tuple[Stmt, ...]:
+        given = (Binary("+", load(total), load(start, channel)), load(scale, channel), load(right, channel))
+        place = at(y, i * row.ends.pixel_step + to_affine(channel) * row.ends.channel_step)
+        stored = Store(place, Apply(exact_store(row.requant).store, given))
+        return (Declare(total), Store(at(total), Const(0)), window, stored)
+
+    if tile.form.is_four_bits:
+        windows = [
+            four_bit_window(tile, at(total), (x, w, rest), (channel, i * tile.x_step))
+            for channel in range(tile.channels)
+        ]
+        each = (For(f"j{c}", 1, one_channel(c, window)) for c, window in enumerate(windows))
+        return (For("i", row.pixels, tuple(each)),)
     tap = r * tile.taps + t
     begin = i * tile.x_step + t * tile.tap_step
 
@@ -163,15 +179,8 @@ def _meaning(
         inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
     if tile.rest:
         inner += (For("lane", tile.rest, (product(lane + tile.steps * LANES, rest, left),)),)
-    given = (Binary("+", load(total), load(start, j)), load(scale, j), load(right, j))
-    place = at(y, i * row.ends.pixel_step + j * row.ends.channel_step)
-    one = (
-        Declare(total),
-        Store(at(total), Const(0)),
-        For("r", tile.kernel_rows, (For("t", tile.taps, inner),)),
-        Store(place, Apply(exact_store(row.requant).store, given)),
-    )
-    return (For("i", row.pixels, (For("j", tile.channels, one),)),)
+    window = For("r", tile.kernel_rows, (For("t", tile.taps, inner),))
+    return (For("i", row.pixels, (For("j", tile.channels, one_channel(j, window)),)),)
 
 
 @lru_cache(maxsize=256)
@@ -280,8 +289,8 @@ def _turns(row: DotRow) -> int:
 
 
 def _lines(row: DotRow) -> Iterator[AsmLine]:
-    sums, ends = RowSums(row.sums, PIXELS), RowEnds(row.ends, row.requant, PIXELS)
-    lone_sums, lone_ends = RowSums(row.sums, 1, moves_on=False), RowEnds(row.ends, row.requant, 1)
+    sums, lone_sums = RowSums(row.sums, PIXELS), RowSums(row.sums, 1, moves_on=False)
+    ends, lone_ends = (RowEnds(row.ends, row.requant, n, row.sums.form) for n in (PIXELS, 1))
     moved, stored = list(ends.into_vectors()), ends.lines()
     if row.sums.rest:
         first = SUMS[0][0]  # which is not a sum yet

@@ -15,10 +15,24 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import HELIUM
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Accumulate, Binary, Buffer, Const, For, Instruction, Role, Stmt, Store, at, load
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Const,
+    For,
+    Instruction,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
 
 LANES = 16
 READ_AHEAD = LANES - 1  # bytes past the last weight that are loaded; in the pixels those lanes are zero
@@ -41,6 +55,12 @@ class HeliumDotTile:
     x_step: int  # bytes from one pixel's window to the next
     tap_step: int
     x_aligned: bool  # every window begins at a multiple of four bytes
+    form: WeightForm = WeightForm.BYTES
+
+    @property
+    def vectors(self) -> int:
+        """Vectors of weights of a step."""
+        return self.form.vectors(self.channels)
 
     @property
     def steps(self) -> int:
@@ -55,7 +75,8 @@ class HeliumDotTile:
         taps = f"_{self.taps}_taps_{self.tap_step}" if self.taps > 1 else ""
         step = f"_step_{self.x_step}" if self.pixels > 1 else ""
         rows = f"{self.kernel_rows}_rows_of_{self.length}"
-        return f"dot_{self.pixels}x{self.channels}_{rows}{taps}{step}{'' if self.x_aligned else '_unaligned'}"
+        ends = ("" if self.x_aligned else "_unaligned") + self.form.value
+        return f"dot_{self.pixels}x{self.channels}_{rows}{taps}{step}{ends}"
 
     @property
     def sums(self) -> list[tuple[int, int]]:
@@ -87,6 +108,13 @@ def dot(tile: HeliumDotTile) -> Instruction:
 
 def _meaning(tile: HeliumDotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buffer) -> tuple[Stmt, ...]:
     i, j, r, t, n, lane = (variable(v) for v in ("i", "j", "r", "t", "n", "lane"))
+    if tile.form.is_four_bits:
+        body: list[Stmt] = []
+        for channel in range(tile.channels):
+            total = at(sums, i * tile.channels + channel)
+            window = four_bit_window(tile, total, (x, w, rest), (channel, i * tile.x_step))
+            body += [Store(total, Const(0)), window]
+        return (For("i", tile.pixels, tuple(body)),)
     total = at(sums, i * tile.channels + j)
     tap = r * tile.taps + t
     begin = i * tile.x_step + t * tile.tap_step
@@ -105,6 +133,33 @@ def _meaning(tile: HeliumDotTile, sums: Buffer, x: Buffer, w: Buffer, rest: Buff
     return (For("i", tile.pixels, (For("j", tile.channels, (Store(total, Const(0)), window)),)),)
 
 
+def four_bit_window(
+    tile: HeliumDotTile,
+    total: BufferPlace,
+    buffers: tuple[Buffer, Buffer, Buffer],
+    begin: tuple[int, Affine],
+    w_first: Affine | None = None,
+) -> For:
+    """Adds the products of a channel, for the pixel that begins at an element of x."""
+    (x, w, rest), (channel, first) = buffers, begin
+    r, t, n, lane = (variable(v) for v in ("r", "t", "n", "lane"))
+    number = channel // DIGITS
+    tap = r * tile.taps + t
+
+    def product(k: Affine, weights: Buffer, place: Affine) -> Accumulate:
+        weight = weight_of(tile.form, channel, tile.channels, load(weights, place))
+        return Accumulate(total, Binary("*", load(x, first + t * tile.tap_step + k, r), weight))
+
+    whole = ((tap * tile.steps + n) * tile.vectors + number) * LANES + lane + (w_first or 0)
+    left = (tap * tile.vectors + number) * tile.rest + lane
+    inner: tuple[Stmt, ...] = ()
+    if tile.steps:
+        inner += (For("n", tile.steps, (For("lane", LANES, (product(n * LANES + lane, w, whole),)),)),)
+    if tile.rest:
+        inner += (For("lane", tile.rest, (product(lane + tile.steps * LANES, rest, left),)),)
+    return For("r", tile.kernel_rows, (For("t", tile.taps, inner),))
+
+
 def _definition(tile: HeliumDotTile) -> str:
     params = [f"int32_t *sum{i}{j}" for i, j in tile.sums]
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
@@ -115,16 +170,36 @@ def _definition(tile: HeliumDotTile) -> str:
         f"    {', '.join(params)},",
         f"    {', '.join([*rows, *weights])})",
         "{",
+        *_body(tile),
+        *(f"    *sum{i}{j} = s{i}{j};" for i, j in tile.sums),
+        "}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _body(tile: HeliumDotTile) -> list[str]:
+    if tile.form.is_four_bits:  # of what no row or vector in one statement does
+        return [*_in_intrinsics(tile), *_of_digits(tile)]
+    return [
         "#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */",
         *_in_intrinsics(tile),
         "#else",
         f"    int32_t {', '.join(f's{i}{j}' for i, j in tile.sums)};",
         *_window(tile),
         "#endif",
-        *(f"    *sum{i}{j} = s{i}{j};" for i, j in tile.sums),
-        "}",
     ]
-    return "\n".join(lines) + "\n"
+
+
+def _of_digits(tile: HeliumDotTile) -> list[str]:
+    """The sums of channels, of those with bytes and with what they end with."""
+    lines = []
+    for i, j in tile.sums:
+        if j % DIGITS:
+            high, low = f"s{i}{j - 1}", f"s{i}{j}"
+            lines += [f"    {low} >>= {SHIFT};"]
+            if tile.form is WeightForm.JOINED:
+                lines += [f"    {high} = ({high} - {low}) >> {SHIFT};"]
+    return lines
 
 
 def _in_intrinsics(tile: HeliumDotTile) -> list[str]:
@@ -146,16 +221,31 @@ def _step_in_intrinsics(tile: HeliumDotTile, loaded: str, weights: str, length: 
     pixels = [
         f"const int8x16_t q{i} = {loaded.format(f'x + {i * tile.x_step}')};" for i in range(tile.pixels)
     ]
-    sums = [
-        f"s{i}{j} = vmladavaq_s8(s{i}{j}, q{i}, vldrbq_s8({weights} + {j * length}));"
-        for j in range(tile.channels)
-        for i in range(tile.pixels)
-    ]
-    return [f"            {line}" for line in (*pixels, *sums, f"{weights} += {tile.channels * length};")]
+    if tile.form.is_four_bits:
+        sums = _digits_in_intrinsics(tile, weights, length)
+    else:
+        sums = [
+            f"s{i}{j} = vmladavaq_s8(s{i}{j}, q{i}, vldrbq_s8({weights} + {j * length}));"
+            for j in range(tile.channels)
+            for i in range(tile.pixels)
+        ]
+    return [f"            {line}" for line in (*pixels, *sums, f"{weights} += {tile.vectors * length};")]
+
+
+def _digits_in_intrinsics(tile: HeliumDotTile, weights: str, length: int) -> list[str]:
+    places = [f"vldrbq_s8({weights} + {n * length})" for n in range(tile.vectors)]
+    lines = [f"const int8x16_t w{n} = {place};" for n, place in enumerate(places)]
+    for j in range(tile.channels):
+        number, digit = divmod(j, DIGITS)
+        is_whole = tile.form is WeightForm.JOINED or j == tile.channels - 1
+        high = f"w{number}" if is_whole else f"vshrq_n_s8(w{number}, {SHIFT})"
+        factor = f"vshlq_n_s8(w{number}, {SHIFT})" if digit else high
+        lines += [f"s{i}{j} = vmladavaq_s8(s{i}{j}, q{i}, {factor});" for i in range(tile.pixels)]
+    return lines
 
 
 def _said(tile: HeliumDotTile) -> str:
-    channels = counted(tile.channels, "channel")
+    channels = counted(tile.channels, "channel") + (" of four bits" if tile.form.is_four_bits else "")
     if tile.pixels == 1:
         return f"one pixel and {channels}"
     return f"{tile.pixels} pixels, {tile.x_step} bytes apart, and {channels}"

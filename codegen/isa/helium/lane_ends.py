@@ -1,10 +1,11 @@
-"""Helium, lines of assembly that requantised lanes share: a number in each, the lowest bytes stored."""
+"""Helium, lines of assembly that tiles share: sums of digits, a number in each lane, lowest bytes stored."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from codegen.isa.asm_line import AsmLine, computes
+from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 from codegen.isa.plain.requantise import Requant
 
 _STORE_REACH = 127  # bytes
@@ -23,6 +24,15 @@ def stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
     else:
         yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}]", (), (y, vector))
         yield computes("add", y, y, end=f"#{step}")
+
+
+def of_channels(form: WeightForm, sums: Sequence[str]) -> Iterator[AsmLine]:
+    """Makes the channels' sums of those with bytes of two weights; joined ones stay 16 times as large."""
+    for high, low in zip(sums[::DIGITS], sums[1::DIGITS], strict=True):
+        if form is WeightForm.JOINED:
+            yield computes("sub", high, high, low, end=f"asr #{SHIFT}")
+        elif form is WeightForm.NIBBLES:
+            yield computes("asr", low, low, end=f"#{SHIFT}")
 
 
 def to_halves(vector: str, r: Requant) -> Iterator[AsmLine]:

@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
-from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
+from codegen.isa.helium.four_bits import SHIFT, WeightForm
+from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
 from codegen.isa.helium.requantise import RequantTile, sign_matters
-from codegen.isa.helium.row_sums import PIXELS, SUMS, WEIGHTS
+from codegen.isa.helium.row_sums import PIXELS, SUMS, VECTORS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
 
 PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: where the bytes of two pixels, and of one, are stored
-_VECTORS = ("q3", "q7")  # of two pixels
-_FREE = _VECTORS[1]  # once both pixels lie in the first one
+_FREE = VECTORS[1]  # once both pixels lie in the first one
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +26,14 @@ class RowEnds:
     tile: RequantTile
     requant: Requant
     pixels: int
+    form: WeightForm = WeightForm.BYTES
 
     @property
     def is_scattered(self) -> bool:
         return self.tile.channel_step != 1
 
     def into_vectors(self) -> Iterator[AsmLine]:
+        yield from (line for sums in SUMS[: self.pixels] for line in of_channels(self.form, sums))
         for v, (a, b, c, d) in zip(self._vectors, SUMS, strict=False):
             yield AsmLine("vmov", f"vmov {v}[2], {v}[0], {a}, {c}", (v,), (a, c))
             yield AsmLine("vmov", f"vmov {v}[3], {v}[1], {b}, {d}", (v,), (v, b, d))
@@ -41,10 +43,12 @@ class RowEnds:
 
     @property
     def _vectors(self) -> tuple[str, ...]:
-        return _VECTORS[: self.pixels]
+        return VECTORS[: self.pixels]
 
     def _rounded(self) -> Iterator[AsmLine]:
         for v in self._vectors:
+            if self.form is WeightForm.JOINED:
+                yield computes("vshr.s32", v, v, end=f"#{SHIFT}")
             yield computes("vadd.i32", v, v, _vector("start"))
             yield computes("vqrdmulh.s32", v, v, _vector("scale"))
         for v in self._vectors:
@@ -55,10 +59,10 @@ class RowEnds:
 
     def _narrowed(self) -> Iterator[AsmLine]:
         """The zero point added, saturated twice; two pixels lie in the halves of each word."""
-        r, v = self.requant, _VECTORS[0]
+        r, v = self.requant, VECTORS[0]
         yield from to_halves(v, r)
         if self.pixels == PIXELS:
-            yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {_VECTORS[1]}", (v,), _VECTORS)
+            yield AsmLine("vqmovnt.s32", f"vqmovnt.s32 {v}, {VECTORS[1]}", (v,), VECTORS)
         bounds = (
             ("vqadd.s16", r.zero_point, r.zero_point != 0),
             ("vmax.s16", r.low, r.low > -128),

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate
 from codegen.isa.helium.dots import LANES, HeliumDotTile
+from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 
 PIXELS, CHANNELS = 2, 4
 # By pixel and channel: all even registers, and so LR is one of them.
 SUMS = tuple(tuple(operand(f"s{i}{j}") for j in range(CHANNELS)) for i in range(PIXELS))
 _WORD_REACH, _BYTE_REACH, _SUBTRACTED = 508, 127, 4095  # bytes
 WEIGHTS = "q2"
+VECTORS = ("q3", "q7")  # of two pixels' sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class RowSums:
     @property
     def _weights(self) -> int:
         t = self.tile
-        return t.kernel_rows * t.taps * t.steps * CHANNELS * LANES
+        return t.kernel_rows * t.taps * t.steps * t.vectors * LANES
 
     def _groups(self) -> Iterator[_Products]:
         t = self.tile
@@ -74,11 +76,11 @@ class RowSums:
         """The first pixel's load, the first weights, and the second pixel's where it is needed."""
         yield from self._pixel(group, 0)
         for j in range(CHANNELS):
-            yield self._load_weights(group, j)
+            yield from self._weights_of(group, j)
             for i in range(self.pixels):
                 if j == 0 and i == 1:
                     yield from self._pixel(group, 1)
-                total, operands = SUMS[i][j], (f"q{i}", WEIGHTS)
+                total, operands = SUMS[i][j], (f"q{i}", self._factor(j))
                 if group.is_first:
                     yield computes("vmladav.s8", total, *operands)
                 else:
@@ -94,16 +96,28 @@ class RowSums:
         else:
             yield loads(name, ("q1",), Address(pointer, self.tile.x_step - advance))
 
-    def _load_weights(self, group: _Products, channel: int) -> AsmLine:
+    def _weights_of(self, group: _Products, channel: int) -> Iterator[AsmLine]:
+        """A channel's weights; of four bits, every other channel's from the byte of the one before."""
+        form = self.tile.form
+        if form.is_four_bits and channel % DIGITS:
+            yield computes("vshl.i8", WEIGHTS, WEIGHTS, end=f"#{SHIFT}")
+            return
         length = self.tile.rest if group.is_rest else LANES
         pointer = operand("rest" if group.is_rest else "w")
-        return loads("vldrb.8", (WEIGHTS,), Address(pointer, length, moves=True))
+        yield loads("vldrb.8", (WEIGHTS,), Address(pointer, length, moves=True))
+        if form is WeightForm.NIBBLES:
+            yield computes("vshr.s8", self._factor(channel), WEIGHTS, end=f"#{SHIFT}")
+
+    def _factor(self, channel: int) -> str:
+        """The register of a channel's weights; those above others have one of what is made of sums later."""
+        is_above = self.tile.form is WeightForm.NIBBLES and channel % DIGITS == 0
+        return VECTORS[channel // DIGITS] if is_above else WEIGHTS
 
     def _back(self) -> Iterator[AsmLine]:
         if not self.moves_on:
             return
         t = self.tile
-        rests = t.kernel_rows * t.taps * t.rest * CHANNELS
+        rests = t.kernel_rows * t.taps * t.rest * t.vectors
         for name, size in (("w", self._weights), ("rest", rests)):
             if size:
                 yield computes("sub", operand(name), operand(name), end=f"#{size}")

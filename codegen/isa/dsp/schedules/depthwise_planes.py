@@ -10,7 +10,13 @@ from aot.ops.requant import quant_of
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.dsp.depthwise import READ_AHEAD, STRIDES, DepthwiseRow, depthwise_row
-from codegen.isa.dsp.depthwise_text import TAPS_ORDER
+from codegen.isa.dsp.depthwise_text import (
+    FOUR_BIT_BYTES,
+    TAPS_BYTES,
+    TAPS_ORDER,
+    four_bit_tap,
+    four_bit_taps,
+)
 from codegen.isa.dsp.needs import ANY_WORDS
 from codegen.isa.dsp.window import KERNEL, Edges, read_past
 from codegen.kernels.conditions import BYTES
@@ -24,11 +30,25 @@ from codegen.kernels.depthwise_conv2d import (
     fitted_tail_of,
     sums_of_32_bits,
 )
+from codegen.kernels.four_bit_weights import FOUR_BITS, has_four_bits
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import Body, Buffer, BufferPlace, Expr, For, Proc, Stmt, map_places, substitute
+from codegen.loops.ir import (
+    Accumulate,
+    Binary,
+    Body,
+    Buffer,
+    BufferPlace,
+    Expr,
+    For,
+    Load,
+    Proc,
+    Stmt,
+    map_places,
+    substitute,
+)
 from codegen.loops.schedule import change_loops
 from codegen.loops.tensorize import tensorize
 
@@ -61,14 +81,17 @@ def _edges(site: Site) -> Edges | None:
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     tail, row = fitted_tail_of(site), _row(site, output)
     proc = depthwise_nest(site, inputs[0], output, tail, _element(site, inputs[0], row.edges))
-    space = _space(f"{proc.name} planes", row)
+    four_bits = row.weight_bits == 4
+    space = _space(f"{proc.name} planes{' ' + FOUR_BITS if four_bits else ''}", row)
     point = space.chosen(site.tuned)
     instruction = depthwise_row(replace(row, turns=point["turns"]), tail.storing)
+    taps = filters_of(site).reshape(-1, KERNEL * KERNEL)[:, TAPS_ORDER]
+    ordered = _in_order_of_taps(proc)
     made = DepthwiseRows(
         "smlad",
-        "3x3 windows along planes, nine weights in five registers",
-        tensorize(_in_order_of_taps(proc), "column", [instruction]),
-        filters_of(site).reshape(-1, KERNEL * KERNEL)[:, TAPS_ORDER].reshape(-1),
+        f"3x3 windows along planes, nine weights{' of four bits' if four_bits else ''} in five registers",
+        tensorize(_of_four_bits(ordered) if four_bits else ordered, "column", [instruction]),
+        (four_bit_taps(taps) if four_bits else taps).reshape(-1),
         space,
         point,
         slowed_by_edges=row.edges is not None,
@@ -97,6 +120,24 @@ def _in_order_of_taps(proc: Proc) -> Proc:
     return change_loops(proc, "r", written_out)
 
 
+def _of_four_bits(proc: Proc) -> Proc:
+    """The nest in the order of taps, with weights taken from the bytes that have two of them."""
+    old = proc.param("w")
+    new = replace(old, elements=old.elements // TAPS_BYTES * FOUR_BIT_BYTES)
+
+    def changed(stmt: Stmt) -> Stmt:
+        match stmt:
+            case For():
+                return replace(stmt, body=tuple(map(changed, stmt.body)))
+            case Accumulate(place, Binary("*", value, Load(BufferPlace(buffer, index)))) if buffer == old:
+                terms = tuple((name, step // TAPS_BYTES * FOUR_BIT_BYTES) for name, step in index.terms)
+                return Accumulate(place, Binary("*", value, four_bit_tap(index.constant, new, Affine(terms))))
+        return stmt
+
+    params = tuple(new if param == old else param for param in proc.params)
+    return replace(proc, params=params, body=tuple(map(changed, proc.body)))
+
+
 def _element(site: Site, x: RowFormat, edges: Edges | None) -> Element | None:
     if edges is None:
         return None
@@ -112,7 +153,11 @@ def _row(site: Site, y: RowFormat) -> DepthwiseRow:
     y_dtype = storage_dtype(site.outputs[0], y)
     edges = _edges(site)
     is_general = site.optimize is Optimize.SIZE and edges is None
-    return DepthwiseRow(y.width, op_of(site).stride[1], y_dtype, y.x_step, is_general=is_general, edges=edges)
+    bits = 4 if has_four_bits(site.constants[1]) and not site.for_any_weights else 8
+    stride = op_of(site).stride[1]
+    return DepthwiseRow(
+        y.width, stride, y_dtype, y.x_step, is_general=is_general, edges=edges, weight_bits=bits
+    )
 
 
 def _space(task: str, row: DepthwiseRow) -> Space:

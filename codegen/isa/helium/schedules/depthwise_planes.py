@@ -27,11 +27,12 @@ from codegen.isa.helium.depthwise import (
     interleaved_elements,
 )
 from codegen.isa.helium.depthwise_fours import depthwise_fours
+from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
 from codegen.isa.helium.needs import ANY_WORDS
-from codegen.isa.helium.requantise import exact_store, is_vectorised, load_channels
+from codegen.isa.helium.requantise import exact_store, in_vector, is_vectorised, load_channels
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import op_of
-from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
+from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, tail_of
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.requantised import ChannelConstants, Requantised, channel_constants
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
@@ -39,10 +40,13 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,
     Binary,
+    Body,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     For,
+    Invoke,
     Proc,
     Role,
     Stmt,
@@ -62,8 +66,16 @@ def _is_small(site: Site) -> bool:
     return rows <= PIXEL and columns <= COLUMNS and op_of(site).dilation[1] == 1
 
 
+def _has_four_bits(site: Site) -> bool:
+    """True where a byte has the weights of two channels."""
+    is_possible = is_vectorised(tail_of(site).requant) and not site.for_any_weights
+    return is_possible and form_of(filters_of(site)).is_four_bits
+
+
 def _is_padded(site: Site) -> bool:
     """True where code may be larger, and so may weights: they are loaded as vectors then."""
+    if _has_four_bits(site):
+        return True
     return site.optimize is not Optimize.SIZE and is_vectorised(tail_of(site).requant)
 
 
@@ -72,11 +84,13 @@ def _requests(site: Site) -> RowRequests:
     return (RowRequest(ElementOrder.PLANES, 1, left, right, top, bottom, slack=CHUNK - 1),)
 
 
-def _packed_weights(w: Array, padded: bool) -> Array:
+def _packed_weights(w: Array, padded: bool, four_bits: bool) -> Array:
     """[channel][column][row], so that a column of up to four is one word; padded, it is one in any case."""
     columns = w.transpose(2, 1, 0)
     if padded:
         columns = np.pad(columns, ((0, 0), (0, 0), (0, PIXEL - w.shape[0])))
+    if four_bits:
+        columns = in_bytes(WeightForm.NIBBLES, columns)
     return np.append(columns.reshape(-1), np.zeros(READ_AHEAD, np.int8))
 
 
@@ -91,7 +105,28 @@ class _Shape:
     x: RowFormat
     y: RowFormat
     first: int  # pixel of a plane that output 0's window begins at
-    weight_rows: int
+    is_padded: bool  # weights
+    form: WeightForm
+    is_small: bool  # the code
+
+    @property
+    def weight_rows(self) -> int:
+        return PIXEL if self.is_padded else self.rows
+
+    def tile(self, channels: int) -> InterleavedRows:
+        return InterleavedRows(
+            channels=channels,
+            rows=self.rows,
+            columns=self.columns,
+            stride=self.stride,
+            outputs=self.y.width,
+            pitch=self.x.c_step,
+            y_step=self.y.x_step,
+            y_channel_step=self.y.c_step,
+            is_general=self.is_small,
+            is_padded=self.is_padded,
+            form=self.form,
+        )
 
     @property
     def extent(self) -> int:
@@ -106,7 +141,8 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     op, (rows, columns, channels) = op_of(site), site.constants[1].shape
     small, first = site.optimize is Optimize.SIZE, x.left - op.padding[1][0]
     padded = _is_padded(site)
-    shape = _Shape(rows, columns, op.stride[1], channels, x, y, first, PIXEL if padded else rows)
+    form = WeightForm.NIBBLES if _has_four_bits(site) else WeightForm.BYTES
+    shape = _Shape(rows, columns, op.stride[1], channels, x, y, first, padded, form, small)
     per_block = _channels_per_block(shape)
     whole, rest = divmod(channels, per_block)
     proc = _nest(shape, tail, per_block)
@@ -114,13 +150,12 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     proc = tensorize(proc, "pixel", [interleave(rows, shape.pixels(n)) for n in blocks])
     if not is_vectorised(tail.requant):
         return proc
+    if form.is_four_bits:
+        return proc
     proc = privatize(proc, ("start", "scale", "shift"), "j")
     counts = sorted({min(_QUAD, channels), *(n % _QUAD for n in blocks)} - {0})
     loads = [load_channels(n, dtype) for n in counts for dtype in (DType.I32, DType.I8)]
-    tiles = [
-        InterleavedRows(n, rows, columns, shape.stride, y.width, x.c_step, y.x_step, y.c_step, small, padded)
-        for n in counts
-    ]
+    tiles = [shape.tile(n) for n in counts]
     fours = {n // _QUAD for n in blocks} - {0}
     if fours and not small:
         of_fours = [
@@ -159,9 +194,8 @@ def _output(shape: _Shape) -> Buffer:
 
 
 def _weights(shape: _Shape) -> Buffer:
-    return Buffer(
-        "w", DType.I8, shape.channels * shape.columns * shape.weight_rows + READ_AHEAD, Role.CONSTANT
-    )
+    vectors = shape.form.vectors(shape.channels)
+    return Buffer("w", DType.I8, vectors * shape.columns * shape.weight_rows + READ_AHEAD, Role.CONSTANT)
 
 
 def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelConstants:
@@ -180,6 +214,8 @@ def _block(shape: _Shape, tail: Requantised, channel: Affine, count: int) -> tup
         return (For("j", size, _channel(shape, tail, channel + within, within, lines)),)
 
     body: tuple[Stmt, ...] = (Declare(lines), _interleaved(lines, _input(shape), begin, pixels, shape.rows))
+    if shape.form.is_four_bits:
+        return body + _block_of_four_bits(shape, tail, channel, count, lines)
     if fours:
         body += (For("four", fours, quad(variable("four") * _QUAD, _QUAD)),)
     if rest:
@@ -208,6 +244,37 @@ def _channel(
     return (*constants.loads, For("column", shape.y.width, body))
 
 
+def _block_of_four_bits(shape: _Shape, tail: Requantised, channel: Affine, count: int, lines: Buffer) -> Body:
+    """Outputs of channels whose weights share bytes: all fours at once, or one by one where code is small."""
+    y, w, tables = _output(shape), _weights(shape), _constants(shape, tail, Affine()).tables
+    fours, rest = divmod(count, _QUAD)
+
+    def places(first: Affine) -> tuple[BufferPlace, ...]:
+        pixel = (channel + first) * shape.y.c_step + shape.y.left * shape.y.x_step
+        weight = (channel + first) * (shape.columns * PIXEL // DIGITS)
+        return (at(y, pixel), at(lines, first * (shape.x.c_step * PIXEL)), at(w, weight))
+
+    def quad(first: Affine, size: int) -> Body:
+        lanes = [in_vector(name, size) for name in ("start", "scale", "shift")]
+        loads = [
+            Invoke(load_channels(size, table.dtype), (at(lane), at(table, channel + first)))
+            for lane, table in zip(lanes, tables, strict=True)
+        ]
+        row = depthwise_rows(shape.tile(size), tail.requant)
+        return (*map(Declare, lanes), *loads, Invoke(row, (*places(first), *map(at, lanes))))
+
+    body: Body = ()
+    if fours and not shape.is_small:
+        constants = (at(table, channel) for table in tables)
+        every = depthwise_fours(shape.tile(_QUAD), fours, tail.requant)
+        body += (Invoke(every, (*places(Affine()), *constants)),)
+    elif fours:
+        body += (For("four", fours, quad(variable("four") * _QUAD, _QUAD)),)
+    if rest:
+        body += (For("left", 1, quad(variable("left") + fours * _QUAD, rest)),)
+    return body
+
+
 def _interleaved(lines: Buffer, x: Buffer, begin: Affine, pixels: int, rows: int) -> For:
     i, r = variable("pixel"), variable("r")
     body: tuple[Stmt, ...] = (For("r", rows, (Store(at(lines, i * PIXEL + r), load(x, begin + i, r)),)),)
@@ -217,9 +284,11 @@ def _interleaved(lines: Buffer, x: Buffer, begin: Affine, pixels: int, rows: int
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    tail = tail_of(site)
-    proc, weights = _proc(site, inputs[0], output, tail), _packed_weights(site.constants[1], _is_padded(site))
+    tail, four_bits = tail_of(site), _has_four_bits(site)
+    proc = _proc(site, inputs[0], output, tail)
+    weights = _packed_weights(site.constants[1], _is_padded(site), four_bits)
     why = "rows of planes interleaved, a window in one vector"
+    why += ", weights of four bits" if four_bits else ""
     return depthwise_kernel(site, output, tail, DepthwiseRows("helium", why, proc, weights))
 
 

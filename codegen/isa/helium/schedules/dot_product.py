@@ -17,15 +17,23 @@ from itertools import product
 from aot.ir.types import DType
 from aot.ops.op import required
 from aot.target import Optimize
-from codegen.isa.helium.dot_blocks import MOST_STEPS, DotBlocks, dot_blocks
+from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
+from codegen.isa.helium.four_bits import form_of
 from codegen.isa.helium.requantise import (
     RequantTile,
     exact_store,
     is_vectorised,
     load_channels,
     requantise_tile,
+)
+from codegen.isa.helium.schedules.four_bits import (
+    four_bit_rows,
+    four_bit_vector,
+    is_row,
+    is_vector,
+    row_of,
 )
 from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
 from codegen.isa.plain.requantise import Requant
@@ -56,6 +64,8 @@ from codegen.loops.tensorize import tensorize
 
 CHANNELS, PIXELS = 4, 2
 _UNROLLED_PAIRS = 3  # of a row so short that its loop would cost more than its code
+_INSTRUCTION_BYTES = 4
+_LEAST_VALUES = 32  # of a window: sums of fewer are faster with weights of eight bits
 _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
 
@@ -159,8 +169,26 @@ def _copied(p: DotProblem, x: Buffer, windows: Buffer, first: Affine, count: int
 def helium_dot(site: Site, p: DotProblem) -> ScheduledDot:
     """Bytes only."""
     requant = None if p.tail is None else p.tail.requant
+    if requant is not None and (made := _of_four_bits(site, p, requant)) is not None:
+        return made
     proc, packing = _scheduled_at(site, p, requant)
     return ScheduledDot("helium", "2 x 4 sums per tile, 8-bit rows in place", proc, packing)
+
+
+def _of_four_bits(site: Site, p: DotProblem, requant: Requant) -> ScheduledDot | None:
+    """A row or a vector whose weights have four bits; None where they do not."""
+    form = form_of(site.constants[1])
+    if site.for_any_weights or not _stores_vectors(p, requant) or not form.is_four_bits:
+        return None
+    for_size, values = site.optimize is Optimize.SIZE, p.kernel_rows * p.taps * p.length
+    if (for_size or values >= _LEAST_VALUES) and not is_thin(p):
+        if is_row(p, requant, for_size, form):
+            return four_bit_rows(p, requant, for_size, form)
+        if for_size and is_row(p, requant, False, form):
+            saved, row = p.channels * values // 2, row_of(p, requant, CHANNELS, False, form)
+            if saved > dot_row(row).machine_instructions * _INSTRUCTION_BYTES:
+                return four_bit_rows(p, requant, False, form)
+    return four_bit_vector(p, requant, form) if is_vector(p, requant) else None
 
 
 def _scheduled_at(site: Site, p: DotProblem, requant: Requant | None) -> tuple[Proc, Packing]:
@@ -181,7 +209,7 @@ def _scheduled(
         row = _row(p, requant, CHANNELS, PIXELS, aligned, straight == 0)
         if p.pixels >= PIXELS and p.channels >= CHANNELS and row.is_in_asm:
             return _in_rows(proc, p, row)
-    if requant is not None and straight and _is_vector(p, requant):
+    if requant is not None and straight and _stores_vectors(p, requant) and is_vector(p, requant):
         return _in_blocks(proc, p, requant)
     proc = _tiled(proc, p, requant)
     proc, packing = _packed(proc, p)
@@ -204,14 +232,6 @@ def _scheduled(
 
 def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
     return is_vectorised(requant) and p.y_dtype is DType.I8
-
-
-def _is_vector(p: DotProblem, requant: Requant) -> bool:
-    """One vector of whole sixteens, by whole blocks of channels, whose sums are shifted right."""
-    is_one = p.pixels == p.kernel_rows == p.taps == p.y_channel_step == 1
-    is_whole = p.length % LANES == 0 and p.channels % CHANNELS == 0
-    fits = p.length // LANES <= MOST_STEPS and requant.rights[0] >= 1
-    return is_one and is_whole and fits and _stores_vectors(p, requant)
 
 
 def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
