@@ -40,6 +40,7 @@ def needs_a_tool(subject: Subject) -> Finding:
     raise MissingToolError("the program 'frama-c' is not on PATH")
 
 
+@pytest.mark.slow
 def test_the_same_model_gives_the_same_bytes(subject: Subject) -> None:
     first, second = files_of(gather(subject, ITSELF)), files_of(gather(subject, ITSELF))
     assert first == second
@@ -139,6 +140,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence", "file", "other"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_function_does(tmp_path: Path, run_deploy: Run) -> None:
     archive, place = tmp_path / "digits.tar", tmp_path / "evidence"
     deploy.compile(DIGITS, "host").save(archive)

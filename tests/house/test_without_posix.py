@@ -86,6 +86,7 @@ def test_every_fast_test_can_be_imported(repo_root: Path) -> None:
     assert done.returncode == 0, done.stdout[-5000:]
 
 
+@pytest.mark.slow
 def test_a_line_to_a_program_is_refused_with_the_way_out(tmp_path: Path) -> None:
     done = without_posix(
         "from aot.errors import ToolError\n"

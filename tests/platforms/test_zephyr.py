@@ -161,6 +161,7 @@ def test_a_standalone_application_holds_no_server(tiny: ProjectSource) -> None:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Board) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)
