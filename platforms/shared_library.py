@@ -160,7 +160,7 @@ def model_name(sources: Mapping[str, str]) -> str:
 
 
 def build_commands(toolchain: Toolchain, files: Sequence[str], library: str) -> Iterator[tuple[str, ...]]:
-    """What makes the library, run in the folder of the files: each is compiled by itself, for ccache."""
+    """The commands that make the library in the folder of its files: ccache keeps what is compiled alone."""
     compiler = (*toolchain.argv, *_FLAGS, *_NO_CHECKS.get(toolchain.family, ()))
     for file in files:
         yield (*compiler, "-c", file, "-o", f"{file}.o")

@@ -83,6 +83,7 @@ def subject(graph: Graph) -> Subject:
     return Subject(artifact(graph), load_board("nucleo-f446re"))
 
 
+@pytest.mark.slow
 def test_the_same_archive_invalidates_nothing(graph: Graph, subject: Subject, tmp_path: Path) -> None:
     again = Subject(artifact(graph), load_board("nucleo-f446re"))
     found = compared(gather(subject, chapters=table()), gather(again, chapters=table()), tmp_path / "old")

@@ -173,6 +173,7 @@ def test_the_reset_of_a_state_is_traced() -> None:
     assert found.verdict is Standing.PROVEN, found.summary
 
 
+@pytest.mark.slow
 def test_constants_of_an_accelerator_are_traced() -> None:
     compiled = deploy.compile(DIGITS, "mps2-an386", accelerator=["gemm-npu"])
     found = examine_traceability(Subject(compiled.artifact))

@@ -86,6 +86,7 @@ def test_chapters_that_were_not_asked_for_count_as_not_run(subject: Subject) -> 
         gather(subject, ["tracability"])
 
 
+@pytest.mark.slow
 def test_files_changed_by_hand_are_told_on_the_first_page(tmp_path: Path) -> None:
     compiled = deploy.compile(DIGITS, "host")
     project = tmp_path / "project"
@@ -120,6 +121,7 @@ def test_a_project_of_another_model_is_refused(tmp_path: Path, repo_root: Path) 
     assert f"deploy evidence ARCHIVE --project {tmp_path / 'project'}" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) -> None:
     evidence, place = gather(subject, ITSELF), tmp_path / "evidence"
     evidence.save(place)
