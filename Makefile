@@ -4,6 +4,9 @@ PYTHON ?= python3
 RUN := .venv/bin/python -m
 FAST := not cc and not arm and not qemu and not slow
 
+# Bytecode is kept even where a user keeps none: each process of the tests would compile all of Solder for itself.
+export PYTHONDONTWRITEBYTECODE :=
+
 # Where ccache is, compilers go through it: most firmware of the tests has the same runtime. Objects may then name
 # the folder of another test as theirs, which only a debugger reads. zig keeps the libraries that it has compiled.
 test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)

@@ -9,13 +9,14 @@ from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, measure_file
-from deploy.compiling import compile_for
+from deploy.benching import BenchChoices, measure_compiled
+from deploy.compiling import Compiled, compile_for
 from deploy.cycle_model import model_cycles
 from deploy.line import LineOptions
 from platforms.board_files import load_board
 from platforms.cycles.model import lacks
 
+NOT_TIMED_S = 0.0  # no result tells how long compiling took
 MOST_RECORDED = 30_000_000  # instructions: each block of a run is recorded, and held in memory
 
 
@@ -23,7 +24,8 @@ def measure(case: Case) -> Result:
     options = CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model))
     choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
     board = load_board(case.board)
-    cost = measure_file(model_file(case.model), board, choices)
+    compiled = compile_for(import_model(model_file(case.model), options), board, options)
+    cost = measure_compiled(compiled, NOT_TIMED_S, choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
     return Result(
         model=case.model,
@@ -32,7 +34,7 @@ def measure(case: Case) -> Result:
         compiler=cost.toolchain,
         macs=cost.macs,
         instructions=cost.count,
-        cycles=_cycles(case, board, options) if cost.count <= MOST_RECORDED else None,
+        cycles=_cycles(compiled, board) if cost.count <= MOST_RECORDED else None,
         arena_bytes=cost.arena_bytes,
         stack_bytes=cost.stack_bytes,
         code_bytes=cost.code_bytes,
@@ -40,9 +42,8 @@ def measure(case: Case) -> Result:
     )
 
 
-def _cycles(case: Case, board: Board, options: CompileOptions) -> int | None:
+def _cycles(compiled: Compiled, board: Board) -> int | None:
     """The count by the model, of memory that never waits; None for a core without a table."""
     if lacks(board):
         return None
-    compiled = compile_for(import_model(model_file(case.model), options), board, options)
     return model_cycles(compiled, board, None, LineOptions(), layers=False).run.count

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from aot.errors import BoardFileError, did_you_mean
@@ -13,11 +14,12 @@ from boards.core_pipeline import SECTION as PIPELINE
 from boards.core_pipeline import CorePipeline, core_pipeline
 from boards.core_timing import SECTION as TIMING
 from boards.core_timing import CoreTiming, core_timing
-from boards.files import file_names, find_file, read_toml
+from boards.files import file_names, find_file, parse_toml, read_text
 from boards.schema import FilePlace, Key, OneTable, at_least, features, one_of, read_table, text, words
 
 MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # kinds of compilers, and of startup code
 _FOLDER = "core"
+_CORES_KEPT = 64
 # "{fpu:hard}" in an option is "hard" with an FPU, else nothing; "{mve,no fpu:+mve}" asks for two things.
 _CONDITIONAL = re.compile(r"\{([^{}:]*):([^{}]*)\}")
 _NOT = "no "
@@ -93,8 +95,14 @@ def core_names() -> tuple[str, ...]:
 
 
 def _read_core(file: Path) -> Core:
+    return _core_of(read_text(file, "core file"), file)
+
+
+@lru_cache(maxsize=_CORES_KEPT)
+def _core_of(toml: str, file: Path) -> Core:
+    """Many boards have the same core."""
     place = FilePlace(str(file))
-    values = read_table(read_toml(file, "core file"), CORE, place)
+    values = read_table(parse_toml(toml, file), CORE, place)
     counter = values["counter"] and CoreCounter(**values["counter"])
     options = {family: said for family, said in values["options"].items() if said is not None}
     timing = values["timing"] and core_timing(values["timing"])

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from copy import deepcopy
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ else:
     import tomli as tomllib
 
 OURS = Path(__file__).parent
+_TEXTS_KEPT = 512
 
 
 def folders() -> Iterator[Path]:
@@ -48,10 +51,32 @@ def file_names(below: str = "") -> tuple[str, ...]:
 
 def read_toml(file: Path, what: str) -> dict[str, Any]:
     """The tables of a file; `what` it is, such as "board file", stands in the message when there is none."""
+    return parse_toml(read_text(file, what), file)
+
+
+def read_text(file: Path, what: str) -> str:
     try:
-        table: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BoardFileError(f"not a TOML file: {error}", str(file)) from error
+        return file.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise _not_toml(error, file) from error
     except OSError as error:
         raise BoardFileError(f"{what} cannot be read: {error.strerror}", str(file)) from error
+
+
+def parse_toml(text: str, file: Path) -> dict[str, Any]:
+    """The tables of that text, which the caller may change."""
+    try:
+        return deepcopy(_parsed(text))
+    except tomllib.TOMLDecodeError as error:
+        raise _not_toml(error, file) from error
+
+
+@lru_cache(maxsize=_TEXTS_KEPT)
+def _parsed(text: str) -> dict[str, Any]:
+    """Boards share the files of chips, and a command may look at all boards more than once."""
+    table: dict[str, Any] = tomllib.loads(text)
     return table
+
+
+def _not_toml(error: ValueError, file: Path) -> BoardFileError:
+    return BoardFileError(f"not a TOML file: {error}", str(file))

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 from aot.errors import BuildError
 from boards.cores import load_core
 from codegen.kernels.c_function import CFile
-from platforms.shared_library import build_argv
+from platforms.shared_library import build_commands
 from platforms.toolchains import find_toolchain
 
 _LIBRARY = "native.so"
@@ -20,13 +20,16 @@ _LIBRARY = "native.so"
 def loaded(files: Sequence[CFile]) -> ctypes.CDLL:
     """The library of these files. Raises ToolError where they cannot be compiled here."""
     sources = [file.name for file in files if file.name.endswith(".c")]
-    argv = build_argv(find_toolchain(load_core("host").target()), sources, _LIBRARY)
+    commands = build_commands(find_toolchain(load_core("host").target()), sources, _LIBRARY)
     with TemporaryDirectory(prefix="native", ignore_cleanup_errors=True) as folder:
         for file in files:
             Path(folder, file.name).write_text(file.text, encoding="utf-8", newline="\n")
-        built = subprocess.run(
-            argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False
-        )
-        if built.returncode != 0:
-            raise BuildError("a device's model does not compile on this computer", built.stderr.strip())
+        for argv in commands:
+            _run(argv, folder)
         return ctypes.CDLL(str(Path(folder, _LIBRARY)))
+
+
+def _run(argv: Sequence[str], folder: str) -> None:
+    built = subprocess.run(argv, cwd=folder, capture_output=True, text=True, errors="replace", check=False)
+    if built.returncode != 0:
+        raise BuildError("a device's model does not compile on this computer", built.stderr.strip())

@@ -6,7 +6,7 @@ import ctypes
 import hashlib
 import shlex
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,7 @@ from platforms.toolchains import Toolchain, find_toolchain
 
 _DESCRIPTION = "_describe.c"
 _HEADER = "solder_model.h"
-_FLAGS = ("-std=c99", "-O2", "-fPIC", "-shared")
+_FLAGS = ("-std=c99", "-O2", "-fPIC")
 _NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
 _GUARD_BYTES = 64
 _GUARD = 0xC5
@@ -143,7 +143,8 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
         (directory / file).write_text(text, encoding="utf-8", newline="\n")
     library = directory / f"{name}-{_digest(sources)}.so"
     files = sorted(file for file in sources if file.endswith(".c"))
-    _run(build_argv(find_toolchain(load_core("host").target()), files, library.name), directory)
+    for argv in build_commands(find_toolchain(load_core("host").target()), files, library.name):
+        _run(argv, directory)
     return HostModel(library, name)
 
 
@@ -158,9 +159,12 @@ def model_name(sources: Mapping[str, str]) -> str:
     return name
 
 
-def build_argv(toolchain: Toolchain, files: Sequence[str], library: str) -> tuple[str, ...]:
-    """The command that makes the library; it runs in the folder of the files."""
-    return (*toolchain.argv, *_FLAGS, *_NO_CHECKS.get(toolchain.family, ()), *files, "-o", library)
+def build_commands(toolchain: Toolchain, files: Sequence[str], library: str) -> Iterator[tuple[str, ...]]:
+    """The commands that make the library in the folder of its files: ccache keeps what is compiled alone."""
+    compiler = (*toolchain.argv, *_FLAGS, *_NO_CHECKS.get(toolchain.family, ()))
+    for file in files:
+        yield (*compiler, "-c", file, "-o", f"{file}.o")
+    yield (*compiler, "-shared", *(f"{file}.o" for file in files), "-o", library)
 
 
 def _run(argv: Sequence[str], directory: Path) -> None:

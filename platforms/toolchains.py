@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 from aot.errors import MissingToolError, ToolError, did_you_mean
 from aot.target import Target
@@ -113,7 +114,11 @@ def _start(candidate: _KnownCompiler) -> tuple[str, ...] | None:
     if candidate.program:
         path = shutil.which(candidate.program)
         return (path,) if path else None
-    return (sys.executable, "-m", "ziglang", "cc") if find_spec("ziglang") else None
+    package = find_spec("ziglang")
+    if package is None or package.origin is None:
+        return None
+    beside = Path(package.origin).with_name("zig")  # started by itself: a Python for each file takes longer
+    return (str(beside), "cc") if beside.is_file() else (sys.executable, "-m", "ziglang", "cc")
 
 
 def _first_line(argv: tuple[str, ...]) -> str:

@@ -44,8 +44,7 @@ class DType(Enum):
     @property
     def limits(self) -> tuple[int, int]:
         """Smallest and largest value of an integer type."""
-        info = np.iinfo(self.numpy.name)
-        return int(info.min), int(info.max)
+        return _LIMITS[self]
 
 
 _NUMPY: dict[DType, np.dtype[np.generic]] = {
@@ -58,6 +57,10 @@ _NUMPY: dict[DType, np.dtype[np.generic]] = {
     DType.BOOL: np.dtype(np.bool_),
     DType.U32: np.dtype(np.uint32),
     DType.U64: np.dtype(np.uint64),
+}
+_LIMITS: dict[DType, tuple[int, int]] = {
+    kind: (int(info.min), int(info.max))
+    for kind, info in ((kind, np.iinfo(numpy.name)) for kind, numpy in _NUMPY.items() if numpy.kind in "iu")
 }
 _C_NAME: dict[DType, str] = {
     DType.I8: "int8_t",

@@ -1,9 +1,13 @@
-"""The loop interpreter: runs a proc in Python, to prove schedules and instructions right."""
+"""The loop interpreter: runs a proc in Python, to prove schedules and instructions right.
+
+Statements and expressions become Python functions once; loops call them as often as they turn.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -23,6 +27,7 @@ from codegen.loops.ir import (
     Expr,
     For,
     Index,
+    Instruction,
     Invoke,
     Load,
     Proc,
@@ -32,6 +37,12 @@ from codegen.loops.ir import (
 from codegen.loops.value_type import SHIFTS, operand_type, wrapped
 
 Rows = Sequence[Array]  # one flat array per row pointer
+_Window = tuple[Rows, int, int]  # a buffer as an instruction sees it: from an element of a row on
+_Frame = dict[str, _Window]
+_Loops = dict[str, int]
+_Run = Callable[[_Frame, _Loops], None]
+_Number = Callable[[_Frame, _Loops], Any]
+_Cell = Callable[[_Frame, _Loops], tuple[Array, int]]
 _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -50,97 +61,211 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
 }
 _MOST = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
 _GARBAGE = 0x55  # what memory nobody has written holds
-
-
-@dataclass(frozen=True, slots=True)
-class _Window:
-    """A buffer as an instruction sees it: from an element of a row on."""
-
-    rows: Rows
-    row: int
-    base: int
+_PROCS_KEPT = 8  # a stage runs its few procs once for each row
 
 
 def run_proc(proc: Proc, buffers: Mapping[str, Rows]) -> None:
     """Run with every parameter bound to its rows (a plain buffer is one row); outputs are filled in."""
-    frame = {p.name: _Window(buffers[p.name], 0, 0) for p in proc.params}
-    _run(proc.body, frame, {})
+    _translated(_Same(proc))({p.name: (buffers[p.name], 0, 0) for p in proc.params}, {})
 
 
-def _run(body: tuple[Stmt, ...], frame: dict[str, _Window], loops: dict[str, int]) -> None:
-    for stmt in body:
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """A proc that is known again as the same object: to compare loops may take longer than to run them."""
+
+    proc: Proc
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.proc is self.proc
+
+    def __hash__(self) -> int:
+        return id(self.proc)
+
+
+@lru_cache(maxsize=_PROCS_KEPT)
+def _translated(same: _Same) -> _Run:
+    return _Translation().body(same.proc.body)
+
+
+class _Translation:
+    """The statements of one proc as functions; those of an instruction are made once for all its calls."""
+
+    def __init__(self) -> None:
+        self._instructions: dict[int, _Run] = {}
+
+    def body(self, body: tuple[Stmt, ...]) -> _Run:
+        statements = tuple(self._statement(stmt) for stmt in body)
+        if len(statements) == 1:
+            return statements[0]
+
+        def run(frame: _Frame, loops: _Loops) -> None:
+            for statement in statements:
+                statement(frame, loops)
+
+        return run
+
+    def _statement(self, stmt: Stmt) -> _Run:
         match stmt:
             case For(var, extent, inner):
-                for value in range(extent):
-                    _run(inner, frame, {**loops, var: value})
+                return _loop(var, extent, self.body(inner))
             case Declare(buffer):
-                cells = np.full(buffer.elements, _GARBAGE, buffer.dtype.numpy)
-                frame[buffer.name] = _Window([cells], 0, 0)
+                return _declaration(buffer.name, buffer.elements, buffer.dtype)
             case Store(place, value):
-                _write(place, _value(value, frame, loops), frame, loops)
+                return _store(place, _value(value))
             case Accumulate(place, value):
-                _write(place, _read(place, frame, loops) + _value(value, frame, loops), frame, loops)
+                return _store(place, _sum(_read(place), _value(value)))
             case Invoke(instruction, windows):
-                inner_frame = {
-                    p.name: _window(w, frame, loops) for p, w in zip(instruction.params, windows, strict=True)
-                }
-                _run(instruction.body, inner_frame, {})
+                return _call(instruction, windows, self._meaning(instruction))
+
+    def _meaning(self, instruction: Instruction) -> _Run:
+        key = id(instruction)  # the proc holds it
+        if key not in self._instructions:
+            self._instructions[key] = self.body(instruction.body)
+        return self._instructions[key]
 
 
-def _window(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> _Window:
-    base = frame[place.buffer.name]
-    return _Window(base.rows, base.row + place.row.evaluate(loops), base.base + place.index.evaluate(loops))
+def _loop(var: str, extent: int, inner: _Run) -> _Run:
+    def run(frame: _Frame, loops: _Loops) -> None:
+        mine = {**loops}
+        for mine[var] in range(extent):
+            inner(frame, mine)
+
+    return run
 
 
-def _cell(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> tuple[Array, int]:
-    window = _window(place, frame, loops)
-    if not 0 <= window.row < len(window.rows):
-        raise IndexError(f"{place.buffer.name} has no row {window.row}, only {len(window.rows)}")
-    row = window.rows[window.row]
-    if not 0 <= window.base < row.size:
-        raise IndexError(f"{place.buffer.name}[{window.base}] lies outside its {row.size} elements")
-    return row, window.base
+def _declaration(name: str, elements: int, dtype: DType) -> _Run:
+    def run(frame: _Frame, loops: _Loops) -> None:
+        frame[name] = ([np.full(elements, _GARBAGE, dtype.numpy)], 0, 0)
+
+    return run
 
 
-def _read(place: BufferPlace, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
-    row, index = _cell(place, frame, loops)
-    value: int | float = row[index].item()
-    return value
+def _store(place: BufferPlace, value: _Number) -> _Run:
+    cell, name, dtype = _cell(place), place.buffer.name, place.buffer.dtype
+    if not dtype.is_integer:
+
+        def store_real(frame: _Frame, loops: _Loops) -> None:
+            made = value(frame, loops)
+            row, index = cell(frame, loops)
+            row[index] = made
+
+        return store_real
+    low, high = dtype.limits
+
+    def store(frame: _Frame, loops: _Loops) -> None:
+        made = value(frame, loops)
+        row, index = cell(frame, loops)
+        if not low <= made <= high:
+            raise OverflowError(f"{made} does not fit {name}, {dtype.value}")
+        row[index] = made
+
+    return store
 
 
-def _write(
-    place: BufferPlace, value: int | float, frame: Mapping[str, _Window], loops: Mapping[str, int]
-) -> None:
-    row, index = _cell(place, frame, loops)
-    if place.buffer.dtype.is_integer:
-        low, high = place.buffer.dtype.limits
-        if not low <= value <= high:
-            raise OverflowError(f"{value} does not fit {place.buffer.name}, {place.buffer.dtype.value}")
-    row[index] = value
+def _call(instruction: Instruction, windows: tuple[BufferPlace, ...], meaning: _Run) -> _Run:
+    given = [
+        (param.name, place.buffer.name, _affine(place.row), _affine(place.index))
+        for param, place in zip(instruction.params, windows, strict=True)
+    ]
+
+    def run(frame: _Frame, loops: _Loops) -> None:
+        inner: _Frame = {}
+        for param, name, row, index in given:
+            rows, first_row, first = frame[name]
+            inner[param] = (rows, first_row + row(loops), first + index(loops))
+        meaning(inner, {})
+
+    return run
 
 
-def _value(expr: Expr, frame: Mapping[str, _Window], loops: Mapping[str, int]) -> int | float:
+def _cell(place: BufferPlace) -> _Cell:
+    name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
+
+    def cell(frame: _Frame, loops: _Loops) -> tuple[Array, int]:
+        rows, first_row, first = frame[name]
+        number, index = first_row + row_of(loops), first + index_of(loops)
+        if not 0 <= number < len(rows):
+            raise IndexError(f"{name} has no row {number}, only {len(rows)}")
+        row = rows[number]
+        if not 0 <= index < row.size:
+            raise IndexError(f"{name}[{index}] lies outside its {row.size} elements")
+        return row, index
+
+    return cell
+
+
+def _affine(affine: Affine) -> Callable[[_Loops], int]:
+    constant = affine.constant
+    match affine.terms:
+        case ():
+            return lambda loops: constant
+        case ((name, factor),):
+            return lambda loops: constant + factor * loops[name]
+        case ((name, factor), (other, step)):
+            return lambda loops: constant + factor * loops[name] + step * loops[other]
+    return affine.evaluate
+
+
+def _value(expr: Expr) -> _Number:
     match expr:
-        case Const(value):
-            return value
+        case Const(number):
+            return lambda frame, loops: number
         case Index(affine):
-            return _affine(affine, loops)
+            index = _affine(affine)
+            return lambda frame, loops: index(loops)
         case Load(place):
-            return _read(place, frame, loops)
+            return _read(place)
         case Element(place, number):
-            index = place.index + int(_value(number, frame, loops))
-            return _read(replace(place, index=index), frame, loops)
+            return _element(place, _value(number))
         case Binary(op, left, right):
-            a, b = _value(left, frame, loops), _value(right, frame, loops)
-            made = _BINARY[op](a, b)
-            return made if a >= 0 <= b and 0 <= made <= _MOST else _in_type(expr, a, b, made)
+            return _binary(expr, _BINARY[op], _value(left), _value(right))
         case Cast(dtype, value):
-            return _cast(dtype, _value(value, frame, loops))
+            inner = _value(value)
+            return lambda frame, loops: _cast(dtype, inner(frame, loops))
         case Choose(condition, yes, no):
-            return _value(yes if _value(condition, frame, loops) else no, frame, loops)
+            asked, this, that = _value(condition), _value(yes), _value(no)
+            return lambda frame, loops: this(frame, loops) if asked(frame, loops) else that(frame, loops)
         case Apply(function, arguments):
-            result: int | float = function.meaning(*(_value(a, frame, loops) for a in arguments))
-            return result
+            compute, given = function.compute, [_value(argument) for argument in arguments]
+            return lambda frame, loops: compute(*[argument(frame, loops) for argument in given])
+
+
+def _read(place: BufferPlace) -> _Number:
+    cell = _cell(place)
+
+    def read(frame: _Frame, loops: _Loops) -> Any:
+        row, index = cell(frame, loops)
+        return row.item(index)
+
+    return read
+
+
+def _element(place: BufferPlace, number: _Number) -> _Number:
+    """The element that lies a computed number after the place."""
+    name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
+    cell = _cell(BufferPlace(place.buffer, Affine(), Affine()))
+
+    def read(frame: _Frame, loops: _Loops) -> Any:
+        rows, first_row, first = frame[name]
+        index = first + index_of(loops) + int(number(frame, loops))
+        row, index = cell({name: (rows, first_row + row_of(loops), index)}, loops)
+        return row.item(index)
+
+    return read
+
+
+def _sum(left: _Number, right: _Number) -> _Number:
+    return lambda frame, loops: left(frame, loops) + right(frame, loops)
+
+
+def _binary(expr: Binary, compute: Callable[[Any, Any], Any], left: _Number, right: _Number) -> _Number:
+    def run(frame: _Frame, loops: _Loops) -> Any:
+        a, b = left(frame, loops), right(frame, loops)
+        made = compute(a, b)
+        return made if a >= 0 <= b and 0 <= made <= _MOST else in_type(a, b, made)
+
+    in_type = _in_type(expr)
+    return run
 
 
 def _in_range(places: int) -> int:
@@ -156,21 +281,25 @@ def _no_zero(divisor: int) -> int:
     return divisor
 
 
-def _in_type(expr: Binary, a: float, b: float, made: float) -> int | float:
+def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
     """The result in the type that C computes it in: unsigned ones wrap, and so do shifts to the left."""
-    kind = operand_type(expr.op, expr.left, expr.right)
+    op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
     if kind is DType.F32:
+        return lambda a, b, made: made
+    (low, high), bits = kind.limits, 8 * kind.bytes
+
+    def in_type(a: Any, b: Any, made: Any) -> Any:
+        if op in SHIFTS and b >= bits:
+            raise OverflowError(f"a shift of {kind.value} by {b}")
+        if low == 0 and (a < 0 or b < 0):  # C makes both unsigned first
+            made = _BINARY[op](wrapped(int(a), kind), wrapped(int(b), kind))
+        if low == 0 or op == "<<":
+            return wrapped(int(made), kind)
+        if not low <= made <= high:
+            raise OverflowError(f"{a} {op} {b} is beyond the {bits} bits of {kind.value}")
         return made
-    if expr.op in SHIFTS and b >= 8 * kind.bytes:
-        raise OverflowError(f"a shift of {kind.value} by {b}")
-    low, high = kind.limits
-    if low == 0 and (a < 0 or b < 0):  # C makes both unsigned first
-        made = _BINARY[expr.op](wrapped(int(a), kind), wrapped(int(b), kind))
-    if low == 0 or expr.op == "<<":
-        return wrapped(int(made), kind)
-    if not low <= made <= high:
-        raise OverflowError(f"{a} {expr.op} {b} is beyond the {8 * kind.bytes} bits of {kind.value}")
-    return made
+
+    return in_type
 
 
 def _cast(dtype: DType, value: float) -> int | float:
@@ -179,7 +308,3 @@ def _cast(dtype: DType, value: float) -> int | float:
         return wrapped(value, dtype)
     cast: int | float = dtype.numpy.type(value).item()
     return cast
-
-
-def _affine(affine: Affine, loops: Mapping[str, int]) -> int:
-    return affine.evaluate(loops)

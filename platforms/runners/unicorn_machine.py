@@ -12,18 +12,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
 from codegen.accelerators.emulated import SYMBOL, EmulatedBoard, EmulatedDevice, OutsideMemory
-from platforms.cycles.recorder import Recorder
-from platforms.cycles.trace import Where
-from platforms.native_code import loaded
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
+
+if TYPE_CHECKING:
+    from platforms.cycles.recorder import Recorder
+    from platforms.cycles.trace import Where
 
 PAGE = 0x1000
 SCS = 0xE000E000  # the system control space, one page
@@ -138,6 +139,8 @@ class Machine:
 
     def add_device(self, words: Sequence[int], device: EmulatedDevice) -> None:
         """Adds an accelerator's registers, which reach all of the board's memory."""
+        from platforms.native_code import loaded  # takes as long as the rest, and few boards have a device
+
         address, *more = words
         memory = OutsideMemory(
             lambda at, size: bytes(self._uc.mem_read(at, size)), self._uc.mem_write, self._bytes_from
@@ -158,6 +161,8 @@ class Machine:
 
     def record(self, where: Where) -> Recorder:
         """Records each run of the model from now on."""
+        from platforms.cycles.recorder import Recorder  # NumPy takes its time
+
         recorder = Recorder(self._uc, where)
         self._on_block = recorder.on_block
         return recorder
@@ -336,6 +341,8 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _where(arguments: argparse.Namespace) -> Where:
+    from platforms.cycles.trace import Where  # NumPy takes its time
+
     origin, size = arguments.flash[0]
     return Where(arguments.run, arguments.on_layer, range(origin, origin + size))
 

@@ -77,6 +77,7 @@ def test_where_memory_is_short_a_transfer_starts_early_only_where_that_is_free(r
     assert free.plan.order[0] == large.plan.order[0] == 1, "the first tile comes before anything else"
 
 
+@pytest.mark.slow
 def test_tiles_fill_lines_of_the_cache() -> None:
     case = some(CONVOLUTIONS)[0]
     made = made_of(case.graph, "chocolate:tile=32")

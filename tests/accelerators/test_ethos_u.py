@@ -152,6 +152,7 @@ def test_models_are_verified_layer_by_layer(
     assert "equal to the reference in every bit" in done.out
 
 
+@pytest.mark.slow
 def test_inspect_says_where_nodes_run_and_what_vela_estimates(
     needs_vela: None, run_deploy: Run, tmp_path: Path
 ) -> None:
@@ -163,6 +164,7 @@ def test_inspect_says_where_nodes_run_and_what_vela_estimates(
     assert "5 of 5 nodes run on accelerators" in run_deploy("inspect", path, "--accelerator", "ethos-u").out
 
 
+@pytest.mark.slow
 def test_offsets_of_inputs_and_results_are_in_the_order_of_the_region(needs_vela: None) -> None:
     graph = parse_graph(
         """graph "net"
@@ -223,6 +225,7 @@ def test_what_has_other_bits_there_stays_on_the_cpu(text: str, because: str) -> 
     assert misfit(graph, graph.nodes[0]) == because
 
 
+@pytest.mark.slow
 def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None) -> None:
     graph = parse_graph(
         'graph "net"\ninput "x": i8[1,4] {0.5, 0}\n"n" = reshape(shape=[4, 1]) "x" -> "y": i8[4,1] {0.5, 0}\n'
@@ -233,6 +236,7 @@ def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None
     assert not any(layer.device for layer in made.layers)
 
 
+@pytest.mark.slow
 def test_vela_is_asked_about_the_others_and_its_reason_is_told(needs_vela: None) -> None:
     graph = parse_graph(
         """graph "net"
@@ -296,6 +300,7 @@ def test_vela_that_does_not_end_is_ended(
     )
 
 
+@pytest.mark.slow
 def test_the_node_on_which_vela_crashes_is_found_among_many(
     no_memory_of_runs: None, needs_vela: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -287,6 +287,7 @@ def test_arms_driver_gets_what_the_model_gets(require_tool: RequireTool, tmp_pat
     assert ran.returncode == 0, ran.stderr
 
 
+@pytest.mark.slow
 def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
     run_deploy: Run, require_package: Run, tmp_path: Path
 ) -> None:
@@ -320,6 +321,7 @@ def test_arms_driver_comes_with_the_model_where_its_folder_is_given(
 # ---- Boards ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_board_says_which_npu_it_has(run_deploy: Run, require_package: Run, tmp_path: Path) -> None:
     require_package("ethosu")
     (tmp_path / "net.tflite").write_bytes(TINY["classifier"]())

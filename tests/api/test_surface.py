@@ -106,6 +106,7 @@ LISTS: dict[str, tuple[Callable[[], Answer], tuple[str, ...]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LISTS)
 def test_an_answer_has_the_command_s_facts_and_page(name: str, run_deploy: Run) -> None:
     ask, words = LISTS[name]

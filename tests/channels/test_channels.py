@@ -79,6 +79,7 @@ def beside_python(program: str) -> Path:
     return Path(sys.executable).parent / program
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("channel", CHANNELS)
 def test_a_package_has_example_readme_licence_and_version(
     channel: str, exported: Callable[[str], Path]

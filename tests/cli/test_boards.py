@@ -65,6 +65,7 @@ def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
     assert run_deploy("boards", "list", "--core", "m3", "--ram", "1024M").out == "no board is like that\n"
 
 
+@pytest.mark.slow
 def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("boards", "list", "--core", "m4", "--fits", model)
     assert outcome.status == 0, outcome.err
@@ -81,6 +82,7 @@ def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run
     assert found["memory"] == inspected["memory"]
 
 
+@pytest.mark.slow
 def test_a_board_without_room_for_the_model_is_left_out(
     model: Path, run_deploy: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

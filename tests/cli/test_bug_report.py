@@ -46,6 +46,7 @@ def test_the_command_line_is_run_again_and_its_folders_are_not_told(
     assert facts["packages"]["numpy"]
 
 
+@pytest.mark.slow
 def test_a_structure_has_operators_and_shapes_but_neither_names_nor_weights(
     model: Path, no_programs: None, run_deploy: Run, tmp_path: Path
 ) -> None:
@@ -61,6 +62,7 @@ def test_a_structure_has_operators_and_shapes_but_neither_names_nor_weights(
     assert "secret" not in text
 
 
+@pytest.mark.slow
 def test_nothing_is_run_or_read_that_was_not_asked_for(no_programs: None, run_deploy: Run) -> None:
     facts = json.loads(run_deploy("bug-report", "--json").out)
     assert facts["command"] is None

@@ -25,6 +25,7 @@ def test_a_file_beside_a_notebook_is_told(name: str, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_the_package_of_that_name_on_pypi_is_told(
     monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any]
 ) -> None:

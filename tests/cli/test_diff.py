@@ -32,6 +32,7 @@ def saved(made: Compiled, path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 def test_the_same_model_twice_has_no_difference(model: Path, tmp_path: Path, run_deploy: Run) -> None:
     one, other = (saved(compiled(model), tmp_path / name) for name in ("a.tar", "b.tar"))
     assert run_deploy("diff", one, other).out == "the two are the same in every byte\n"
@@ -39,6 +40,7 @@ def test_the_same_model_twice_has_no_difference(model: Path, tmp_path: Path, run
     assert not deploy.diff(one, compiled(model))
 
 
+@pytest.mark.slow
 def test_another_goal_changes_options_bytes_layers_and_plan(
     model: Path, tmp_path: Path, run_deploy: Run
 ) -> None:

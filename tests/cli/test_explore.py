@@ -131,6 +131,7 @@ def test_files_have_every_result(tmp_path: Path, run_deploy: Run) -> None:
     assert all(f'<tr id="{each["key"]}">' in page for each in facts["results"])
 
 
+@pytest.mark.slow
 def test_accuracy_is_that_of_the_reference() -> None:
     images = np.load(DEMO / "digits_test.npz")["image"][:50]
     labels = np.load(DEMO / "digits_labels.npy")[:50]

@@ -112,6 +112,7 @@ def test_inspect_answers_at_once(shared_dir: Path, tmp_path: Path) -> None:
     assert vars(pstats.Stats(str(profile)))["total_calls"] < INSPECT_CALLS
 
 
+@pytest.mark.slow
 def test_boards_are_listed_and_shown(run_deploy: Run) -> None:
     assert run_deploy("boards").out == run_deploy("boards", "list").out
     assert re.search(r"^mps2-an386 +cortex-m4 ", run_deploy("boards").out, re.MULTILINE)
@@ -129,12 +130,14 @@ def test_json_may_stand_before_the_word_too(run_deploy: Run) -> None:
     assert run_deploy("boards", "--json", "list").out == run_deploy("boards", "list", "--json").out
 
 
+@pytest.mark.slow
 def test_doctor_names_a_compiler_and_a_runner_for_every_board_it_builds_for(run_deploy: Run) -> None:
     abilities = json.loads(run_deploy("doctor", "--json").out)["boards"]
     assert {"host", "mps2-an386"} <= {ability["board"] for ability in abilities}
     assert all(ability["lacks"] or (ability["compiler"] and ability["runner"]) for ability in abilities)
 
 
+@pytest.mark.slow
 def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("platforms.runners.qemu.shutil.which", lambda _name: None)
     monkeypatch.setattr("platforms.runners.unicorn_runner.find_spec", lambda _name: None)
@@ -145,6 +148,7 @@ def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: py
     assert "pip install 'solder[unicorn]'" in out
 
 
+@pytest.mark.slow
 def test_doctor_says_once_how_to_get_what_many_boards_lack(
     run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -165,6 +169,7 @@ def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.M
     assert "lacks     pip install west; get Zephyr 3.7 or newer" in out
 
 
+@pytest.mark.slow
 def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
     run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

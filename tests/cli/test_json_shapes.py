@@ -223,6 +223,7 @@ def test_what_is_printed_has_the_shape_that_is_written_down(
         jsonschema.validate(each, schema)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", sorted(OF_THIS_COMPUTER))
 def test_what_is_said_of_a_computer_has_the_shape_that_is_written_down(
     command: str, printed: Callable[[str], list[dict[str, Any]]], repo_root: Path

@@ -60,6 +60,7 @@ def test_an_op_is_shown_as_what_it_means(model: Path, run_deploy: Run) -> None:
     assert copied.meaning == "# this layer copies rows: no op is behind it\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TINY)
 def test_every_layer_means_loops_that_are_read_back(name: str, tmp_path: Path) -> None:
     path = tmp_path / "tiny.tflite"

@@ -44,6 +44,7 @@ def inspected(run_deploy: Run, *words: object) -> dict[str, Any]:
     return facts
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_a_command_without_arguments_is_about_the_project(run_deploy: Run) -> None:
     facts = inspected(run_deploy)
@@ -55,6 +56,7 @@ def test_a_command_without_arguments_is_about_the_project(run_deploy: Run) -> No
     )
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("folder")
 def test_the_command_line_goes_before(run_deploy: Run) -> None:
     assert inspected(run_deploy, "--board", "host")["board"] == "host"

@@ -68,6 +68,7 @@ def loaded(path: Path) -> Graph:
     return load_model(path, overrides=OVERRIDES) if path.suffix == ".onnx" else load_model(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
 def test_integer_ends_leave_no_real_number_and_give_the_same(
     suffix: str, tmp_path: Path, run_deploy: Deploy

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from aot.frontend.input_overrides import InputOverrides
@@ -66,6 +67,7 @@ def kind_of(node: Node) -> str:
     return {"quantize": "lookup", "reshape": ""}.get(node.op.name, node.op.name)
 
 
+@pytest.mark.slow
 def test_both_formats_are_the_same_layers_and_give_the_same_integers(
     tmp_path: Path, run_deploy: Callable[..., Any], require_package: Callable[..., None]
 ) -> None:

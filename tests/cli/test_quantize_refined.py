@@ -174,6 +174,7 @@ def test_the_best_is_kept_and_written(refine: Refine) -> None:
     assert refine(2.0)["refinements"] == []
 
 
+@pytest.mark.slow
 def test_four_bits_are_taken_as_far_as_the_loss_allows(refine: Refine) -> None:
     for least_db, narrow in (
         (60, []),

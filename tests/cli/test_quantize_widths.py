@@ -147,6 +147,7 @@ def test_depthwise_layers_and_weights_that_two_layers_read_stay(tmp_path: Path) 
     assert [name for name in before if not np.array_equal(before[name], values[name])] == ["dense"]
 
 
+@pytest.mark.slow
 def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize: Deploy, tmp_path: Path) -> None:
     for suffix in (".onnx", ".tflite"):
         said = quantize("--weights", "int4", "--io", "int8", "--json", suffix=suffix)
@@ -161,6 +162,7 @@ def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize: Depl
         assert [why.endswith(" four bits") for why in whys] == [True]
 
 
+@pytest.mark.slow
 def test_mixed_weights_stay_within_the_bound_with_the_least_loss(quantize: Deploy) -> None:
     """The convolution loses more, but of the dense layer nine bytes are saved and no more."""
     for bound, bits in (

@@ -13,6 +13,7 @@ import pytest
 import deploy
 from deploy.reporting import columns
 from deploy.reporting.layer_values import MOST_SAMPLES
+from platforms.board_files import load_board
 
 Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"
@@ -33,8 +34,28 @@ def labelled_file(labelled: dict[str, Any], tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def report() -> Any:
+    return deploy.report(DIGITS, board=ROOMY)
+
+
+@pytest.fixture(scope="module")
+def facts(report: Any) -> dict[str, Any]:
+    (board,) = report.as_json()["boards"]
+    return dict(board)
+
+
+@pytest.fixture
+def few_boards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the report is not asked for boards with room, it need not compile for each kind of them."""
+    boards = tuple(load_board(name) for name in (ROOMY, TIGHT, "mps2-an386"))
+    monkeypatch.setattr("deploy.reporting.make.all_boards", lambda: boards)
+
+
 @pytest.mark.slow
-def test_each_form_is_written_and_is_the_same_each_time(tmp_path: Path, run_deploy: Run) -> None:
+def test_each_form_is_written_and_is_the_same_each_time(
+    tmp_path: Path, run_deploy: Run, few_boards: None
+) -> None:
     for suffix in (".html", ".md", ".json"):
         path = tmp_path / f"report{suffix}"
         said = run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path)
@@ -47,8 +68,8 @@ def test_each_form_is_written_and_is_the_same_each_time(tmp_path: Path, run_depl
 
 
 @pytest.mark.slow
-def test_the_page_needs_no_network_and_runs_no_script_but_its_own() -> None:
-    page = page_text(deploy.report(DIGITS, board=ROOMY))
+def test_the_page_needs_no_network_and_runs_no_script_but_its_own(report: Any) -> None:
+    page = page_text(report)
     named = page.replace("http://www.w3.org/2000/svg", "")  # a name, which nothing is loaded from
     assert "http" not in named.replace("http-equiv", "")
     assert "default-src 'none'" in page
@@ -60,31 +81,28 @@ def page_text(report: Any) -> str:
 
 
 @pytest.mark.slow
-def test_without_a_file_markdown_is_printed_or_the_facts(run_deploy: Run) -> None:
-    report = deploy.report(DIGITS, board=ROOMY)
+def test_without_a_file_markdown_is_printed_or_the_facts(report: Any, run_deploy: Run) -> None:
     assert run_deploy("report", DIGITS, "--board", ROOMY).out == str(report)
     assert json.loads(run_deploy("report", DIGITS, "--board", ROOMY, "--json").out) == report.as_json()
 
 
 @pytest.mark.slow
-def test_needs_and_layers_are_those_of_inspect() -> None:
-    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
+def test_needs_and_layers_are_those_of_inspect(facts: dict[str, Any]) -> None:
     inspected = deploy.inspect(DIGITS, board=ROOMY).as_json(memory=True)
-    assert board["memory"] == inspected["memory"]
-    assert board["arena"] == inspected["arena"]
-    assert [layer["kernel"] for layer in board["layers"]] == [
+    assert facts["memory"] == inspected["memory"]
+    assert facts["arena"] == inspected["arena"]
+    assert [layer["kernel"] for layer in facts["layers"]] == [
         layer["kernel"] for layer in inspected["layers"]
     ]
-    for budget in board["memory"]:
+    for budget in facts["memory"]:
         assert sum(budget["parts"].values()) == budget["needed_bytes"]
-    assert board["cycles"] is None
+    assert facts["cycles"] is None
 
 
 @pytest.mark.slow
-def test_each_other_option_is_what_inspect_says_of_it() -> None:
-    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
-    base = ram_of(board)
-    by_flag = {each["flag"]: each for each in board["other_options"]}
+def test_each_other_option_is_what_inspect_says_of_it(facts: dict[str, Any]) -> None:
+    base = ram_of(facts)
+    by_flag = {each["flag"]: each for each in facts["other_options"]}
     for flag, option in {
         "--optimize ram": {"optimize": "ram"},
         "--optimize size": {"optimize": "size"},
@@ -100,12 +118,11 @@ def ram_of(facts: dict[str, Any]) -> int:
 
 
 @pytest.mark.slow
-def test_smaller_boards_are_named_that_have_room() -> None:
-    (board,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
-    assert board["other_boards"][0]["name"] == TIGHT
-    for other in board["other_boards"]:
+def test_smaller_boards_are_named_that_have_room(facts: dict[str, Any]) -> None:
+    assert facts["other_boards"][0]["name"] == TIGHT
+    for other in facts["other_boards"]:
         assert deploy.inspect(DIGITS, board=other["name"]).fits
-        assert other["ram_bytes"] <= board["ram_there"]
+        assert other["ram_bytes"] <= facts["ram_there"]
 
 
 @pytest.mark.slow
@@ -126,7 +143,7 @@ def kws(shared_dir: Path) -> Path:
 
 
 @pytest.mark.slow
-def test_answers_on_labelled_data(labelled: dict[str, Any]) -> None:
+def test_answers_on_labelled_data(labelled: dict[str, Any], few_boards: None) -> None:
     facts = deploy.report(DIGITS, board=ROOMY, data=labelled).as_json()
     outputs = deploy.load(DIGITS).run({"image": labelled["image"]})
     right = np.argmax(outputs["digit"].reshape(360, 10), axis=1) == labelled["labels"]
@@ -141,7 +158,7 @@ def test_answers_on_labelled_data(labelled: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_layers_are_held_against_the_float_model(shared_dir: Path) -> None:
+def test_layers_are_held_against_the_float_model(shared_dir: Path, few_boards: None) -> None:
     """A float model and what was made of it: convolutions keep most of the signal."""
     integer, real = (shared_dir / "models" / f"tiny_ic_resnet8_{kind}" for kind in ("int8", "f32"))
     path = integer / "model.tflite"
@@ -184,12 +201,11 @@ def test_times_have_all_their_digits() -> None:
 
 
 @pytest.mark.slow
-def test_an_archive_is_reported_as_it_is(tmp_path: Path, run_deploy: Run) -> None:
+def test_an_archive_is_reported_as_it_is(facts: dict[str, Any], tmp_path: Path, run_deploy: Run) -> None:
     archive = tmp_path / "digits.tar"
     deploy.compile(DIGITS, board=ROOMY).save(archive)
     (ours,) = deploy.report(archive, board=ROOMY).as_json()["boards"]
-    (theirs,) = deploy.report(DIGITS, board=ROOMY).as_json()["boards"]
-    assert ours["memory"] == theirs["memory"]
+    assert ours["memory"] == facts["memory"]
     assert ours["other_options"] == ours["other_boards"] == []
     measured = run_deploy("report", archive, "--board", ROOMY, "--measure")
     assert measured.status == 1
@@ -200,7 +216,7 @@ def test_an_archive_is_reported_as_it_is(tmp_path: Path, run_deploy: Run) -> Non
 
 @pytest.mark.arm
 def test_cycles_are_those_of_bench(
-    require_package: Callable[..., None], require_tool: Callable[..., None]
+    require_package: Callable[..., None], require_tool: Callable[..., None], few_boards: None
 ) -> None:
     require_package("unicorn", "capstone")
     require_tool("arm-none-eabi-gcc")

@@ -49,6 +49,7 @@ def needs(model: Path, run_deploy: Run, *more: object) -> dict[str, Any]:
     return facts
 
 
+@pytest.mark.slow
 def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
@@ -113,6 +114,7 @@ def test_what_is_no_estimate_is_refused_with_force_too(
     assert complaint(*words) == complaint(*words, "--force")
 
 
+@pytest.mark.slow
 def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does(
     model: Path, small_board: Callable[..., Path], run_deploy: Run, tmp_path: Path
 ) -> None:
@@ -126,6 +128,7 @@ def test_inspect_says_by_how_much_a_model_does_not_fit_and_fails_as_compile_does
     assert (refused.status, refused.err) == (1, outcome.err)
 
 
+@pytest.mark.slow
 def test_an_option_that_makes_a_model_fit_is_named(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
@@ -137,6 +140,7 @@ def test_an_option_that_makes_a_model_fit_is_named(
     assert run_deploy(*words, "--stream").status == 0
 
 
+@pytest.mark.slow
 def test_a_limit_that_is_too_low_is_told_with_what_is_enough(
     model: Path, complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:

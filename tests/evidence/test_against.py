@@ -83,6 +83,7 @@ def subject(graph: Graph) -> Subject:
     return Subject(artifact(graph), load_board("nucleo-f446re"))
 
 
+@pytest.mark.slow
 def test_the_same_archive_invalidates_nothing(graph: Graph, subject: Subject, tmp_path: Path) -> None:
     again = Subject(artifact(graph), load_board("nucleo-f446re"))
     found = compared(gather(subject, chapters=table()), gather(again, chapters=table()), tmp_path / "old")
@@ -123,6 +124,7 @@ def test_another_board_invalidates_stack_and_time(subject: Subject, tmp_path: Pa
     assert found.invalid == ("stack-and-memory", "time", "tool-confidence")
 
 
+@pytest.mark.slow
 def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject: Subject, tmp_path: Path) -> None:
     after = gather(subject, ["sums"], chapters=table())
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
@@ -148,6 +150,7 @@ def test_layers_that_come_and_go_are_told(subject: Subject, tmp_path: Path) -> N
     assert all("sums" in layer.chapters for layer in found.layers)
 
 
+@pytest.mark.slow
 def test_the_first_page_and_the_facts_say_it(graph: Graph, subject: Subject, tmp_path: Path) -> None:
     gather(subject, chapters=table()).save(tmp_path / "old")
     other = replace(subject, artifact=artifact(with_another_weight(graph), "ab" * 32))

@@ -157,6 +157,7 @@ def test_constants_that_are_not_found_in_the_c_fail_the_chapter(subject: Subject
     assert "bytes of constants, and 4,690 by the facts of the archive" in found.summary
 
 
+@pytest.mark.slow
 def test_rows_that_are_joined_where_they_are_written_are_traced() -> None:
     found = examine_traceability(Subject(artifact_of(model_of(boxes_of_scales()))))
     assert found.verdict is Standing.PROVEN, found.summary
@@ -172,6 +173,7 @@ def test_the_reset_of_a_state_is_traced() -> None:
     assert found.verdict is Standing.PROVEN, found.summary
 
 
+@pytest.mark.slow
 def test_constants_of_an_accelerator_are_traced() -> None:
     compiled = deploy.compile(DIGITS, "mps2-an386", accelerator=["gemm-npu"])
     found = examine_traceability(Subject(compiled.artifact))

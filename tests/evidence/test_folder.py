@@ -40,6 +40,7 @@ def needs_a_tool(subject: Subject) -> Finding:
     raise MissingToolError("the program 'frama-c' is not on PATH")
 
 
+@pytest.mark.slow
 def test_the_same_model_gives_the_same_bytes(subject: Subject) -> None:
     first, second = files_of(gather(subject, ITSELF)), files_of(gather(subject, ITSELF))
     assert first == second
@@ -85,6 +86,7 @@ def test_chapters_that_were_not_asked_for_count_as_not_run(subject: Subject) -> 
         gather(subject, ["tracability"])
 
 
+@pytest.mark.slow
 def test_files_changed_by_hand_are_told_on_the_first_page(tmp_path: Path) -> None:
     compiled = deploy.compile(DIGITS, "host")
     project = tmp_path / "project"
@@ -119,6 +121,7 @@ def test_a_project_of_another_model_is_refused(tmp_path: Path, repo_root: Path) 
     assert f"deploy evidence ARCHIVE --project {tmp_path / 'project'}" in caught.value.hint
 
 
+@pytest.mark.slow
 def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) -> None:
     evidence, place = gather(subject, ITSELF), tmp_path / "evidence"
     evidence.save(place)
@@ -139,6 +142,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["evidence", "file", "other"]
 
 
+@pytest.mark.slow
 def test_the_command_writes_what_the_function_does(tmp_path: Path, run_deploy: Run) -> None:
     archive, place = tmp_path / "digits.tar", tmp_path / "evidence"
     deploy.compile(DIGITS, "host").save(archive)

@@ -77,6 +77,7 @@ def test_an_emulated_cortex_m4_decides_in_a_stream(
     assert np.allclose(scores, exact, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_a_file_of_another_rate_is_refused_before_anything_is_built(
     network: Path, tmp_path: Path, run_deploy: Callable[..., Any]
 ) -> None:

@@ -200,6 +200,7 @@ def test_a_wake_word_is_listened_for_in_samples_as_they_come(
     assert verdict.equal, str(verdict)
 
 
+@pytest.mark.slow
 def test_a_program_takes_continuous_sound_in_one_lane(tmp_path: Path) -> None:
     """Overlapping windows would hear everything twice."""
     build = ModelBuilder("words")

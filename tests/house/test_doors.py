@@ -97,6 +97,7 @@ def do_nothing(graph: Graph) -> Outcome:
 '''
 
 
+@pytest.mark.slow
 def test_a_pass_is_one_file_and_one_line(tree: Path) -> None:
     last = '        "fold-constants": "first: later passes look for constants",'
     table = {"aot/passes/__init__.py": (last, '        "do-nothing": "anywhere",')}

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 # A file that breaks a contract -> what it imports -> the contract's name in pyproject.toml.
 INTRUDERS = {
     "aot/intruder.py": ("codegen.model", "data flows one way"),
@@ -26,11 +28,13 @@ def lint_imports(folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_every_import_keeps_to_the_layers(repo_root: Path) -> None:
     result = lint_imports(repo_root)
     assert result.returncode == 0, result.stdout
 
 
+@pytest.mark.slow
 def test_an_import_against_the_layers_is_found(
     repo_root: Path, package_names: tuple[str, ...], tmp_path: Path
 ) -> None:

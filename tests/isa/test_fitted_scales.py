@@ -73,6 +73,7 @@ def _assert_equal(r: Requant, found: FittedScales, mult: Ints, right: Ints, sums
             assert store.meaning(*arguments) == wanted[n]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("step", "shift", "short"), [(1, 4, {4}), (256, 10, {8, 10})])
 def test_with_addends_of_32_bits_the_first_shift_does(step: int, shift: int, short: set[int]) -> None:
     """So other weights have the same code; with 16 bits it does not for all layers."""

@@ -131,7 +131,15 @@ def short() -> OpCase:
     return op_case("four_bits_short", Conv2d(), [x], out, [w, int32_bias(20)])
 
 
-@pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
+LONG = ("four_bits_blocks", "four_bits_windows", "four_bits_odd_rows")  # in Python
+
+
+def as_param(each: OpCase) -> object:
+    is_long = str(each.name).startswith(LONG)
+    return pytest.param(each, marks=[pytest.mark.slow] if is_long else [])
+
+
+@pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops(each: OpCase) -> None:
     assert has_four_bits_in(each.graph)
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 import numpy as np
+import pytest
 
 from codegen.isa.plain.fitted_scale import MOST_OFFSET, first_multiple, nearest_offset
 
@@ -31,6 +32,7 @@ def test_multiples_in_small_moduli() -> None:
                     assert found == next(hits, None), (step, start, most, modulus)
 
 
+@pytest.mark.slow
 def test_the_nearest_offset_is_the_first_that_trying_finds() -> None:
     rng = random.Random(5)
     kinds = set()

@@ -87,7 +87,15 @@ def is_paired(stage: LoweredStage) -> bool:
     return stage.kernel.space is not None and stage.kernel.space.task.endswith(" paired")
 
 
-@pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
+LONG = ("paired_rows_blocks", "paired_rows_windows", "paired_rows_a_group")  # in Python
+
+
+def as_param(each: OpCase) -> object:
+    is_long = str(each.name).startswith(LONG)
+    return pytest.param(each, marks=[pytest.mark.slow] if is_long else [])
+
+
+@pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each: OpCase) -> None:
     assert is_paired(only_stage(each.graph))
     lowered = lower_graph(run_meaning(each.graph).graph, DSP, OPTIONS["speed"])

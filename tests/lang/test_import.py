@@ -5,6 +5,8 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 _SHOW = "import sys\nfrom deploy import lang\nprint(*sorted(sys.modules), sep='\\n')"
 _HEAVY = (
     "aot.ops",
@@ -17,6 +19,7 @@ _HEAVY = (
 )
 
 
+@pytest.mark.slow
 def test_the_compiler_is_not_imported_with_the_language() -> None:
     shown = subprocess.run([sys.executable, "-c", _SHOW], capture_output=True, text=True, check=True).stdout
     modules = shown.split()

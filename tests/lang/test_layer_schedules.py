@@ -121,6 +121,7 @@ def test_a_schedule_that_fits_nowhere_is_told_with_its_reason(run_deploy: Run, t
     assert "  not used   pairs: the model has no layer of resize\n" in run_deploy(*words).out
 
 
+@pytest.mark.slow
 def test_nothing_is_read_past_a_row() -> None:
     @lang.layer_schedule("dense")
     def too_far(s: lang.Schedule, knobs: lang.Knobs) -> None:
@@ -131,6 +132,7 @@ def test_nothing_is_read_past_a_row() -> None:
     assert layer.passed_over[0].startswith("too_far: s.pad_reduction('k', 100, 'w'): x has ")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("ops", "sums"), [(("conv2d", "conv2d+add"), 3), (("conv2d",), 0)])
 def test_sums_are_made_in_the_store_where_the_schedule_is_for_them(
     ops: tuple[str, ...], sums: int, shared_dir: Path

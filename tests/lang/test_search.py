@@ -127,6 +127,7 @@ def test_the_numbers_of_a_template_are_searched(own_folders: None, require_tool:
     lang.build(found.schedule, "mps2-an386", {"w": W}).verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("template", "what"),
     [

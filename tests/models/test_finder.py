@@ -124,6 +124,7 @@ def test_both_sizes_are_one_network() -> None:
         assert np.array_equal(array, large.constants[name]), name
 
 
+@pytest.mark.slow
 def test_the_picture_of_boxes_is_current(repo_root: Path) -> None:
     """Only the boxes: how a PNG is packed is its library's choice."""
     assert PLACE.is_relative_to(repo_root / "docs")

@@ -91,6 +91,7 @@ def test_a_library_without_the_server_holds_the_model_and_nothing_else(tiny: Pro
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_arduino_board_has_a_port(board: Any, tiny: ProjectSource) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)

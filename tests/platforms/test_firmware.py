@@ -29,6 +29,7 @@ HASH = bytes(range(1, 9))
 DEADLINES = Deadlines(
     hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0, retry_most_s=60.0
 )
+SOON_RESET = replace(DEADLINES, device_run_s=2.0)  # of a model that hangs: an emulator is busy until then
 ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547")
 UNICORN_BOARDS = ("mps2-an383", *(name for name in ARM_BOARDS if "unicorn" in load_board(name).runners))
 # What a test with this compiler or runner needs, as ("tool" or "package", name).
@@ -236,7 +237,7 @@ HOST_CRASHES = (
 
 def crash(firmware: Firmware, board: Board, runner: str | None, how: int, cause: str) -> None:
     """Crashes the model, sees the fault named with its place, and the device back."""
-    with session(firmware, board, runner) as device:
+    with session(firmware, board, runner, SOON_RESET) as device:
         device.hello()
         model = device.describe()[0]
         device.write_input(model, 0, bytes([how, 0, 0, 0]))

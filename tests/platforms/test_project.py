@@ -28,6 +28,7 @@ def files_of(source: ProjectSource, board: Board, app: App = App.RPC) -> dict[st
     return dict(platform_for(board).files(source, board, app))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("app", [App.RPC, App.STANDALONE])
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_board_gives_a_project(tiny: ProjectSource, board: Board, app: App) -> None:

@@ -12,7 +12,7 @@ import pytest
 from aot.errors import InputError, ToolError
 from aot.ir.types import DType
 from platforms.rpc.protocol import ELEMENT_TYPES
-from platforms.shared_library import HostModel, build, build_argv, model_name
+from platforms.shared_library import HostModel, build, build_commands, model_name
 from platforms.toolchains import Toolchain
 
 FOLDER = Path(__file__).parent / "tiny_model"
@@ -121,14 +121,17 @@ def test_c_that_does_not_compile_is_shown_with_the_command(
 def test_the_compilers_arguments() -> None:
     gcc = Toolchain("gcc", "gcc", ("gcc",), "gcc 12")
     zig = Toolchain("zig", "zig", ("python", "-m", "ziglang", "cc"), "zig 0.14")
-    common = ("-std=c99", "-O2", "-fPIC", "-shared")
-    assert build_argv(gcc, ["a.c", "b.c"], "m.so") == ("gcc", *common, "a.c", "b.c", "-o", "m.so")
-    assert build_argv(zig, ["a.c"], "m.so") == (
-        *("python", "-m", "ziglang", "cc"),
-        *common,
-        "-fno-sanitize=all",
-        *("a.c", "-o", "m.so"),
-    )
+    common = ("-std=c99", "-O2", "-fPIC")
+    assert list(build_commands(gcc, ["a.c", "b.c"], "m.so")) == [
+        ("gcc", *common, "-c", "a.c", "-o", "a.c.o"),
+        ("gcc", *common, "-c", "b.c", "-o", "b.c.o"),
+        ("gcc", *common, "-shared", "a.c.o", "b.c.o", "-o", "m.so"),
+    ]
+    compiler = ("python", "-m", "ziglang", "cc", *common, "-fno-sanitize=all")
+    assert list(build_commands(zig, ["a.c"], "m.so")) == [
+        (*compiler, "-c", "a.c", "-o", "a.c.o"),
+        (*compiler, "-shared", "a.c.o", "-o", "m.so"),
+    ]
 
 
 def test_the_model_is_named_by_its_files() -> None:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 
 import pytest
 
@@ -125,3 +128,16 @@ def test_an_unknown_preference_is_told(machine_with: Callable[..., None]) -> Non
         'error: toolchain "arm-none-eabi-gc" is not known - did you mean "arm-none-eabi-gcc"?\n'
         "  hint: known for cortex-m4: arm-none-eabi-gcc, zig"
     )
+
+
+def test_zig_of_a_package_is_started_without_a_python_each_time(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    zig = next(known for known in toolchains._CANDIDATES if known.name == "zig")
+    package = ModuleSpec("ziglang", None, origin=str(tmp_path / "__init__.py"))
+    monkeypatch.setattr(toolchains, "find_spec", lambda name: package)
+    assert toolchains._start(zig) == (sys.executable, "-m", "ziglang", "cc")
+    (tmp_path / "zig").touch()
+    assert toolchains._start(zig) == (str(tmp_path / "zig"), "cc")
+    monkeypatch.setattr(toolchains, "find_spec", lambda name: None)
+    assert toolchains._start(zig) is None

@@ -183,6 +183,7 @@ def test_zephyrs_twister_is_told_the_board(tiny: ProjectSource) -> None:
     assert sample.endswith("    platform_allow:\n      - mps2/an385\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.name)
 def test_every_zephyr_board_gives_an_application(tiny: ProjectSource, board: Board) -> None:
     files = PLATFORM.files(tiny, board, App.RPC)

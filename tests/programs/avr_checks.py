@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 from c_checks import Check, check_files, device_file
@@ -15,7 +16,10 @@ TIMEOUT_S = 60
 LAST_RAM_ADDRESS = 0xFFFF  # more RAM than any such chip has: the checks' wanted values lie there too
 COMPILE = (
     *("avr-gcc", "-std=gnu99", "-mmcu=atmega2560", "-Os", "-Wall", "-Wextra", "-Werror"),
-    *("-ffunction-sections", "-fdata-sections", "-Wl,--gc-sections"),
+    *("-ffunction-sections", "-fdata-sections"),
+)
+LINK = (
+    "-Wl,--gc-sections",
     *("-Wl,--defsym=__DATA_REGION_LENGTH__=0xfd00", f"-Wl,--defsym=__stack={LAST_RAM_ADDRESS}"),
 )
 
@@ -27,12 +31,18 @@ def failure_on_avr(check: Check, directory: Path, machine: Path) -> str:
     for name, text in files.items():
         (directory / name).write_text(text, encoding="utf-8")
     sources = [name for name in files if name.endswith(".c")]
-    argv = [*COMPILE, *sources, "-lm", "-o", "check.elf"]
-    built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stderr
+    for source in sources:  # each by itself: ccache keeps single objects
+        _require_built([*COMPILE, "-c", source, "-o", f"{source}.o"], directory)
+    objects = [f"{source}.o" for source in sources]
+    _require_built([*COMPILE, *LINK, *objects, "-lm", "-o", "check.elf"], directory)
     build_machine(machine)
     said = _run(machine, directory / "check.elf")
     return "" if said == f"{check.name} 0\n" else said
+
+
+def _require_built(argv: Sequence[str], directory: Path) -> None:
+    built = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stderr
 
 
 def _run(machine: Path, elf: Path) -> str:

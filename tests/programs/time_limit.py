@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import faulthandler
+import math
 import os
 import signal
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from types import FrameType
-from typing import IO
+from typing import IO, Any
 
 import pytest
 
@@ -18,6 +20,7 @@ AGAIN = 1 / 40
 # traceback names the test, and so does xdist, which goes on with the next one in another worker.
 GRACE = 1 / 4
 _ERRORS = pytest.StashKey[IO[str]]()
+_WATCHED_SINCE = pytest.StashKey[float]()
 
 
 class TimeIsUpError(BaseException):
@@ -35,6 +38,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_unconfigure(config: pytest.Config) -> None:
     config.stash[_ERRORS].close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, Any, Any]:
+    """Nobody watches a process that waits for the tests of another worker."""
+    try:
+        return (yield)
+    finally:
+        if nextitem is None:
+            _end_watch(item.config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -62,12 +75,13 @@ def _limited(item: pytest.Item, phase: str) -> Generator[None, None, None]:
     def end_it(number: int, frame: FrameType | None) -> None:
         raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {limit_s:g} s")
 
-    faulthandler.dump_traceback_later(limit_s * (1 + GRACE), exit=True, file=item.config.stash[_ERRORS])
+    _watch(item.config, limit_s)
     try:
         with _alarm(end_it, limit_s):
             yield
     finally:
-        faulthandler.cancel_dump_traceback_later()
+        if not _began_a_moment_ago(item.config, limit_s):
+            _end_watch(item.config)
 
 
 @contextmanager
@@ -83,3 +97,21 @@ def _alarm(end_it: Callable[[int, FrameType | None], None], limit_s: float) -> G
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _watch(config: pytest.Config, limit_s: float) -> None:
+    """Ends the process when the limit and its grace are over. It takes a thread each time, for which a
+    quick test would wait longer than it runs: a watch that began a moment ago serves the next one, too."""
+    if not _began_a_moment_ago(config, limit_s):
+        ends_in_s = limit_s * (1 + GRACE + AGAIN)
+        faulthandler.dump_traceback_later(ends_in_s, exit=True, file=config.stash[_ERRORS])
+        config.stash[_WATCHED_SINCE] = time.monotonic()
+
+
+def _began_a_moment_ago(config: pytest.Config, limit_s: float) -> bool:
+    return time.monotonic() - config.stash.get(_WATCHED_SINCE, -math.inf) < limit_s * AGAIN
+
+
+def _end_watch(config: pytest.Config) -> None:
+    faulthandler.cancel_dump_traceback_later()
+    config.stash[_WATCHED_SINCE] = -math.inf

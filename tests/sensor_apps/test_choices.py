@@ -95,6 +95,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_it_is_told(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
     archive, words, text = WRONG[name]

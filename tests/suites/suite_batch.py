@@ -1,4 +1,4 @@
-"""Many compiled models in a few shared libraries of this computer: a compiler run makes sixty of them."""
+"""Many compiled models in a few shared libraries of this computer, sixty in each."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from aot.target import Target
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel
 from platforms.templates import template_text
-from platforms.toolchains import find_toolchain
+from platforms.toolchains import Toolchain, find_toolchain
 
-_FLAGS = ("-std=c99", "-fPIC", "-shared", "-w", "-fno-sanitize=all")  # zig checks unless it is told not to
-_MODELS_A_RUN = 60  # a compiler run costs as much as a few small models
+_FLAGS = ("-std=c99", "-fPIC", "-w", "-fno-sanitize=all")  # zig checks unless it is told not to
+_FAST = "-O0"
+_MODELS_A_LIBRARY = 60
 _WEIGHTS = "_weights.c"
 
 
 def build_batch(models: Mapping[str, CompiledModel], folder: Path) -> Mapping[str, HostModel]:
     """Each model by its C name, which must be its own, compiled by gcc as fast as it can."""
-    libraries = build_libraries(models, folder, "gcc", "-O0")
+    libraries = build_libraries(models, folder, "gcc", _FAST)
     return {name: HostModel(libraries[name], name) for name in models}
 
 
@@ -31,17 +32,17 @@ def build_libraries(
     for a user, so that a compiler sees no more of them there than their declarations."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "solder_model.h").write_text(template_text("common", "solder_model.h"), encoding="utf-8")
-    argv = (*find_toolchain(Target("host"), compiler).argv, *_FLAGS, level)
+    toolchain = find_toolchain(Target("host"), compiler)
     groups = {f"batch_{number}.so": group for number, group in enumerate(_groups(list(models.values())))}
     files = {library: list(_written(group, folder)) for library, group in groups.items()}
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda library: _run([*argv, *files[library], "-o", library, "-lm"], folder), groups))
+        list(pool.map(lambda library: _build(toolchain, level, files[library], library, folder), groups))
     return {model.name: folder / library for library, group in groups.items() for model in group}
 
 
 def _groups(models: Sequence[CompiledModel]) -> Iterator[Sequence[CompiledModel]]:
-    for start in range(0, len(models), _MODELS_A_RUN):
-        yield models[start : start + _MODELS_A_RUN]
+    for start in range(0, len(models), _MODELS_A_LIBRARY):
+        yield models[start : start + _MODELS_A_LIBRARY]
 
 
 def _written(models: Sequence[CompiledModel], folder: Path) -> Iterator[str]:
@@ -62,6 +63,17 @@ def _written(models: Sequence[CompiledModel], folder: Path) -> Iterator[str]:
 def _including(files: Sequence[str], name: str, folder: Path) -> str:
     (folder / name).write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
     return name
+
+
+def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> None:
+    """Each file by itself where optimising takes its time: ccache keeps single objects, but none of zig."""
+    argv = (*toolchain.argv, *_FLAGS, level)
+    if toolchain.family == "zig" or level == _FAST:
+        _run([*argv, "-shared", *files, "-o", library, "-lm"], folder)
+        return
+    for file in files:
+        _run([*argv, "-c", file, "-o", f"{file}.o"], folder)
+    _run([*argv, "-shared", *(f"{file}.o" for file in files), "-o", library, "-lm"], folder)
 
 
 def _run(argv: Sequence[str], folder: Path) -> None:

@@ -73,6 +73,7 @@ def test_what_earlier_records_recommend_goes_first() -> None:
     assert [(p["a"], p["c"]) for p in tuner.propose(2)] == [(6, 2), (5, 1)]
 
 
+@pytest.mark.slow
 def test_ten_thousand_points_are_ranked_within_a_second(require_package: Callable[..., None]) -> None:
     require_package("lightgbm")
     from platforms.tuning.loop_features import features
