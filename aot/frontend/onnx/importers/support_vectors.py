@@ -1,4 +1,4 @@
-"""scikit-learn's support vector machines: kernels with the vectors are one product, pairs of classes another."""
+"""scikit-learn's support vector machines: kernels are a product with the vectors, pairs of classes another."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _regressor(node: OnnxOperator) -> Value:
 
 
 def _classifier(node: OnnxOperator) -> list[Value]:
-    """The label that most pairs of classes vote for, and the sums of the pairs; of two classes, both signs."""
+    """The label that most pairs of classes vote for, and the sums of pairs; of two classes, both signs."""
     _require_plain(node)
     labels, each = node.integers("classlabels_ints"), node.integers("vectors_per_class", ())
     pairs = list(combinations(range(len(labels)), 2))
