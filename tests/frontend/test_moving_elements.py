@@ -211,6 +211,5 @@ def test_a_list_of_rows_that_a_loop_makes_says_what_works() -> None:
     what = "it makes shape [0, 1, 7], which has no elements: a list of rows that a loop makes"
     assert caught.value.what == what
     assert caught.value.hint == (
-        "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and the layer's unroll=True, "
-        "or export it to ONNX"
+        "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
     )

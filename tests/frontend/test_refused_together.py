@@ -72,7 +72,7 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
         (
             "FlexTensorListReserve",
             "a recurrent layer of Keras without a fixed batch, convert it with Input(batch_shape="
-            "(1, STEPS, FEATURES)) and the layer's unroll=True, or export it to ONNX",
+            "(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX",
         ),
     ],
 )

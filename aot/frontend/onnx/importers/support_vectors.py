@@ -1,4 +1,4 @@
-"""scikit-learn's support vector machines: kernels are a product with the vectors, pairs of classes another."""
+"""scikit-learn's support vector machines: kernels are one product, pairs of classes another."""
 
 from __future__ import annotations
 

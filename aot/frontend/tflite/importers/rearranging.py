@@ -12,7 +12,9 @@ from aot.ops.rearrange import Loops, Rearrange, row_steps
 from aot.ops.reshape import Reshape
 
 # Keras' layers become fused operators, or the operators of each step.
-FOR_RECURRENT_LAYERS = "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and the layer's unroll=True, or export it to ONNX"
+FOR_RECURRENT_LAYERS = (
+    "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
+)
 
 
 def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:
