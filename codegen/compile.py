@@ -123,7 +123,9 @@ def _source_parts(
         version=VERSION,
         needs=needs(library, target),
         macs=sum(layer.macs for layer in layers),
-        stack_bytes_estimate=estimate_stack_bytes(library, rows, plan.order, work, target, options.optimize),
+        stack_bytes_estimate=estimate_stack_bytes(
+            library, rows, plan.order, work, target, options.optimize, lowered.receiver is not None
+        ),
         dialect=dialect,
         inputs=inputs,
         outputs=outputs,

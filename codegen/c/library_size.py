@@ -5,7 +5,6 @@ The bytes are those of newlib for a core with an FPU; `PartBytes.library` scales
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from functools import cache
 
@@ -40,7 +39,8 @@ def library_calls(definitions: Iterable[str]) -> frozenset[str]:
 
 @cache
 def _calls_in(text: str) -> frozenset[str]:
-    return frozenset(_BYTES) & frozenset(re.findall(r"\w+", text))
+    words = "".join([each if each.isalnum() or each == "_" else " " for each in text]).split()
+    return frozenset(_BYTES) & frozenset(words)
 
 
 def library_bytes(called: frozenset[str]) -> int:

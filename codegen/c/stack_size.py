@@ -8,7 +8,6 @@ benchmarks/results.json by gcc 12.2; benchmarks/estimates.md has all beside what
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -35,7 +34,6 @@ _WORD = 4  # bytes of a pointer that the factors are for
 _LARGE_ANGLES_BYTES = 400  # the C library's sine and cosine reduce their argument to many digits
 _ANGLES = frozenset({"sinf", "cosf", "tanf"})
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
-_HELPER_HEAD = r"static(?P<how>[^;{{}}()]*(\(\([^()]*\)\))?[^;{{}}()]*)\b{name}\s*\("
 _SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
 # A run that takes long is interrupted by the timer of its deadline; the core puts its registers on the stack.
 # From so many products and results on, emulated boards were seen to be: with vectors, reals, integers alone.
@@ -98,6 +96,7 @@ def estimate_stack_bytes(
     work: int,
     target: Target,
     optimize: Optimize,
+    is_streamed: bool,
 ) -> int:
     """The stack of a run in firmware that measures it, as `deploy bench` paints it.
 
@@ -106,7 +105,7 @@ def estimate_stack_bytes(
     kernels = {kernel.function.name: kernel for kernel in library.kernels}
     looked = {name: _Kernel.of(kernel.function) for name, kernel in kernels.items()}
     below = {name: kernel.bytes(each, target, optimize) for name, kernel in looked.items()}
-    counters, run = _tables(order)
+    counters, run = _in_stream(order) if is_streamed else _tables(order)
     own = [
         _table_bytes(counters.get(stage), each)
         + _layer_bytes(kernels[call.name], count > 1, each, target)
@@ -130,6 +129,11 @@ def _tables(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
     if counters:
         return counters, _RUN_BYTES_OF_TABLES
     return counters, _RUN_BYTES_OF_LOOPS if any(len(part) > 1 for part in parts) else _RUN_BYTES
+
+
+def _in_stream(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
+    """One table names all stages; its counters are kept from row to row and not on the stack."""
+    return dict.fromkeys(order, 0), _RUN_BYTES
 
 
 def _table_bytes(counters: int | None, each: StackBytes) -> float:
@@ -194,8 +198,9 @@ def _with_called(helpers: Sequence[AnyHelper]) -> Iterator[AnyHelper]:
 @cache
 def _stays_a_function(name: str, definition: str) -> bool:
     """A compiler makes a function that is not said to be inline part of its caller only where it is short."""
-    head = re.search(_HELPER_HEAD.format(name=re.escape(name)), definition)
-    return head is not None and re.search(r"\binline\b", head["how"]) is None
+    before, call, _ = definition.partition(f"{name}(")
+    _, static, head = before.rpartition("static")
+    return bool(call and static) and "inline" not in head.split()
 
 
 def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:

@@ -79,6 +79,7 @@ def _missing(plan: CompiledPlan) -> int:
             work_of(plan.graph),
             job.target,
             job.options.optimize,
+            plan.lowered.receiver is not None,
         ),
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if job.options.constants else {},

@@ -12,18 +12,20 @@ from tflite_builder import ModelBuilder
 
 from aot.errors import ModelError
 from aot.frontend.tflite.read import read_tflite
-from aot.frontend.tflite.sparse import Level, Sparsity
+from aot.frontend.tflite.sparse import Sparsity, WalkLevel
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
 from aot.ir.types import Array
 
 WHOLE = np.array([[0, 0, 5, -3], [0, 0, 2, 1], [7, 0, 0, 0], [0, 4, 0, 0]])
-ROWS = Sparsity((0, 1), (), (Level(4), Level(0, (0, 2, 4, 5, 6), (2, 3, 2, 3, 0, 1))))
+ROWS = Sparsity((0, 1), (), (WalkLevel(4), WalkLevel(0, (0, 2, 4, 5, 6), (2, 3, 2, 3, 0, 1))))
 OF_ROWS = [5, -3, 2, 1, 7, 4]
 # Blocks of 2 x 2: the first pair of rows has the second block, the second pair the first.
-BLOCKS = Sparsity((0, 1, 2, 3), (0, 1), (Level(2), Level(0, (0, 1, 2), (1, 0)), Level(2), Level(2)))
+BLOCKS = Sparsity(
+    (0, 1, 2, 3), (0, 1), (WalkLevel(2), WalkLevel(0, (0, 1, 2), (1, 0)), WalkLevel(2), WalkLevel(2))
+)
 OF_BLOCKS = [5, -3, 2, 1, 7, 0, 0, 4]
-COLUMNS = Sparsity((1, 0), (), (Level(4), Level(0, (0, 1, 2, 4, 6), (2, 3, 0, 1, 0, 1))))
+COLUMNS = Sparsity((1, 0), (), (WalkLevel(4), WalkLevel(0, (0, 1, 2, 4, 6), (2, 3, 0, 1, 0, 1))))
 OF_COLUMNS = [7, 4, 5, 2, -3, 1]
 CASES = {"rows": (ROWS, OF_ROWS), "blocks": (BLOCKS, OF_BLOCKS), "columns": (COLUMNS, OF_COLUMNS)}
 
@@ -68,17 +70,17 @@ LEVELS = ROWS.levels
 WRONG = {
     "too few elements": (ROWS, OF_ROWS[:5], "it stores 5 elements, its levels have 6"),
     "an index beyond": (
-        replace(ROWS, levels=(LEVELS[0], Level(0, (0, 2, 4, 5, 6), (2, 4, 2, 3, 0, 1)))),
+        replace(ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 2, 4, 5, 6), (2, 4, 2, 3, 0, 1)))),
         OF_ROWS,
         "an element lies outside shape [4, 4]",
     ),
     "too few segments": (
-        replace(ROWS, levels=(LEVELS[0], Level(0, (0, 6), (2, 3, 2, 3, 0, 1)))),
+        replace(ROWS, levels=(LEVELS[0], WalkLevel(0, (0, 6), (2, 3, 2, 3, 0, 1)))),
         OF_ROWS,
         "1 segments of 6 indices do not fit 4 places",
     ),
     "a level too many": (
-        replace(ROWS, levels=(*LEVELS, Level(2))),
+        replace(ROWS, levels=(*LEVELS, WalkLevel(2))),
         OF_ROWS,
         "3 levels do not fit 2 dimensions and 0 of blocks",
     ),
@@ -88,7 +90,7 @@ WRONG = {
         "blocks of dimensions [0, 2] are beyond 2",
     ),
     "endless dimensions": (
-        replace(ROWS, levels=(Level(2**30), LEVELS[1])),
+        replace(ROWS, levels=(WalkLevel(2**30), LEVELS[1])),
         OF_ROWS,
         "a level has 1,073,741,824 places, the tensor 16 elements",
     ),

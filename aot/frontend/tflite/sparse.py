@@ -27,7 +27,7 @@ class SparsityError(Exception):
 
 
 @dataclass(frozen=True)
-class Level:
+class WalkLevel:
     """One step of the walk: all coordinates below `size`, or those that are listed."""
 
     size: int = 0
@@ -43,7 +43,7 @@ class Level:
 class Sparsity:
     order: tuple[int, ...]  # of each level: a dimension of the tensor, or of its blocks behind those
     block_map: tuple[int, ...]  # the tensor's dimension that each dimension of a block divides
-    levels: tuple[Level, ...]
+    levels: tuple[WalkLevel, ...]
 
 
 def read_sparsity(table: tflite.SparsityParameters) -> Sparsity:
@@ -56,13 +56,13 @@ def read_sparsity(table: tflite.SparsityParameters) -> Sparsity:
     )
 
 
-def _level(table: tflite.DimensionMetadata) -> Level:
+def _level(table: tflite.DimensionMetadata) -> WalkLevel:
     if table.Format() == tflite.DimensionType.DENSE:
-        return Level(int(table.DenseSize()))
+        return WalkLevel(int(table.DenseSize()))
     segments = _numbers(table.ArraySegmentsType(), table.ArraySegments())
     if not segments:
         raise SparsityError("a sparse dimension has no segments")
-    return Level(0, segments, _numbers(table.ArrayIndicesType(), table.ArrayIndices()))
+    return WalkLevel(0, segments, _numbers(table.ArrayIndicesType(), table.ArrayIndices()))
 
 
 def _numbers(kind: int, table: tflite.Int32Vector | None) -> tuple[int, ...]:
@@ -93,7 +93,7 @@ def dense(sparsity: Sparsity, stored: Array, shape: tuple[int, ...]) -> Array:
     return whole
 
 
-def _walked(levels: tuple[Level, ...], most: int) -> _Indices:
+def _walked(levels: tuple[WalkLevel, ...], most: int) -> _Indices:
     """The coordinates of each stored element, a row for each level."""
     places, coordinates = 1, np.zeros((0, 1), np.int64)
     for level in levels:
@@ -107,7 +107,7 @@ def _walked(levels: tuple[Level, ...], most: int) -> _Indices:
     return coordinates
 
 
-def _listed(level: Level, places: int) -> _Indices:
+def _listed(level: WalkLevel, places: int) -> _Indices:
     """The number of coordinates that are listed for each place of the level before."""
     segments, count = np.array(level.segments), len(level.indices)
     counts = np.diff(segments)

@@ -11,7 +11,7 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
-from aot.frontend.tflite.sparse import Level, Sparsity
+from aot.frontend.tflite.sparse import Sparsity, WalkLevel
 from aot.ir.types import Array
 
 SCHEMA_VERSION = 3
@@ -180,7 +180,7 @@ def _sparsity(out: flatbuffers.Builder, sparsity: Sparsity) -> int:
     )
 
 
-def _level(out: flatbuffers.Builder, level: Level) -> int:
+def _level(out: flatbuffers.Builder, level: WalkLevel) -> int:
     if not level.is_sparse:
         return _table(out, "DimensionMetadata", DenseSize=level.size)
     lists = [
