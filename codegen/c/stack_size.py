@@ -152,7 +152,7 @@ def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, tar
 
 @dataclass(frozen=True, slots=True)
 class _Kernel:
-    """What the estimate asks of a kernel's function."""
+    """The facts about a kernel's function that the estimate needs."""
 
     function: FunctionDefinition
     calls: tuple[Instruction, ...]
@@ -204,7 +204,7 @@ def _stays_a_function(name: str, definition: str) -> bool:
 
 
 def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
-    """What an interrupt of a long run takes: more where registers of an FPU are in use."""
+    """The stack of an interrupt of a long run: more where registers of an FPU are in use."""
     has_vectors = target.has(Feature.MVE)
     has_reals = has_vectors or (has_reals and target.has(Feature.FPU))
     least = _VECTORS_FROM if has_vectors else _REALS_FROM if has_reals else _INTEGERS_FROM

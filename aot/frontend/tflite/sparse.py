@@ -23,7 +23,7 @@ _VECTORS = {
 
 
 class SparsityError(Exception):
-    """What of the file's description contradicts itself."""
+    """A part of the file's description contradicts another."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _listed(level: WalkLevel, places: int) -> _Indices:
 
 
 def _coordinates(sparsity: Sparsity, walked: _Indices, rank: int) -> list[_Indices]:
-    """Where each element lies in the tensor: a block's coordinate counts within its block."""
+    """The place of each element in the tensor: a block's coordinate counts within its block."""
     found = dict(zip(sparsity.order, walked, strict=True))
     sizes = dict(zip(sparsity.order, (level.size for level in sparsity.levels), strict=True))
     at = [found[dimension] for dimension in range(rank)]

@@ -1,4 +1,4 @@
-"""scikit-learn's support vector machines: kernels are one product, pairs of classes another."""
+"""Support vector machines as scikit-learn exports them: kernels are one product, pairs of classes another."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def _of_pairs(weights: Array, each: tuple[int, ...], pairs: list[tuple[int, int]
 
 
 def _votes(node: OnnxOperator, sums: Value, pairs: list[tuple[int, int]], classes: int) -> Value:
-    """How many pairs each class wins: the first one where the sum is above zero, else the second."""
+    """Counts the pairs that each class wins: the first one where the sum is above zero, else the second."""
     moved, lost = np.zeros((len(pairs), classes), np.float32), np.zeros(classes, np.float32)
     for number, (first, second) in enumerate(pairs):
         moved[number, first], moved[number, second] = 1, -1
