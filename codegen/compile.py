@@ -14,11 +14,12 @@ from aot.plan.model import Kind, Plan
 from codegen.c.constants import collect_constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, emit_sources
-from codegen.c.estimate import estimate_code_bytes, estimate_stack_bytes
+from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
 from codegen.c.provenance import made_by, needs
+from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.c.standard import require_standard
 from codegen.c.states import state_infos
 from codegen.c.tree import FunctionDefinition
@@ -114,6 +115,7 @@ def _source_parts(
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
     rows = [stage.result.image_rows for stage in lowered.stages]
+    work = work_of(graph)
     parts = SourceParts(
         name=name,
         model_hash=job.model.hash,
@@ -121,7 +123,9 @@ def _source_parts(
         version=VERSION,
         needs=needs(library, target),
         macs=sum(layer.macs for layer in layers),
-        stack_bytes_estimate=estimate_stack_bytes(library, rows, target, options.optimize),
+        stack_bytes_estimate=estimate_stack_bytes(
+            library, rows, plan.order, work, target, options.optimize, lowered.receiver is not None
+        ),
         dialect=dialect,
         inputs=inputs,
         outputs=outputs,

@@ -6,6 +6,7 @@ The bytes are those of newlib for a core with an FPU; `PartBytes.library` scales
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import cache
 
 _BYTES = {
     "acosf": 750,
@@ -33,11 +34,13 @@ _OF_ANGLES, _LARGE_ANGLES_BYTES = frozenset({"cosf", "sinf", "tanf"}), 2900  # t
 
 def library_calls(definitions: Iterable[str]) -> frozenset[str]:
     """The functions of the table that the texts call."""
-    return frozenset(name for text in definitions for name in _words(text) if name in _BYTES)
+    return frozenset().union(*(_calls_in(text) for text in definitions))
 
 
-def _words(text: str) -> list[str]:
-    return "".join(each if each.isalnum() or each == "_" else " " for each in text).split()
+@cache
+def _calls_in(text: str) -> frozenset[str]:
+    words = "".join([each if each.isalnum() or each == "_" else " " for each in text]).split()
+    return frozenset(_BYTES) & frozenset(words)
 
 
 def library_bytes(called: frozenset[str]) -> int:

@@ -89,13 +89,19 @@ def run_order(order: Sequence[int], run_once: AbstractSet[int]) -> Order:
     tables: list[OrderTable] = []
     body: list[Stmt] = []
     for part in ordered_parts(order):
-        period = _period(part)
-        if period <= _LONGEST_LOOP and (period < len(part) or period == 1):
+        if is_loop(part):
+            period = _period(part)
             body += _repeated(part[:period], len(part) // period, run_once)
         else:
             body.append(Do(FunctionCall(f"run_order_{len(tables)}", (_ADDRESS_OF_RUN,))))
             tables.append(_order_table(len(tables), part, run_once))
     return Order(tuple(tables), tuple(body))
+
+
+def is_loop(part: tuple[int, ...]) -> bool:
+    """Says of a part of the order that it is a loop or a single call; else it is a table."""
+    period = _period(part)
+    return period <= _LONGEST_LOOP and (period < len(part) or period == 1)
 
 
 def streamed_order(

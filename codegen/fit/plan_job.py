@@ -10,7 +10,7 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.c.constants import collect_constants
-from codegen.c.estimate import estimate_stack_bytes
+from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
 from codegen.fit.constant_places import constant_regions
@@ -73,7 +73,13 @@ def _missing(plan: CompiledPlan) -> int:
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
         estimate_stack_bytes(
-            plan.library, [stage.result.image_rows for stage in stages], job.target, job.options.optimize
+            plan.library,
+            [stage.result.image_rows for stage in stages],
+            plan.plan.order,
+            work_of(plan.graph),
+            job.target,
+            job.options.optimize,
+            plan.lowered.receiver is not None,
         ),
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if job.options.constants else {},

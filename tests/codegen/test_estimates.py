@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 import deploy.demo
+from benchmarks.results import read_results
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
 # board -> (stack, code), by `deploy bench` with arm-none-eabi-gcc 12.2.
@@ -95,6 +96,9 @@ def test_code_is_told_within_15_percent_on_each_kind_of_core(
     assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
 
+MOST_TIMES_THE_STACK = 1.5
+
+
 @pytest.mark.parametrize(
     ("model", "board"),
     [
@@ -105,6 +109,12 @@ def test_code_is_told_within_15_percent_on_each_kind_of_core(
         ("tmx_mnist_rect_int8", "mps2-an385"),  # kernels of many rows
         ("ut_tanh_int8", "mps2-an386"),  # next to nothing
         ("tiny_ad_fc_f32", "mps2-an386"),
+        ("dtln_1_hybrid", "mps2-an386"),  # loops that keep few values: was told 2.43 times as large
+        ("dtln_1_hybrid", "mps3-an547"),  # the same where an interrupt comes
+        ("ml_reduce_max_multi", "mps2-an386"),
+        ("tflm_simple_add_int8", "mps3-an547"),  # few vectors: none of their registers is saved
+        ("tflm_audio_preproc_f32", "mps2-an386"),  # values that blocks have one after the other
+        ("ml_detpost_static", "mps2-an386"),  # an interrupt with the FPU's registers
     ],
 )
 def test_the_stack_is_never_below_what_is_painted(
@@ -112,4 +122,20 @@ def test_the_stack_is_never_below_what_is_painted(
 ) -> None:
     """With an FPU, on RISC-V and for many rows it was told too small, else twice as large."""
     facts, seen = seen_of(model, board)
-    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= 1.55 * seen["stack_bytes"]
+    most = MOST_TIMES_THE_STACK * seen["stack_bytes"]
+    assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= most
+
+
+# An interrupt is counted that did not come at the deepest place when this was painted.
+MORE_THAN_PAINTED = {"onnx_match_dscnn_fp16 mps2-an386 speed": 1.53}
+
+
+def test_the_table_of_all_shared_models_keeps_to_it(repo_root: Path) -> None:
+    """Its figures are printed by `python -m benchmarks estimates`."""
+    text = (repo_root / "benchmarks" / "estimates.md").read_text(encoding="utf-8")
+    rows = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) == len(read_results())
+    for model, board, goal, *numbers in rows:
+        _, _, _, stack, painted, _ = (float(number.replace(",", "")) for number in numbers)
+        case = f"{model} {board} {goal}"
+        assert painted <= stack <= MORE_THAN_PAINTED.get(case, MOST_TIMES_THE_STACK) * painted, case

@@ -68,7 +68,12 @@ def test_what_only_follows_from_a_refusal_is_not_told() -> None:
     [
         ("edgetpu-custom-op", "compiled for an Edge TPU, give the file of the same name without _edgetpu"),
         ("ethos-u", "commands for an Ethos-U, give the model that Vela compiled and --accelerator ethos-u"),
-        ("FlexTensorListReserve", "TensorFlow's own kernel, convert the model without SELECT_TF_OPS"),
+        ("FlexErf", "TensorFlow's own kernel, convert the model without SELECT_TF_OPS"),
+        (
+            "FlexTensorListReserve",
+            "a recurrent layer of Keras without a fixed batch, convert it with Input(batch_shape="
+            "(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX",
+        ),
     ],
 )
 def test_an_operator_of_another_compiler_says_which_file_to_give(code: str, why: str) -> None:

@@ -48,7 +48,7 @@ ROOMS: Mapping[str, Room] = {
         all=("tests/codegen", "tests/bench"),
     ),
     "estimates": Room(
-        code=("codegen/c/estimate.py",),
+        code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
         number=15,
         fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
         all=("tests/codegen/test_estimates.py",),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tflite import BuiltinOptions, BuiltinOptions2
+from tflite import BuiltinOptions, BuiltinOptions2, SparseIndexVector
 
 from aot.frontend.tflite.flatbuffer import Layout, Scalar, Tables, Union, Vector
 
@@ -49,6 +49,7 @@ _OPTIONS = {
     BuiltinOptions.UnidirectionalSequenceLSTMOptions: Layout(
         "UnidirectionalSequenceLSTMOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE}
     ),
+    BuiltinOptions.ReverseSequenceOptions: Layout("ReverseSequenceOptions", {0: _INT, 1: _INT}),
     BuiltinOptions.VarHandleOptions: Layout("VarHandleOptions", {0: _BYTES, 1: _BYTES}),
     BuiltinOptions.CallOnceOptions: Layout("CallOnceOptions", {0: _INT}),
     BuiltinOptions.CallOptions: Layout("CallOptions", {0: _INT}),
@@ -73,7 +74,16 @@ _OPERATOR = Layout(
     },
 )
 _QUANTIZATION = Layout("QuantizationParameters", {2: _INTS, 3: _LONGS, 4: _BYTE, 6: _INT})
-_SPARSITY = Layout("SparsityParameters", {})
+_INDEX_VECTORS = {
+    SparseIndexVector.Int32Vector: Layout("Int32Vector", {0: _INTS}),
+    SparseIndexVector.Uint16Vector: Layout("Uint16Vector", {0: Vector(2)}),
+    SparseIndexVector.Uint8Vector: Layout("Uint8Vector", {0: _BYTES}),
+}
+_DIMENSION = Layout(
+    "DimensionMetadata",
+    {0: _BYTE, 1: _INT, 2: _BYTE, 3: Union(2, _INDEX_VECTORS), 4: _BYTE, 5: Union(4, _INDEX_VECTORS)},
+)
+_SPARSITY = Layout("SparsityParameters", {0: _INTS, 1: _INTS, 2: Tables(_DIMENSION)})
 _TENSOR = Layout("Tensor", {0: _INTS, 1: _BYTE, 2: _INT, 3: _BYTES, 4: _QUANTIZATION, 5: _BYTE, 6: _SPARSITY})
 _SUBGRAPH = Layout("SubGraph", {0: Tables(_TENSOR), 1: _INTS, 2: _INTS, 3: Tables(_OPERATOR), 4: _BYTES})
 _BUFFER = Layout("Buffer", {0: _BYTES, 1: _LONG, 2: _LONG})

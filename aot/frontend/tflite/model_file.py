@@ -116,6 +116,11 @@ class Subgraph:
             used.update(self.inputs_of(number), self.indices(operator, "outputs"))
         return sorted(used - {-1})
 
+    def whole_constants(self) -> frozenset[int]:
+        """The tensors that operators make of sparse constants while the file is read."""
+        makers = (n for n in range(self.operator_count) if self.code(n) == "DENSIFY")
+        return frozenset(i for n in makers for i in self.indices(self.table.Operators(n), "outputs"))
+
     def label(self, index: int) -> str:
         return "" if index == -1 else short_name(tensor_name(self.table.Tensors(index), index), index)
 

@@ -11,6 +11,7 @@ from aot.errors import BrokenFileError, ModelError, UnsupportedError
 from aot.frontend.tflite.draft import TfliteDraft
 from aot.frontend.tflite.flatbuffer import check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.importers.rearranging import FOR_RECURRENT_LAYERS
 from aot.frontend.tflite.layout import MODEL
 from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
 from aot.frontend.tflite.subgraphs import SubgraphReader
@@ -96,8 +97,9 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
         )
 
 
-# Custom operators that people meet: how their names begin, and what to do.
+# Custom operators that people meet: how their names begin, and what to do. The first that fits counts.
 _WHY = {
+    "CUSTOM FlexTensorList": f"a recurrent layer of Keras without a fixed batch, {FOR_RECURRENT_LAYERS}",
     "CUSTOM Flex": "TensorFlow's own kernel, convert the model without SELECT_TF_OPS",
     "CUSTOM Signal": "of an audio front end, compute the features in the application",
     "CUSTOM edgetpu": "compiled for an Edge TPU, give the file of the same name without _edgetpu",

@@ -16,6 +16,7 @@ from aot.frontend.tflite.unsigned import is_unsigned, signed
 
 _WITHOUT_OUTPUT = ("ASSIGN_VARIABLE", "CALL_ONCE")
 _MOST_NODES = 50_000
+_MOST_SPARSE = 16  # bytes of a sparse constant for one that the file needs to have
 _MOST_REFUSED = 20  # operators that are named at once
 
 
@@ -102,13 +103,15 @@ class SubgraphReader:
     def _add_tensors(self, draft: TfliteDraft, part: Subgraph, given: dict[int, str]) -> dict[int, str]:
         """All tensors that something mentions; their names in the graph by their indices in the file."""
         main = {*part.interface("inputs"), *part.interface("outputs")} if part.number == 0 else set()
-        names = dict(given)
+        names, whole = dict(given), part.whole_constants()
         for index in part.used_tensors():
             if index not in given:
-                names[index] = self._add_tensor(draft, part, index, is_interface=index in main)
+                names[index] = self._add_tensor(draft, part, index, index in main, index in whole)
         return names
 
-    def _add_tensor(self, draft: TfliteDraft, part: Subgraph, index: int, is_interface: bool) -> str:
+    def _add_tensor(
+        self, draft: TfliteDraft, part: Subgraph, index: int, is_interface: bool, becomes_constant: bool
+    ) -> str:
         known = self._constants.get((part.number, index))
         if known is not None:
             return known
@@ -118,7 +121,7 @@ class SubgraphReader:
         name_hint = full if is_interface else short_name(full, index)
         if stored.Type() == tflite.TensorType.RESOURCE:
             return draft.value_names.unique(name_hint)
-        tensor = read_tensor(self._file.model, stored, index, self._file.name)
+        tensor = read_tensor(self._file.model, stored, index, self._file.name, becomes_constant)
         unsigned = is_unsigned(tensor.type)
         if unsigned and is_interface:
             outside = draft.add_value(name_hint, tensor.type)
@@ -131,7 +134,8 @@ class SubgraphReader:
             self._outside[name] = outside
         if tensor.data is not None:
             self._constants[part.number, index] = name
-            self._count_constant(tensor.data.nbytes)
+            sharing = _MOST_SPARSE if stored.Sparsity() is not None else 1
+            self._count_constant(tensor.data.nbytes // sharing)
         return name
 
     def _count_constant(self, count: int) -> None:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import tflite
 
 from aot.errors import ModelError
+from aot.frontend.tflite.sparse import SparsityError, dense, read_sparsity
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.printable import printable
 
@@ -32,6 +33,7 @@ _ONLY_CONSTANT = {
     tflite.TensorType.FLOAT16: ("16-bit real numbers", "convert with float32 activations"),
 }
 _DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
+_WITHOUT_SPARSITY = "convert the model without sparsity"
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to reckon with
 
 
@@ -44,11 +46,14 @@ class Tensor:
     data: Array | None
 
 
-def read_tensor(model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str) -> Tensor:
+def read_tensor(
+    model: tflite.Model, tensor: tflite.Tensor, index: int, file_name: str, becomes_constant: bool = False
+) -> Tensor:
+    """The tensor; with `becomes_constant` an operator makes it when the file is read."""
     name = tensor_name(tensor, index)
     reader = _TensorReader(f'tensor {index} "{name}" ({file_name})')
     tensor_type = reader.type(tensor)
-    return Tensor(name, tensor_type, reader.data(model, tensor, tensor_type))
+    return Tensor(name, tensor_type, reader.data(model, tensor, tensor_type, becomes_constant))
 
 
 def tensor_name(tensor: tflite.Tensor, index: int) -> str:
@@ -70,8 +75,6 @@ class _TensorReader:
             name = _DTYPE_NAMES.get(tensor.Type(), f"number {tensor.Type()}")
             known = ", ".join(sorted(_DTYPE_NAMES[number] for number in DTYPES))
             raise self.fail(f"element type {name} is not supported", f"supported: {known}")
-        if tensor.Sparsity() is not None:
-            raise self.fail("sparse tensors are not supported", "convert the model without sparsity")
         shape = self._shape(tensor, dtype)
         return TensorType(dtype, shape, self._quant(tensor, dtype, shape))
 
@@ -123,7 +126,9 @@ class _TensorReader:
             return 0
         raise self.fail(f"{count} quantisation scales do not fit dimension {axis} of shape {list(shape)}")
 
-    def data(self, model: tflite.Model, tensor: tflite.Tensor, tensor_type: TensorType) -> Array | None:
+    def data(
+        self, model: tflite.Model, tensor: tflite.Tensor, tensor_type: TensorType, becomes_constant: bool
+    ) -> Array | None:
         index = tensor.Buffer()
         if index >= model.BuffersLength():
             raise self.fail(f"it uses buffer {index}, the file has {model.BuffersLength()}")
@@ -135,22 +140,43 @@ class _TensorReader:
             )
         # Buffer 0 means "no data" by convention, as does an empty one.
         if index == 0 or buffer.DataLength() == 0:
-            if tensor.Type() in _ONLY_CONSTANT:
+            if tensor.Type() in _ONLY_CONSTANT and not becomes_constant:
                 what, hint = _ONLY_CONSTANT[tensor.Type()]
                 raise self.fail(f"{what} are supported as constants only", hint)
+            if tensor.Sparsity() is not None:
+                raise self.fail("sparse tensors are supported as constants only", _WITHOUT_SPARSITY)
             return None
         if tensor.Type() == tflite.TensorType.INT4:
+            if tensor.Sparsity() is not None:
+                raise self.fail("sparse tensors of 4 bits are not supported", _WITHOUT_SPARSITY)
             return self._unpacked(buffer.DataAsNumpy().astype(np.uint8), tensor_type)
         is_half = tensor.Type() == tflite.TensorType.FLOAT16
         stored = np.dtype(np.float16 if is_half else tensor_type.dtype.numpy).newbyteorder("<")
+        raw = buffer.DataAsNumpy().tobytes()
+        if tensor.Sparsity() is not None:
+            return self._dense(tensor.Sparsity(), raw, stored, tensor_type)
         if buffer.DataLength() != tensor_type.elements * stored.itemsize:
             raise self.fail(
                 f"its buffer {index} has {buffer.DataLength():,} bytes, "
                 f"shape {list(tensor_type.shape)} of {'f16' if is_half else tensor_type.dtype.value} "
                 f"needs {tensor_type.elements * stored.itemsize:,}"
             )
-        raw = buffer.DataAsNumpy().tobytes()
         return np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy).reshape(tensor_type.shape)
+
+    def _dense(
+        self,
+        table: tflite.SparsityParameters,
+        raw: bytes,
+        stored: np.dtype[np.generic],
+        tensor_type: TensorType,
+    ) -> Array:
+        if len(raw) % stored.itemsize:
+            raise self.fail(f"its buffer has {len(raw):,} bytes, elements have {stored.itemsize}")
+        elements = np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy)
+        try:
+            return dense(read_sparsity(table), elements, tensor_type.shape)
+        except SparsityError as error:
+            raise self.fail(f"its sparsity contradicts itself: {error}") from None
 
     def _unpacked(self, data: npt.NDArray[np.uint8], tensor_type: TensorType) -> Array:
         """Two values to a byte, the first in its low half."""

@@ -11,6 +11,7 @@ import numpy as np
 import tflite
 from flatbuffers import flexbuffers
 
+from aot.frontend.tflite.sparse import Sparsity, WalkLevel
 from aot.ir.types import Array
 
 SCHEMA_VERSION = 3
@@ -34,6 +35,7 @@ class FileTensor:
     axis: int = 0
     data: Array | None = None
     is_variable: bool = False  # kept from run to run
+    sparsity: Sparsity | None = None  # of `data`, which has the stored elements
 
 
 @dataclass(frozen=True)
@@ -150,6 +152,8 @@ def _tensor(out: flatbuffers.Builder, tensor: FileTensor, buffer: int) -> int:
     }
     if tensor.scales:
         fields["Quantization"] = _quantization(out, tensor)
+    if tensor.sparsity is not None:
+        fields["Sparsity"] = _sparsity(out, tensor.sparsity)
     return _table(out, "Tensor", **fields)
 
 
@@ -162,6 +166,34 @@ def _quantization(out: flatbuffers.Builder, tensor: FileTensor) -> int:
         Scale=scales,
         ZeroPoint=zero_points,
         QuantizedDimension=tensor.axis,
+    )
+
+
+def _sparsity(out: flatbuffers.Builder, sparsity: Sparsity) -> int:
+    levels = _offsets(out, [_level(out, level) for level in sparsity.levels])
+    return _table(
+        out,
+        "SparsityParameters",
+        TraversalOrder=_numbers(out, sparsity.order, "int32"),
+        BlockMap=_numbers(out, sparsity.block_map, "int32"),
+        DimMetadata=levels,
+    )
+
+
+def _level(out: flatbuffers.Builder, level: WalkLevel) -> int:
+    if not level.is_sparse:
+        return _table(out, "DimensionMetadata", DenseSize=level.size)
+    lists = [
+        _table(out, "Int32Vector", Values=_numbers(out, v, "int32")) for v in (level.segments, level.indices)
+    ]
+    return _table(
+        out,
+        "DimensionMetadata",
+        Format=tflite.DimensionType.SPARSE_CSR,
+        ArraySegmentsType=tflite.SparseIndexVector.Int32Vector,
+        ArraySegments=lists[0],
+        ArrayIndicesType=tflite.SparseIndexVector.Int32Vector,
+        ArrayIndices=lists[1],
     )
 
 

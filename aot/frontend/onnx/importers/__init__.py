@@ -33,6 +33,7 @@ from aot.frontend.onnx.importers.sampling import SAMPLING
 from aot.frontend.onnx.importers.scattering import SCATTERING
 from aot.frontend.onnx.importers.sequences import SEQUENCES
 from aot.frontend.onnx.importers.spectra import SPECTRA
+from aot.frontend.onnx.importers.support_vectors import SUPPORT_VECTORS
 from aot.frontend.onnx.importers.trees import TREES
 from aot.frontend.onnx.operation import Importer
 
@@ -70,7 +71,7 @@ OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
     {
         "": IMPORTERS,
         "ai.onnx": IMPORTERS,
-        "ai.onnx.ml": MappingProxyType({**CLASSICAL, **TREES}),
+        "ai.onnx.ml": MappingProxyType({**CLASSICAL, **SUPPORT_VECTORS, **TREES}),
         "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
     }
 )

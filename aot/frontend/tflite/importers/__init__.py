@@ -22,6 +22,7 @@ from aot.frontend.tflite.importers.known import KNOWN
 from aot.frontend.tflite.importers.lstm import import_lstm
 from aot.frontend.tflite.importers.pooling import import_average_pool_2d, import_max_pool_2d
 from aot.frontend.tflite.importers.reductions import REDUCTIONS
+from aot.frontend.tflite.importers.reversed_sequences import REVERSED_SEQUENCES
 from aot.frontend.tflite.importers.shapes import SHAPES
 from aot.frontend.tflite.importers.signals import SIGNALS
 from aot.frontend.tflite.importers.svdf import import_svdf
@@ -38,6 +39,7 @@ IMPORTERS: Mapping[str, Importer] = OpenTable(
         **GATHERING,
         **KNOWN,
         **REDUCTIONS,
+        **REVERSED_SEQUENCES,
         **SHAPES,
         **FRAMES,
         **SIGNALS,

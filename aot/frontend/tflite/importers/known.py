@@ -1,4 +1,4 @@
-"""Operators whose results are known when the file is read: shapes, ranges, fills."""
+"""Operators whose results are known when the file is read: shapes, ranges, fills, sparse weights."""
 
 from __future__ import annotations
 
@@ -25,6 +25,12 @@ def _known(draft: TfliteDraft, operator: TfliteOperator, array: Array) -> None:
 def _import_shape(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the data")
     _known(draft, operator, np.array(draft.types[x].shape, np.int64))
+
+
+def _import_densify(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Sparse constants have been whole tensors since they were read."""
+    x = read.constant(draft, operator, 0, "sparse data")
+    _known(draft, operator, draft.constants[x])
 
 
 def _import_rank(draft: TfliteDraft, operator: TfliteOperator) -> None:
@@ -58,6 +64,7 @@ def _import_fill(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 KNOWN: dict[str, Importer] = {
+    "DENSIFY": _import_densify,
     "FILL": _import_fill,
     "RANGE": _import_range,
     "RANK": _import_rank,

@@ -11,10 +11,20 @@ from aot.ir.types import TensorType
 from aot.ops.rearrange import Loops, Rearrange, row_steps
 from aot.ops.reshape import Reshape
 
+# Keras' layers become fused operators, or the operators of each step.
+FOR_RECURRENT_LAYERS = (
+    "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
+)
+
 
 def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:
     """`output` holds the elements of x that the loops pick, in order."""
     declared = draft.types[output]
+    if 0 in loops.sizes:
+        raise operator.fail(
+            f"it makes shape {list(loops.sizes)}, which has no elements: a list of rows that a loop makes",
+            FOR_RECURRENT_LAYERS,
+        )
     if min(loops.sizes, default=1) < 1 or prod(loops.sizes) != declared.elements:
         raise operator.fail(
             f"it makes shape {list(loops.sizes)}, the file declares {list(declared.shape)}",

@@ -1,0 +1,152 @@
+"""Counts the values that a function of the tree has in use at once: what its compiler needs registers for.
+
+A value is in use from where it is first mentioned to where it is last, and through a whole loop that it comes
+into from outside. Inline assembly needs registers beside what it is given.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from codegen.c.tree import (
+    Braces,
+    DeclareArray,
+    DeclareVariables,
+    Define,
+    DefinePointers,
+    DefineTable,
+    ForLoop,
+    FunctionDefinition,
+    If,
+    InstructionCall,
+    Linear,
+    Name,
+    Stmt,
+    SwitchStatement,
+)
+from codegen.c.tree_walk import Node, walk
+
+_OF_ITS_OWN = '"=&r"'  # a register that inline assembly works in
+_WITH_ALL_REGISTERS = "#else"  # before the assembly, where a twin without it needs fewer
+
+
+@dataclass(frozen=True, slots=True)
+class LiveValues:
+    """The most at once, of each kind for itself."""
+
+    whole: int  # integers and pointers
+    reals: int
+    vectors: int
+
+
+def live_values(function: FunctionDefinition) -> LiveValues:
+    lives = _Lives()
+    for param in function.params:
+        lives.begin(param.name, param.c_type)
+    lives.block(function.body)
+    return LiveValues(*(lives.most(kind) for kind in ("whole", "real", "vector")))
+
+
+@dataclass
+class _Lives:
+    """Walks statements in the order of the text, whose places are numbered."""
+
+    place: int = 0
+    kinds: dict[str, str] = field(default_factory=dict)
+    first: dict[str, int] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+    depths: dict[str, int] = field(default_factory=dict)  # loops around the first mention
+    declared: dict[str, str] = field(default_factory=dict)  # not mentioned yet: their C types
+    loops: list[set[str]] = field(default_factory=list)  # what comes into each from outside
+    ended: list[tuple[str, int, int]] = field(default_factory=list)  # names that were used again
+    beside: Counter[int] = field(default_factory=Counter)  # registers of inline assembly by place
+
+    def begin(self, name: str, c_type: str) -> None:
+        if name in self.kinds:
+            self.ended.append((self.kinds[name], self.first[name], self.last[name]))
+        self.kinds[name] = _kind(c_type)
+        self.first[name] = self.last[name] = self.place
+        self.depths[name] = len(self.loops)
+
+    def block(self, body: tuple[Stmt, ...]) -> None:
+        for stmt in body:
+            self.place += 1
+            self._statement(stmt)
+
+    def _statement(self, stmt: Stmt) -> None:
+        match stmt:
+            case ForLoop():
+                self._loop(stmt)
+            case If(condition, then, otherwise):
+                self._mention(condition)
+                self.block(then)
+                self.block(otherwise)
+            case Braces(body):
+                self.block(body)
+            case SwitchStatement(value, cases):
+                self._mention(value)
+                for _, body in cases:
+                    self.block(body)
+            case DeclareVariables(c_type, names, _):
+                self.declared |= dict.fromkeys(names, c_type)
+            case Define(variable, value):
+                self._mention(value)
+                self.begin(variable.name, variable.c_type)
+            case DefinePointers(_, rows):
+                self._mention(rows)
+            case DeclareArray() | DefineTable():
+                pass
+            case InstructionCall():
+                self._mention(stmt)
+                text = stmt.helper.definition.partition(_WITH_ALL_REGISTERS)
+                self.beside[self.place] = (text[2] or text[0]).count(_OF_ITS_OWN)
+            case _:
+                self._mention(stmt)
+
+    def _loop(self, loop: ForLoop) -> None:
+        self.begin(loop.var, loop.c_type or "int32_t")
+        self._mention(loop.count)
+        self.loops.append({loop.var})
+        self.block(loop.body)
+        self.place += 1
+        for name in self.loops.pop():
+            self.last[name] = self.place
+
+    def _mention(self, node: Node) -> None:
+        for part in walk(node):
+            if isinstance(part, Name):
+                self._use(part.name)
+            elif isinstance(part, Linear):
+                for variable, _ in part.terms:
+                    self._use(variable)
+
+    def _use(self, name: str) -> None:
+        if name in self.declared:
+            self.begin(name, self.declared.pop(name))
+        if name not in self.first:
+            return
+        self.last[name] = max(self.last[name], self.place)
+        if self.depths[name] < len(self.loops):
+            self.loops[self.depths[name]].add(name)
+
+    def most(self, kind: str) -> int:
+        lives = [*self.ended, *((its, self.first[name], self.last[name]) for name, its in self.kinds.items())]
+        changes: Counter[int] = Counter()
+        for first, last in ((first, last) for its, first, last in lives if its == kind):
+            changes[first] += 1
+            changes[last + 1] -= 1
+        places = sorted({*changes, *self.beside})
+        now, found = 0, 0
+        for place in places:
+            now += changes[place]
+            found = max(found, now + self.beside[place] * (kind == "whole"))
+        return found
+
+
+def _kind(c_type: str) -> str:
+    if "*" in c_type:
+        return "whole"
+    if c_type.startswith(("float", "const float")):
+        return "vector" if "x" in c_type else "real"
+    return "vector" if "x" in c_type else "whole"

@@ -1,0 +1,231 @@
+"""Stack before there is a compiler: the calls down to the hungriest kernel.
+
+A function keeps values in registers, saves its caller's for that, and what is beyond them lies on the stack:
+so its stack grows with the values that are in use at once (`live_values.py`), and with its loops, which add
+pointers that move. A row of factors for each kind of core was fitted to builds of the models in
+benchmarks/results.json by gcc 12.2; benchmarks/estimates.md has all beside what they paint.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from aot.ir.graph import Graph
+from aot.target import Feature, Optimize, Target
+from codegen.c.function_size import kind_of_core
+from codegen.c.kernel_function import KernelFunction
+from codegen.c.kernel_library import KernelLibrary
+from codegen.c.library_size import library_calls
+from codegen.c.live_values import live_values
+from codegen.c.order import counter_type, is_loop, ordered_parts
+from codegen.c.tree import AnyHelper, ForLoop, FunctionDefinition, InstructionCall
+from codegen.c.tree_walk import helpers_of, walk
+from codegen.isa.table import isas
+from codegen.loops.ir import Instruction, Role
+
+_FREE_VALUES = 3  # in registers that no function saves
+_MOST_REALS = 16  # registers of real numbers that a function saves
+_MOST_ARGUMENTS = 4  # in registers
+_FEW_LOOPS = 2
+_ALIGN = 8
+_WORD = 4  # bytes of a pointer that the factors are for
+_LARGE_ANGLES_BYTES = 400  # the C library's sine and cosine reduce their argument to many digits
+_ANGLES = frozenset({"sinf", "cosf", "tanf"})
+_RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
+_SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
+# A run that takes long is interrupted by the timer of its deadline; the core puts its registers on the stack.
+# From so many products and results on, emulated boards were seen to be: with vectors, reals, integers alone.
+_VECTORS_FROM, _REALS_FROM, _INTEGERS_FROM = 300_000, 750_000, 4_000_000
+_INTERRUPT_BYTES, _INTERRUPT_BYTES_WITH_REALS = 32, 104
+
+
+@dataclass(frozen=True, slots=True)
+class StackBytes:
+    """The stack that parts of a run take on one kind of core."""
+
+    beside: float  # what calls the run, and measures it
+    table: float  # a function that walks a table, without its counters
+    layer: float
+    layer_by_rows: float
+    row_pointer: float  # in an array of a layer
+    stacked_argument: float  # beyond those in registers, of what a layer calls row by row
+    value: float  # in use, beyond the free ones
+    loop: float
+    inner_loop: float  # beyond two around it, beside that
+    real: float  # in use, up to the registers there are
+    soft_reals: float  # functions in the place of an FPU
+    library: float  # the C library's functions of real numbers
+    c_instruction: float  # an instruction that is a function of C and becomes part of the kernel
+    function: float  # one that the kernel calls and that stays a function
+    instruction_function: float  # the same for an instruction
+    short_code: float  # -Os keeps more on the stack
+
+
+_WITH_VECTORS = StackBytes(
+    83, 12.4, 31.7, 22.8, 7.9, 26.1, 5.0, 0.0, 60.8, 5.8, 24.0, 9.1, 23.2, 95.3, 28.9, 32.7
+)
+_WITH_PAIRS = StackBytes(83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 24.0, 34.6, 14.9, 0.0, 0.0, 32.7)
+_THUMB_2 = StackBytes(83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)
+_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, 5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)
+_OTHERS = StackBytes(131, 54.4, 0.0, 25.9, 3.2, 11.6, 4.2, 0.0, 6.9, 8.9, 90.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def stack_bytes(target: Target) -> StackBytes:
+    """The factors of the kind of core that the target has."""
+    if target.has(Feature.MVE):
+        return _WITH_VECTORS
+    if target.has(Feature.DSP):
+        return _WITH_PAIRS
+    if target.has(Feature.UNALIGNED):
+        return _THUMB_2
+    return _THUMB_1 if kind_of_core(target.core) else _OTHERS
+
+
+def work_of(graph: Graph) -> int:
+    """The products and element-wise results of a run."""
+    costs = [node.op.cost(graph.input_types(node), graph.output_types(node)) for node in graph.nodes]
+    return sum(cost.macs + cost.elementwise for cost in costs)
+
+
+def estimate_stack_bytes(
+    library: KernelLibrary,
+    rows: Sequence[int],
+    order: Sequence[int],
+    work: int,
+    target: Target,
+    optimize: Optimize,
+    is_streamed: bool,
+) -> int:
+    """The stack of a run in firmware that measures it, as `deploy bench` paints it.
+
+    `rows` are those of each stage, `order` is that of their steps."""
+    each = stack_bytes(target)
+    kernels = {kernel.function.name: kernel for kernel in library.kernels}
+    looked = {name: _Kernel.of(kernel.function) for name, kernel in kernels.items()}
+    below = {name: kernel.bytes(each, target, optimize) for name, kernel in looked.items()}
+    counters, run = _in_stream(order) if is_streamed else _tables(order)
+    own = [
+        _table_bytes(counters.get(stage), each)
+        + _layer_bytes(kernels[call.name], count > 1, each, target)
+        + below[call.name]
+        for stage, (count, calls) in enumerate(zip(rows, library.calls, strict=True))
+        for call in calls
+        if call.name in kernels
+    ]
+    foreign = library.library_stack_bytes + each.table * bool(counters)
+    has_reals = any(kernel.is_real for kernel in looked.values())
+    return round(each.beside + run + max((*own, foreign)) + _interrupt_bytes(has_reals, work, target))
+
+
+def _tables(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
+    """(bytes of row counters for each stage that a table names, bytes of the run's own function)."""
+    counters: dict[int, int] = {}
+    parts = ordered_parts(order)
+    for part in (part for part in parts if not is_loop(part)):
+        width = 1 if counter_type(part) == "uint8_t" else 2
+        counters |= dict.fromkeys(part, width * (max(part) - min(part) + 1))
+    if counters:
+        return counters, _RUN_BYTES_OF_TABLES
+    return counters, _RUN_BYTES_OF_LOOPS if any(len(part) > 1 for part in parts) else _RUN_BYTES
+
+
+def _in_stream(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
+    """One table names all stages; its counters are kept from row to row and not on the stack."""
+    return dict.fromkeys(order, 0), _RUN_BYTES
+
+
+def _table_bytes(counters: int | None, each: StackBytes) -> float:
+    return 0 if counters is None else each.table + -(-counters // _ALIGN) * _ALIGN
+
+
+def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, target: Target) -> float:
+    """A layer's function: pointers to the rows that its kernel reads, and what it hands over on the stack."""
+    pointers = sum(buffer.rows for buffer in kernel.buffers if buffer.role is Role.ROWS and buffer.rows > 1)
+    found = each.layer + pointers * each.row_pointer * target.pointer_bytes / _WORD
+    if is_by_rows:
+        arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
+        found += each.layer_by_rows + arguments * each.stacked_argument
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """The facts about a kernel's function that the estimate needs."""
+
+    function: FunctionDefinition
+    calls: tuple[Instruction, ...]
+    is_real: bool
+
+    @staticmethod
+    def of(function: FunctionDefinition) -> _Kernel:
+        calls, is_real = [], False
+        for part in walk(function):
+            if isinstance(part, InstructionCall):
+                calls.append(part.helper)
+            is_real |= getattr(part, "c_type", "").startswith(("float", "const float"))
+        return _Kernel(function, tuple(calls), is_real)
+
+    def bytes(self, each: StackBytes, target: Target, optimize: Optimize) -> float:
+        live, loops = live_values(self.function), _depth(self.function.body)
+        found = each.value * max(0, live.whole - _FREE_VALUES) + each.real * min(live.reals, _MOST_REALS)
+        found += each.loop * loops + each.inner_loop * max(0, loops - _FEW_LOOPS)
+        found += each.c_instruction * any(map(_is_c, self.calls))
+        if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
+            found += _saved_bytes(self.calls)
+        return found + each.short_code * (optimize is Optimize.SIZE) + self._called_bytes(each, target)
+
+    def _called_bytes(self, each: StackBytes, target: Target) -> float:
+        helpers = tuple(_with_called(helpers_of(self.function)))
+        kept = [
+            isinstance(helper, Instruction)
+            for helper in helpers
+            if _stays_a_function(helper.name, helper.definition)
+        ]
+        called = library_calls(helper.definition for helper in helpers)
+        found = each.instruction_function * any(kept) + each.function * (not all(kept))
+        found += each.library * bool(called) + _LARGE_ANGLES_BYTES * bool(called & _ANGLES)
+        return found + each.soft_reals * (self.is_real and not target.has(Feature.FPU))
+
+
+def _with_called(helpers: Sequence[AnyHelper]) -> Iterator[AnyHelper]:
+    for helper in helpers:
+        yield helper
+        yield from _with_called(helper.calls)
+
+
+@cache
+def _stays_a_function(name: str, definition: str) -> bool:
+    """A compiler makes a function that is not said to be inline part of its caller only where it is short."""
+    before, call, _ = definition.partition(f"{name}(")
+    _, static, head = before.rpartition("static")
+    return bool(call and static) and "inline" not in head.split()
+
+
+def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
+    """The stack of an interrupt of a long run: more where registers of an FPU are in use."""
+    has_vectors = target.has(Feature.MVE)
+    has_reals = has_vectors or (has_reals and target.has(Feature.FPU))
+    least = _VECTORS_FROM if has_vectors else _REALS_FROM if has_reals else _INTEGERS_FROM
+    if not kind_of_core(target.core) or work < least:
+        return 0
+    return _INTERRUPT_BYTES_WITH_REALS if has_reals else _INTERRUPT_BYTES
+
+
+def _is_c(instruction: Instruction) -> bool:
+    return bool(instruction.definition) and "__asm__ volatile" not in instruction.definition
+
+
+def _saved_bytes(calls: Sequence[Instruction]) -> int:
+    """The registers that a function saves because it uses the instructions of an instruction set."""
+    needs = {need for call in calls for need in call.needs}
+    return max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
+
+
+def _depth(node: object) -> int:
+    """The loops that are in each other."""
+    if isinstance(node, tuple):
+        return max(map(_depth, node), default=0)
+    inner = (_depth(getattr(node, name, ())) for name in ("body", "then", "otherwise"))
+    return max(inner) + isinstance(node, ForLoop)
