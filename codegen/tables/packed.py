@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from aot.errors import ModelError
 from codegen.model import TensorInfo
 from codegen.tables.rule import MOST, Rule
-from codegen.tables.table import CONSTANTS_ALIGN, Action, Fill, Table
+from codegen.tables.table import CONSTANTS_ALIGN, Action, Filling, ModelTable
 
 _HEAD = struct.Struct("<8s9HH3I")
 _POINTER, _ACTION, _SEGMENT = struct.Struct("<I4H"), struct.Struct("<4H"), struct.Struct("<4H")
@@ -19,7 +19,7 @@ _FILLS = 0xFFFF  # in the place of a kernel's number
 _DTYPES = ("i8", "u8", "i16", "i32", "i64", "f32", "bool", "u32", "u64")  # as enum solder_dtype, from 1 on
 
 
-def pack_table(table: Table, name: str, model_hash: str) -> bytes:
+def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:
     """Raises ModelError where a number has no room."""
     words = _Strings()
     words.add(name)
@@ -81,13 +81,13 @@ def _tensor(tensor: TensorInfo, words: _Strings) -> bytes:
     return _TENSOR.pack(*numbers, *shape, *(0,) * (_MOST_RANK - len(shape)))
 
 
-def _actions(table: Table) -> tuple[bytes, bytes, list[int]]:
+def _actions(table: ModelTable) -> tuple[bytes, bytes, list[int]]:
     """Actions, their pointers, and for each layer where its actions end."""
     actions, pointers, ends = b"", b"", []
     for layer in table.layers:
         for action in layer:
             first = len(pointers) // _POINTER.size
-            kernel = _FILLS if isinstance(action.kernel, Fill) else action.kernel
+            kernel = _FILLS if isinstance(action.kernel, Filling) else action.kernel
             actions += _ACTION.pack(_half(action.first), _half(action.end), kernel, _half(first))
             pointers += b"".join(_pointers(action))
         ends.append(_half(len(actions) // _ACTION.size))
@@ -96,7 +96,7 @@ def _actions(table: Table) -> tuple[bytes, bytes, list[int]]:
 
 def _pointers(action: Action) -> Iterator[bytes]:
     yield from (_pointer(rule) for rule in action.rules)
-    if isinstance(action.kernel, Fill):
+    if isinstance(action.kernel, Filling):
         fill = action.kernel
         value = int.from_bytes(fill.value * (4 // len(fill.value)), "little")
         yield _POINTER.pack(value, _half(fill.planes), _half(fill.step), _half(fill.bytes), 0)

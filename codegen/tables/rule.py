@@ -13,7 +13,7 @@ MOST = 0xFFFF
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """For the n-th row the pointer is `offset + (start + n * stride) % held * unit`; 0 held: no ring."""
+    """The pointer for the n-th row is `offset + (start + n * stride) % held * unit`; 0 held: no ring."""
 
     memory: int
     offset: int  # bytes

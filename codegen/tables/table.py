@@ -31,7 +31,7 @@ _WRITTEN = (Role.OUTPUT, Role.STATE, Role.SCRATCH)
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class Filling:
     """Elements of one value in the place of a kernel's call: so many, and again a step further."""
 
     value: bytes  # of one element
@@ -46,12 +46,12 @@ class Action:
 
     first: int
     end: int
-    kernel: int | Fill  # a kernel's position in the table, or what is filled
+    kernel: int | Filling  # a kernel's position in the table, or what is filled
     rules: tuple[Rule, ...]  # one for each pointer
 
 
 @dataclass(frozen=True, slots=True)
-class Segment:
+class Passage:
     """A stretch of the order that is run so often."""
 
     first: int
@@ -60,11 +60,11 @@ class Segment:
 
 
 @dataclass(frozen=True)
-class Table:
+class ModelTable:
     kernels: tuple[TableKernel, ...]
     layers: tuple[tuple[Action, ...], ...]
     order: tuple[int, ...]
-    segments: tuple[Segment, ...]
+    segments: tuple[Passage, ...]
     constants: bytes
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
@@ -86,13 +86,13 @@ class TableSource:
     printer: Printer
 
 
-def make_table(source: TableSource) -> Table:
+def make_table(source: TableSource) -> ModelTable:
     """Raises ModelError for what tables have no words for."""
     _require_possible(source)
-    maker = _Maker(source)
+    maker = _TableMaker(source)
     layers = tuple(maker.layer(number) for number in range(len(source.lowered.stages)))
     order, segments = folded(source.order)
-    return Table(
+    return ModelTable(
         tuple(maker.kernels.values()),
         layers,
         order,
@@ -136,7 +136,7 @@ def _said(number: int, stage: LoweredStage) -> str:
     return f"layer {number}: {stage.op}{origin}, {stage.kernel.schedule}: {stage.kernel.summary}"
 
 
-class _Maker:
+class _TableMaker:
     """Collects kernels in the order of their first use."""
 
     def __init__(self, source: TableSource) -> None:
@@ -238,7 +238,7 @@ def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
     return rules if len(rules) == len(found) else None
 
 
-def _fill(called: Called) -> Fill:
+def _fill(called: Called) -> Filling:
     size = called.places[0][0].size
     *numbers, value = called.numbers
     planes, step, elements = numbers if called.function.startswith(_FILL_BETWEEN) else (1, 0, *numbers)
@@ -247,7 +247,7 @@ def _fill(called: Called) -> Fill:
         if isinstance(value, float)
         else int(value).to_bytes(size, "little", signed=value < 0)
     )
-    return Fill(data, int(planes), int(step) * size, int(elements) * size)
+    return Filling(data, int(planes), int(step) * size, int(elements) * size)
 
 
 def _packed(constants: Constants) -> tuple[bytes, dict[str, Place]]:
@@ -274,10 +274,10 @@ def _roots(source: TableSource) -> dict[str, Place]:
     return found
 
 
-def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Segment, ...]]:
+def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Passage, ...]]:
     """The order with each period once: what comes before it, the period, what comes after it."""
     steps: list[int] = []
-    segments: list[Segment] = []
+    segments: list[Passage] = []
     for part in ordered_parts(order):
         period = find_period(part)
         if period is None:
@@ -292,9 +292,9 @@ def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Segment, ...]]:
         for cut, times in cuts:
             if cut and segments and times == segments[-1].times == 1:
                 last = segments.pop()
-                segments.append(Segment(last.first, last.length + len(cut), 1))
+                segments.append(Passage(last.first, last.length + len(cut), 1))
             elif cut:
-                segments.append(Segment(len(steps), len(cut), times))
+                segments.append(Passage(len(steps), len(cut), times))
             steps += cut
     if len(steps) > MOST:
         raise _refused(f"its order has {len(steps):,} steps, and a table {MOST:,} at most")

@@ -18,7 +18,7 @@ from aot.errors import DeployError
 from codegen.tables.kernels import PointerLimits, TableKernel
 from codegen.tables.packed import pack_table
 from codegen.tables.rule import Rule
-from codegen.tables.table import Action, Fill, Segment, Table
+from codegen.tables.table import Action, Filling, ModelTable, Passage
 from platforms.board_files import load_board
 from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import (
@@ -128,13 +128,13 @@ class TablePress(Press):
     def image(self, added: int) -> Image:
         return Image(pack_table(self.table(added), "tiny", "00" * 32))
 
-    def table(self, added: int, kernel: str = ADDS) -> Table:
+    def table(self, added: int, kernel: str = ADDS) -> ModelTable:
         four = PointerLimits(1, 4, 4, is_written=False)
         kernels = (TableKernel(kernel, "add_4", {}, (four, replace(four, is_written=True), four), "adds"),)
         rules = (Rule(1, 0), Rule(1, 4), Rule(0, 0))
         layers = ((Action(0, 1, 0, rules),),)
         inputs, outputs = self.tiny.inputs, self.tiny.outputs
-        return Table(kernels, layers, (0,), (Segment(0, 1, 1),), bytes([added] * 4), inputs, outputs)
+        return ModelTable(kernels, layers, (0,), (Passage(0, 1, 1),), bytes([added] * 4), inputs, outputs)
 
 
 PRESSES = {"code": Press, "weights": WeightPress, "tables": TablePress}
@@ -244,7 +244,7 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
     right = press.table(2)
     ((action,),) = right.layers
 
-    def of(table: Table) -> bytes:
+    def of(table: ModelTable) -> bytes:
         return packed(Image(pack_table(table, "tiny", "00" * 32)), press.needs(2), is_signed=False)
 
     def pointing(*rules: Rule) -> bytes:
@@ -272,7 +272,7 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
         "constants beyond the last": (pointing(x, y, Rule(0, 8)), Status.CARTRIDGE_TABLE),
         "constants that are written": (pointing(x, Rule(0, 0), constant), Status.CARTRIDGE_TABLE),
         "a fill beyond the arena": (
-            of(replace(right, layers=((Action(0, 1, Fill(b"\0", 2, 4, 4), (y,)),),))),
+            of(replace(right, layers=((Action(0, 1, Filling(b"\0", 2, 4, 4), (y,)),),))),
             Status.CARTRIDGE_TABLE,
         ),
         "a kernel of no number": (
@@ -280,7 +280,10 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
             Status.CARTRIDGE_TABLE,
         ),
         "a layer of no number": (of(replace(right, order=(1,))), Status.CARTRIDGE_TABLE),
-        "an order beyond its end": (of(replace(right, segments=(Segment(0, 2, 1),))), Status.CARTRIDGE_TABLE),
+        "an order beyond its end": (
+            of(replace(right, segments=(Passage(0, 2, 1),))),
+            Status.CARTRIDGE_TABLE,
+        ),
         "a result beyond the arena": (of(replace(right, outputs=(beyond,))), Status.CARTRIDGE_TABLE),
     }
     found = press.taken(loader, old, [data for data, _ in cases.values()])
