@@ -201,6 +201,24 @@ def test_firmware_lends_tables_the_kernels_of_other_models(
         assert np.array_equal(answers(device), deploy.load(DIGITS).run(IMAGES)["digit"])
 
 
+def test_the_command_makes_tables_and_says_what_firmware_is_not_for(
+    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    ask_for("host")
+    archive, cart, project = (tmp_path / name for name in ("d.tar", "d.cart", "firmware"))
+    for words in (
+        ("compile", DIGITS, "--board", "host", "--tables", "-o", archive),
+        ("new", archive, project, "--board", "host", "--slots", "8K"),
+        ("compile", DIGITS, "--board", "host", "--tables", "--cartridge", "--firmware", project, "-o", cart),
+    ):
+        outcome = run_deploy(*words)
+        assert outcome.status == 0, outcome
+    said = run_deploy(
+        "compile", DIGITS, "--board", "host", "--tables", "--firmware", project, "-o", archive
+    ).err
+    assert "only cartridges are for firmware that is there" in said
+
+
 def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
     plain = deploy.compile(DIGITS, board="host")
     tables = deploy.compile(DIGITS, board="host", tables=True, name="lent")
