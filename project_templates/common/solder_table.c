@@ -256,16 +256,25 @@ uint8_t solder_table_check(const struct solder_table *table)
 
 static void *place_of(const struct pointer *pointer, uint32_t row)
 {
+    uint8_t *const first = memories[pointer->place >> MEMORY_BIT] + (pointer->place & OFFSET);
+    if (pointer->unit == 0) { /* constants mostly */
+        return first;
+    }
     uint32_t number = pointer->start + row * pointer->stride;
     if (number >= pointer->held && pointer->held != 0) {
         number %= pointer->held;
     }
-    return memories[pointer->place >> MEMORY_BIT] + (pointer->place & OFFSET) + number * pointer->unit;
+    return first + number * pointer->unit;
 }
 
 static void fill(uint8_t *to, const struct fill *what)
 {
+    const int is_alike = what->value == (what->value & 0xFFu) * 0x01010101u;
     for (uint32_t plane = 0; plane < what->planes; plane++, to += what->step) {
+        if (is_alike && what->bytes > 2u) {
+            memset(to, (int)(what->value & 0xFFu), what->bytes);
+            continue;
+        }
         for (uint32_t i = 0; i < what->bytes; i++) {
             to[i] = (uint8_t)(what->value >> (8u * (i % 4u)));
         }
@@ -274,17 +283,18 @@ static void fill(uint8_t *to, const struct fill *what)
 
 static void perform(const struct action *action, uint32_t row)
 {
-    const struct pointer *const first = running.pointers + action->pointer;
-    if (action->kernel == FILLS) {
-        fill(place_of(first, row), (const struct fill *)(const void *)(first + 1));
-        return;
-    }
-    const struct solder_kernel *const kernel = kernels[action->kernel];
+    const struct solder_kernel *const kernel = action->kernel == FILLS ? NULL : kernels[action->kernel];
+    const struct pointer *pointer = running.pointers + action->pointer;
     void *pointers[MOST_POINTERS];
-    for (uint32_t i = 0; i < kernel->count; i++) {
-        pointers[i] = place_of(first + i, row);
+    void **const end = pointers + (kernel == NULL ? 1u : kernel->count);
+    for (void **at = pointers; at != end; at++) {
+        *at = place_of(pointer++, row);
     }
-    kernel->run(pointers);
+    if (kernel == NULL) {
+        fill(pointers[0], (const struct fill *)(const void *)pointer);
+    } else {
+        kernel->run(pointers);
+    }
 }
 
 /* The next row of that layer. */
