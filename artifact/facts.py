@@ -41,6 +41,9 @@ class ModelFacts:
     # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
     structure: str = field(default="", metadata={WHEN_ARCHIVED: When.IF_SET})
     weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
+    # The kernels that tables can run, by name; and the bytes of the model's own table.
+    kernels: tuple[str, ...] = field(default=(), metadata={WHEN_ARCHIVED: When.IF_SET})
+    table_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
 
     @property
     def arena_bytes(self) -> int:
@@ -113,6 +116,8 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         removed_macs=_removed_macs(model.steps),
         structure=model.weights.structure if model.weights else "",
         weights_bytes=len(model.weights.data) if model.weights else 0,
+        kernels=tuple(model.table.kernels) if model.table else (),
+        table_bytes=len(model.table.data) if model.table else 0,
     )
 
 

@@ -52,6 +52,8 @@ from benchmarks.results import Result, read_results, write_results
 from benchmarks.searches import HEAD as HEAD_OF_SEARCHES
 from benchmarks.searches import search_rows
 from benchmarks.shared import model_file, shared_models
+from benchmarks.tables import HEAD as HEAD_OF_TABLES
+from benchmarks.tables import table_rows
 from benchmarks.tuned import measure_defaults
 from benchmarks.tuned import report as tuned_report
 from benchmarks.tuner_models import HEAD as HEAD_OF_TUNER_MODELS
@@ -205,6 +207,7 @@ def _operators() -> None:
 def _cartridges() -> None:
     _print_as_they_come(HEAD_OF_CARTRIDGES, cartridge_rows())
     _print_as_they_come(f"\n{HEAD_OF_WEIGHTS}", weight_rows())
+    _print_as_they_come(f"\n{HEAD_OF_TABLES}", table_rows())
 
 
 def _int4() -> None:

@@ -18,6 +18,7 @@ from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
+from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
 from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.c.standard import require_standard
@@ -40,12 +41,25 @@ from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import point_text
 from codegen.lower.outside_rows import rows_outside
 from codegen.lower.stages import Lowered, Result
-from codegen.model import CompiledModel, ExternalWeights, LayerInfo, LayerPart, LayerResult, TensorInfo
+from codegen.model import (
+    CompiledModel,
+    ExternalWeights,
+    LayerInfo,
+    LayerPart,
+    LayerResult,
+    PackedTable,
+    TensorInfo,
+)
 from codegen.options import CDialect, CompileOptions
+from codegen.tables.kernels import kernels_in_c
+from codegen.tables.packed import pack_table
+from codegen.tables.possible import require_tables_possible
+from codegen.tables.table import TableSource, make_table
 from codegen.version import VERSION
 
 _ALIGN = 4
 _NAMELESS = "model"
+_OWN_NAMES: Mapping[str, str] = {}  # helpers are called as they are
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
@@ -53,12 +67,15 @@ def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     if job.options.weights_external:
         require_possible(job.options, job.target.constant_space)
+    if job.options.tables:
+        require_tables_possible(job.options, job.target.constant_space)
     planned = plan_job(job)
     if job.options.check:
         check_plan(planned)
     names = unique_identifiers(planned.lowered.tensors, "tensor")
     made_of, layers = _source_parts(planned, planned.job.model.name, names)
     weights = None if made_of.weights is None else _external(planned, made_of.weights)
+    made_of, table = _with_table(planned, made_of) if job.options.tables else (made_of, None)
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     model, target, options = job.model, job.target, job.options
     constants = made_of.constants
@@ -88,6 +105,7 @@ def compile_job(job: Job) -> CompiledModel:
         c_flags=_c_flags(made_of.dialect, options),
         parameters=constants.arrays,
         weights=weights,
+        table=table,
     )
 
 
@@ -138,6 +156,30 @@ def _source_parts(
         weights=require_some(layout_of(constants)) if external else None,
     )
     return parts, layers
+
+
+def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts, PackedTable]:
+    """The sources with what tables run their kernels by, and the model as such a table."""
+    library = parts.library
+    source = TableSource(
+        planned.lowered,
+        planned.plan.order,
+        library,
+        parts.run,
+        parts.constants,
+        parts.arenas,
+        parts.inputs,
+        parts.outputs,
+        bool(parts.states),
+        Printer(parts.dialect, _OWN_NAMES),
+    )
+    table = make_table(source)
+    functions = {kernel.function.name: kernel.function for kernel in library.kernels}
+    callers = kernels_in_c(parts.name, table.kernels, functions)
+    packed = PackedTable(
+        pack_table(table, parts.name, parts.model_hash), {each.id: each.said for each in table.kernels}
+    )
+    return replace(parts, callers=callers), packed
 
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:

@@ -125,6 +125,14 @@ class ExternalWeights:
 
 
 @dataclass(frozen=True)
+class PackedTable:
+    """A model without its code, for firmware that has the kernels."""
+
+    data: bytes  # as solder_table.c reads it
+    kernels: Mapping[str, str]  # their names, each with the layer that has it first
+
+
+@dataclass(frozen=True)
 class CompiledModel:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
@@ -148,6 +156,7 @@ class CompiledModel:
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
     weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
+    table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:

@@ -207,6 +207,13 @@ class CompileOptions:
         "whether the model's constants are in its code, the default, or external: where the program says, so "
         "that those of another training take their place",
     )
+    tables: bool = option(
+        False,
+        OnOff(),
+        "--tables",
+        "let tables run the model's kernels: its firmware takes cartridges without code, which say in which "
+        "order layers are computed and hold their constants",
+    )
     stream: bool = option(
         False,
         OnOff(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from aot.errors import InputError
@@ -10,7 +11,7 @@ from aot.ir.graph import Graph
 from aot.printable import printable
 from artifact.artifact import Artifact
 from boards.board import Board
-from codegen.model import ExternalWeights
+from codegen.model import ExternalWeights, PackedTable
 from deploy.compare import reference_outputs
 from deploy.samples import Samples
 from platforms.cartridge.code import cartridge_image
@@ -23,6 +24,7 @@ from platforms.cartridge.header import (
     core_text,
     packed,
     structure_text,
+    tables_text,
 )
 from platforms.cartridge.self_test import outputs_crc, self_test_inputs
 from platforms.cartridge.signing import sign
@@ -38,6 +40,19 @@ def weights_of(weights: ExternalWeights, artifact: Artifact, graph: Graph, key: 
     test_crc = _expected(artifact, graph)
     needs = Needs(structure_text(weights.structure), (), alignment=1, stack_bytes=0, test_crc=test_crc)
     return _signed(packed(Image(weights.data), needs, is_signed=key is not None), key)
+
+
+def table_of(table: PackedTable, artifact: Artifact, graph: Graph, board: Board, key: Path | None) -> bytes:
+    """The bytes of a cartridge with a table, for firmware that has its kernels."""
+    source = project_source(artifact)
+    needs = Needs(
+        core=tables_text(board.target),
+        arena_bytes=tuple(arena.bytes for arena in source.arenas),
+        alignment=_ALIGNMENT,
+        stack_bytes=source.stack_bytes + _TABLE_STACK_BYTES,
+        test_crc=_expected(artifact, graph),
+    )
+    return _signed(packed(Image(table.data), needs, is_signed=key is not None), key)
 
 
 def cartridge_of(
@@ -69,6 +84,7 @@ def _signed(made: bytes, key: Path | None) -> bytes:
 
 
 _ALIGNMENT = 16  # of arenas: the most that generated code asks for
+_TABLE_STACK_BYTES = 256  # of solder_table.c: the pointers of a call, and what it is called by
 
 
 def read_cartridge(path: Path) -> bytes:
@@ -107,12 +123,16 @@ def load_into(session: Session, cartridge: bytes) -> None:
         raise RequestRefusedError(
             refused.what,
             f"{refused.where}{_numbers(refused.status, cartridge, session)}",
-            _stays(takes) + (_COMPARED if refused.status == Status.CARTRIDGE_STRUCTURE else ""),
+            _stays(takes) + _WAYS_OUT.get(refused.status, ""),
             refused.status,
         ) from None
 
 
-_COMPARED = "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with --weights external"
+_WAYS_OUT: Mapping[int, str] = {
+    Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with "
+    "--weights external",
+    Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   names these layers",
+}
 
 
 def _stays(takes: Takes) -> str:

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from aot.errors import InputError
 from aot.passes.pipeline import PassStep
 from artifact.artifact import Artifact, artifact_of
 from artifact.report import Report, make_report
@@ -13,14 +14,15 @@ from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
-from codegen.model import CompiledModel
+from codegen.model import CompiledModel, PackedTable
 from codegen.options import CompileOptions
 from deploy.answer import Paged
 from deploy.board_accelerators import options_on
-from deploy.cartridge import cartridge_of, weights_of
+from deploy.cartridge import cartridge_of, table_of, weights_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
+from deploy.kernels_held import require_kernels
 from deploy.saving import save
 from platforms.templates import c_files
 
@@ -61,17 +63,32 @@ class Compiled(Paged):
         """Writes the archive, the device runtime in it; into a folder, plain sources for another project."""
         save(self.artifact, self.job.model.graph, Path(path))
 
-    def save_cartridge(self, path: str | Path, key: str | Path | None = None) -> None:
+    def save_cartridge(
+        self, path: str | Path, key: str | Path | None = None, firmware: str | Path | None = None
+    ) -> None:
         """Writes a cartridge for running firmware, signed with the private key of that PEM file.
 
-        It holds the model's code with its weights; where those are external, the weights alone.
+        It holds the model's code with its weights; where those are external, the weights alone; where tables
+        can run the model's kernels, such a table: its firmware must have them where it is named.
         """
+        if firmware is not None:
+            require_kernels(self._table(), Path(firmware))
         signer, graph = None if key is None else Path(key), self.job.model.graph
         if self.model.weights is not None:
             made = weights_of(self.model.weights, self.artifact, graph, signer)
+        elif self.model.table is not None:
+            made = table_of(self.model.table, self.artifact, graph, self.board, signer)
         else:
             made = cartridge_of(self.artifact, graph, self.board, signer)
         write_whole(Path(path), made, "the cartridge")
+
+    def _table(self) -> PackedTable:
+        if self.model.table is None:
+            raise InputError(
+                "only tables need kernels of the firmware, and this model is none",
+                hint="deploy compile --tables",
+            )
+        return self.model.table
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:

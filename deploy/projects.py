@@ -46,14 +46,16 @@ def new(
     rate: int | None = None,
     recording: str | Path | None = None,
     line_key: str | Path | None = None,
+    kernels: Sequence[str | Path | Compiled] = (),
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
     `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
     files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
-    models that may work in an arena of `arena` bytes; with a public key, signed ones only. With a line key
-    the server answers only who has it. The apps that run the model on a sensor's rows take labels of classes,
-    the rows a second where no front end tells, and a recording that the board plays.
+    models that may work in an arena of `arena` bytes; with a public key, signed ones only. Where the model
+    was compiled with `tables` they are such, and run its kernels and those of the models `kernels`. With a
+    line key the server answers only who has it. The apps that run the model on a sensor's rows take labels of
+    classes, the rows a second where no front end tells, and a recording that the board plays.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
@@ -65,7 +67,8 @@ def new(
             f"which the app {app} leaves out",
             hint="app rpc",
         )
-    source = with_slots(source_with(source, functions), slots, arena, public_key)
+    lenders = [source_for(read_artifact(each), place) for each in kernels]
+    source = with_slots(source_with(source, functions), slots, arena, public_key, lenders)
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
     choices = SensorChoices(labels, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,20 +16,30 @@ from platforms.cartridge.header import (
     SIGNATURE_BYTES,
 )
 from platforms.cartridge.signing import public_key as read_public_key
-from platforms.project import ProjectSource, Slots
+from platforms.project import ProjectSource, Slots, with_lenders
 
 _LEAST = 1024
 
 
 def with_slots(
-    source: ProjectSource, slots: int | None, arena: int | None, public_key: str | Path | None
+    source: ProjectSource,
+    slots: int | None,
+    arena: int | None,
+    public_key: str | Path | None,
+    lenders: Sequence[ProjectSource] = (),
 ) -> ProjectSource:
-    """The same firmware with room for cartridges. Raises InputError."""
+    """The same firmware with room for cartridges; tables run the lenders' kernels too. Raises InputError."""
     if slots is None:
-        for said, name in ((arena, "arena"), (public_key, "public key")):
-            if said is not None:
+        said = (
+            ("arena", arena is not None),
+            ("public key", public_key is not None),
+            ("kernels", bool(lenders)),
+        )
+        for name, is_said in said:
+            if is_said:
+                are = "are" if name.endswith("s") else "is"
                 raise InputError(
-                    f"the {name} is for cartridges, and there are no slots for them", hint="--slots 128K"
+                    f"the {name} {are} for cartridges, and there are no slots for them", hint="--slots 128K"
                 )
         return source
     if slots < _LEAST:
@@ -41,6 +52,12 @@ def with_slots(
         return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:
         raise InputError(f"models of cartridges work in {MOST_ARENAS} memories at most")
+    if lenders and not source.kernels:
+        raise InputError(
+            f"kernels are for tables, and those of {source.name} were not made for them",
+            hint="deploy compile --tables, of each archive",
+        )
+    source = with_lenders(source, lenders)
     first, *others = source.arenas
     arenas = (replace(first, bytes=max(first.bytes, arena or 0)), *others)
     return replace(source, arenas=arenas, cartridges=taken)

@@ -46,7 +46,7 @@ class Baremetal(CompilerPlatform):
     program_name = "firmware.elf"
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        takes_code = source.takes_code or (source.cartridges is not None and not source.takes_weights)
+        takes_code = source.takes_code or source.takes_code_in_cartridges
         files = _board_files(board, app) | (_slot_files(board) if takes_code else {})
         if source.cartridges:
             files["cartridge_slots.c"] = template_text("baremetal", "cartridge_slots.c")

@@ -97,6 +97,10 @@ class ProjectSource:
     tool_version: str
     structure: str = ""  # of its code, where its weights are external
     weights_bytes: int = 0  # external ones
+    kernels: tuple[str, ...] = ()  # that tables can run
+    lenders: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # others whose kernels they can: theirs
     callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
     beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
@@ -113,6 +117,15 @@ class ProjectSource:
     def takes_weights(self) -> bool:
         """True where cartridges have no code: the model's own stays, and weights come to it."""
         return self.cartridges is not None and bool(self.structure)
+
+    @property
+    def takes_tables(self) -> bool:
+        """True where cartridges have no code: tables that run the kernels of models in the firmware."""
+        return self.cartridges is not None and bool(self.kernels)
+
+    @property
+    def takes_code_in_cartridges(self) -> bool:
+        return self.cartridges is not None and not (self.takes_weights or self.takes_tables)
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -144,6 +157,24 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
         beside=tuple(names[1:]),
+    )
+
+
+def with_lenders(source: ProjectSource, lenders: Sequence[ProjectSource]) -> ProjectSource:
+    """The same firmware with the kernels of further models, which tables run. Raises InputError."""
+    if not source.kernels:
+        return source
+    joined = share_firmware(source, lenders)
+    without = next((lender.name for lender in lenders if not lender.kernels), None)
+    if without is not None:
+        raise InputError(
+            f"tables cannot run the kernels of {without}", hint="deploy compile --tables makes them so"
+        )
+    return replace(
+        source,
+        sources=joined.sources,
+        headers=joined.headers,
+        lenders={each.name: each.kernels for each in (source, *lenders)},
     )
 
 
@@ -222,5 +253,6 @@ def project_source(artifact: Artifact) -> ProjectSource:
         tool_version=facts.tool_version,
         structure=facts.structure,
         weights_bytes=facts.weights_bytes,
+        kernels=facts.kernels,
         callers=facts.callers,
     )

@@ -55,6 +55,7 @@ class SourceParts:
     run: RunCode
     constants: Constants
     weights: WeightsLayout | None  # where they are external
+    callers: str = ""  # C of the functions by which tables run the kernels; empty where none do
 
     @property
     def tensors(self) -> tuple[TensorInfo, ...]:
@@ -134,6 +135,7 @@ def _symbols(parts: SourceParts) -> str:
     functions = [f"{name}_run", *([f"{name}_push_row"] if is_streamed else [])]
     functions += [f"{name}_reset"] if has_states else []
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
+    functions += [f"{name}_kernels"] if parts.callers else []
     constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""
     every = [*functions, *([constants] if constants else []), f"{name}_model of {name}_describe.c"]
     every += [f"the functions of {library.header.name}" for library in parts.library.libraries]
@@ -166,6 +168,7 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         "tables": [_order_text(table, printer) for table in run.order.tables],
         "body": printer.statements(run.order.body, 1),
         "null_checks": _null_checks(parts),
+        "callers": parts.callers,
     }
 
 

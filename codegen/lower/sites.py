@@ -55,7 +55,7 @@ class Sites:
             node.name in self.unpadded,
             not self.options.at_level.has_schedules,
             node.name in self.compact,
-            self.options.weights_external,
+            self.options.weights_external or self.options.tables,
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:

@@ -25,6 +25,7 @@ EXAMPLE = """
 deploy compile kws.tflite --board mps2-an386 -o kws.tar
 deploy compile kws.tflite --board mps2-an386 --cartridge -o kws.cart
 deploy compile kws.tflite --board mps2-an386 --weights external -o kws.tar
+deploy compile kws.tflite --board mps2-an386 --tables --cartridge -o kws.cart
 deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o kws
 """
 
@@ -44,10 +45,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--cartridge",
         action="store_true",
         help="write OUT.cart: a model that takes the place of another in running firmware (deploy load); "
-        "with --weights external its weights, for firmware with a model of the same structure",
+        "with --weights external its weights, for firmware with a model of the same structure; with --tables "
+        "a table, for firmware with its kernels",
     )
     parser.add_argument(
         "--sign", metavar="KEY.pem", type=Path, help="sign the cartridge with this private key of Ed25519"
+    )
+    parser.add_argument(
+        "--firmware",
+        metavar="DIR",
+        type=Path,
+        help="with --tables --cartridge: make sure that the firmware of this project has the model's kernels",
     )
     options.add_print_after(parser)
     parser.add_argument(
@@ -63,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     if not arguments.cartridge:
+        require_no_firmware(arguments.firmware)
         require_no_key(arguments.sign if _cartridge_beside(arguments.output, chosen) is None else None)
         require_output_place(arguments.output)
     if arguments.dump:
@@ -75,7 +84,7 @@ def run(arguments: argparse.Namespace) -> None:
         dump_stages(compiled, arguments.dump)
     beside = None if arguments.cartridge else _cartridge_beside(arguments.output, chosen)
     if arguments.cartridge:
-        compiled.save_cartridge(arguments.output, arguments.sign)
+        compiled.save_cartridge(arguments.output, arguments.sign, arguments.firmware)
     else:
         compiled.save(arguments.output)
     if beside is not None:
@@ -92,6 +101,15 @@ def _cartridge_beside(output: Path, chosen: CompileOptions) -> Path | None:
 def require_no_key(key: Path | None) -> None:
     if key is not None:
         raise InputError("only cartridges are signed", str(key), "deploy compile --cartridge --sign KEY.pem")
+
+
+def require_no_firmware(firmware: Path | None) -> None:
+    if firmware is not None:
+        raise InputError(
+            "only cartridges are for firmware that is there",
+            str(firmware),
+            "deploy compile --tables --cartridge",
+        )
 
 
 def _facts(compiled: Compiled, output: Path) -> dict[str, object]:

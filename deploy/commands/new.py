@@ -80,6 +80,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="take only those that are signed with its private key; the program supplies solder_port_verify",
     )
+    slots.add_argument(
+        "--kernels",
+        metavar="OUT.tar",
+        type=Path,
+        nargs="+",
+        default=(),
+        help="archives (deploy compile --tables) whose kernels tables may run beside this model's",
+    )
     parser.add_argument(
         "--line-key",
         metavar="FILE",
@@ -105,5 +113,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.rate,
         arguments.recording,
         arguments.line_key,
+        arguments.kernels,
     )
     print_answer(arguments.json, answer)

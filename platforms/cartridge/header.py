@@ -20,11 +20,12 @@ MOST_DESCRIPTION = 512
 RECORDS_BYTES = 96
 _CORE_BYTES = 32
 _WEIGHTS = "weights"
+_TABLES = "tables"
 
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A model's code as it lies at any multiple of 64, and what its loader must know; or weights alone."""
+    """A model's code as it lies at any multiple of 64, and what its loader needs; or weights; or a table."""
 
     data: bytes  # code and constants, and at their end the description
     description_bytes: int = 0  # of them, copied to RAM
@@ -45,10 +46,19 @@ class Needs:
 
 def core_text(target: Target) -> str:
     """The core with its features, as both sides must have it: "cortex-m4 dsp,fpu"."""
-    text = f"{target.core} {','.join(sorted(target.features))}".strip()
+    return _short(f"{target.core} {','.join(sorted(target.features))}".strip())
+
+
+def tables_text(target: Target) -> str:
+    """The same of tables, which run the kernels of firmware for a core: "tables cortex-m4 dsp,fpu"."""
+    return _short(f"{_TABLES} {core_text(target)}")
+
+
+def _short(text: str) -> str:
+    """The text, or its beginning and its hash where that is longer than a header's room."""
     if len(text) < _CORE_BYTES:
         return text
-    return f"{target.core[:14]} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    return f"{text[:14].rstrip()} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def structure_text(structure: str) -> str:
@@ -58,6 +68,10 @@ def structure_text(structure: str) -> str:
 
 def is_structure(text: str) -> bool:
     return text.startswith(f"{_WEIGHTS} ")
+
+
+def is_for_tables(text: str) -> bool:
+    return text.startswith(f"{_TABLES} ")
 
 
 def packed(image: Image, needs: Needs, is_signed: bool) -> bytes:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 from boards.board import Board
-from platforms.cartridge.header import core_text, structure_text
+from platforms.cartridge.header import core_text, structure_text, tables_text
 from platforms.project import ProjectSource
 from platforms.templates import filled
+
+KERNELS_FILE = "kernels.json"
 
 
 def cartridge_flags(source: ProjectSource) -> list[str]:
@@ -13,8 +17,15 @@ def cartridge_flags(source: ProjectSource) -> list[str]:
     if slots is None:
         return []
     weights = ["-DSOLDER_WEIGHTS"] if source.takes_weights else []
+    tables = ["-DSOLDER_TABLES"] if source.takes_tables else []
     key = ["-DSOLDER_CARTRIDGE_KEY"] if slots.public_key else []
-    return ["-DSOLDER_CARTRIDGES", *weights, f"-DSOLDER_CARTRIDGE_SLOT_BYTES={slots.slot_bytes}u", *key]
+    return [
+        "-DSOLDER_CARTRIDGES",
+        *weights,
+        *tables,
+        f"-DSOLDER_CARTRIDGE_SLOT_BYTES={slots.slot_bytes}u",
+        *key,
+    ]
 
 
 def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
@@ -22,9 +33,28 @@ def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
     if source.cartridges is None:
         return {}
     key = ", ".join(f"0x{byte:02x}" for byte in source.cartridges.public_key)
-    core = structure_text(source.structure) if source.takes_weights else core_text(board.target)
-    words = {"name": source.name, "takes_weights": source.takes_weights, "core": core, "key": key}
-    return {"src/cartridges.c": filled("project", "cartridges.c.jinja", **words)}
+    words = {
+        "name": source.name,
+        "takes_weights": source.takes_weights,
+        "lenders": source.lenders if source.takes_tables else (),
+        "core": _taken(source, board),
+        "key": key,
+    }
+    return {"src/cartridges.c": filled("project", "cartridges.c.jinja", **words), **_kernels_file(source)}
+
+
+def _taken(source: ProjectSource, board: Board) -> str:
+    """The word of the cartridges that the firmware takes."""
+    if source.takes_weights:
+        return structure_text(source.structure)
+    return (tables_text if source.takes_tables else core_text)(board.target)
+
+
+def _kernels_file(source: ProjectSource) -> dict[str, str]:
+    """The file that says which kernels the firmware has, for those who make tables for it."""
+    if not source.takes_tables:
+        return {}
+    return {KERNELS_FILE: json.dumps({"format": 1, "kernels": dict(source.lenders)}, indent=2) + "\n"}
 
 
 def weights_to_come(source: ProjectSource) -> dict[str, str]:

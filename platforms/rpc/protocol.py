@@ -120,6 +120,8 @@ class Status(IntEnum):
     CARTRIDGE_STORE = 32
     CARTRIDGE_STRUCTURE = 33
     NO_WEIGHTS = 34
+    CARTRIDGE_KERNEL = 35
+    CARTRIDGE_TABLE = 36
     LOCKED = 64
     WRONG_KEY = 65
 
@@ -209,6 +211,8 @@ STATUS_MEANING = {
     Status.CARTRIDGE_STORE: "the memory for cartridges cannot be written",
     Status.CARTRIDGE_STRUCTURE: "the cartridge is not of the structure that the firmware's model has",
     Status.NO_WEIGHTS: "the model has no weights yet: they come with a cartridge",
+    Status.CARTRIDGE_KERNEL: "the cartridge needs a kernel that the firmware does not have",
+    Status.CARTRIDGE_TABLE: "the cartridge's table says what no model does",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
 }

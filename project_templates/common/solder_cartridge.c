@@ -15,6 +15,7 @@
 #include "solder_frame.h"
 #include "solder_port.h"
 #include "solder_sha256.h"
+#include "solder_table.h"
 
 #define MAGIC 0x54524143u /* "CART" */
 #define GOOD 0x600D600Du
@@ -51,8 +52,10 @@ enum { COMMITTED, TRIED, PASSED, RECORDS };
 static uint8_t *copied_to; /* NULL: weights are read where they lie */
 #else
 #define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_CORE
-static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
 static const struct solder_model *built_in;
+#endif
+#if !defined SOLDER_WEIGHTS && !defined SOLDER_TABLES
+static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
 #endif
 uint32_t solder_cartridge_slot = SOLDER_BUILT_IN;
 static uint32_t receiving; /* the slot */
@@ -102,6 +105,16 @@ static int has_room(const struct header *header)
     return stack == 0 || header->stack_bytes + SERVER_STACK_BYTES <= stack;
 }
 
+#ifdef SOLDER_TABLES
+static struct solder_table table_in(uint32_t slot)
+{
+    const struct header *const header = header_of(slot);
+    const uint32_t count = header->total - (uint32_t)sizeof *header;
+    const struct solder_table table = {(const uint8_t *)(header + 1), count, header->arena_bytes, header->arenas};
+    return table;
+}
+#endif
+
 /* Whether the slot holds a cartridge for this firmware, of so many bytes; 0: of as many as it says. */
 static uint8_t check(uint32_t slot, uint32_t count)
 {
@@ -137,7 +150,15 @@ static uint8_t check(uint32_t slot, uint32_t count)
         return OF_ANOTHER_MODEL;
     }
 #endif
-    return has_room(header) ? SOLDER_OK : SOLDER_CARTRIDGE_NEEDS;
+    if (!has_room(header)) {
+        return SOLDER_CARTRIDGE_NEEDS;
+    }
+#ifdef SOLDER_TABLES
+    const struct solder_table table = table_in(slot);
+    return total < sizeof *header ? SOLDER_CARTRIDGE_TABLE : solder_table_check(&table);
+#else
+    return SOLDER_OK;
+#endif
 }
 
 #ifdef SOLDER_WEIGHTS
@@ -157,6 +178,18 @@ static void activate(uint32_t slot)
         place = copied_to;
     }
     solder_weights_lie_at(place);
+    solder_arena_forget();
+}
+#elif defined SOLDER_TABLES
+/* From now on the slot's table is the model that runs. */
+static void activate(uint32_t slot)
+{
+    solder_cartridge_slot = slot;
+    solder_models[0] = built_in;
+    if (slot != SOLDER_BUILT_IN) {
+        const struct solder_table table = table_in(slot);
+        solder_models[0] = solder_table_model(&table);
+    }
     solder_arena_forget();
 }
 #else

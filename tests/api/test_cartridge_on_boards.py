@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from chain_model import chain
 
 import deploy
 from codegen.job import import_model
@@ -147,6 +148,105 @@ def test_weights_of_another_training_come_alone(
         with pytest.raises(deploy.DeployError, match="hint: the model keeps the weights before"):
             device.load(tmp_path / "other.cart")
         assert np.array_equal(answers(device), wanted[0])
+
+
+@pytest.mark.parametrize("board", BOARDS)
+def test_a_table_runs_the_kernels_of_the_firmware(
+    board: str, ask_for: Callable[[str], None], tmp_path: Path
+) -> None:
+    """Shorter, longer and trained again: the firmware knows none of these models, but their kernels."""
+    ask_for(board)
+    models = [tmp_path / f"chain{n}.tflite" for n in range(4)]
+    for path, (pairs, seed) in zip(models, ((2, 0), (1, 1), (4, 2), (2, 3)), strict=True):
+        path.write_bytes(chain(pairs, seed))
+    firmware, *others = (deploy.compile(model, board=board, tables=True, name="chain") for model in models)
+    deploy.new(firmware, tmp_path / "project", slots=8 * 1024, arena=4096)
+    images = np.random.default_rng(2).integers(-128, 128, (2, 1, 12, 12, 8), np.int8)
+    with deploy.connect(tmp_path / "project") as device:
+        for compiled, model in ((firmware, models[0]), *zip(others, models[1:], strict=True)):
+            path = tmp_path / "other.cart"
+            compiled.save_cartridge(path, firmware=tmp_path / "project")
+            device.load(path)
+            (wanted,) = deploy.load(model).run(images).values()
+            (found,) = device.run(images).outputs.values()
+            assert np.array_equal(found, wanted)
+        with pytest.raises(deploy.DeployError) as refused:
+            deploy.compile(DIGITS, board=board, tables=True).save_cartridge(
+                tmp_path / "digits.cart", firmware=tmp_path / "project"
+            )
+        assert "kernels that the model needs\n" in str(refused.value)
+        assert '  layer 1: conv2d, CONV_2D #0 "conv2d_0", ' in str(refused.value)
+        assert "deploy new --kernels THIS.tar makes firmware that has them" in str(refused.value)
+        digits = cartridge(deploy.compile(DIGITS, board=board, tables=True), tmp_path / "digits.cart")
+        with pytest.raises(deploy.DeployError, match="needs a kernel that the firmware does not have") as no:
+            device.load(digits)
+        assert "hint: the model that ran before runs on\n" in str(no.value)
+        assert "deploy compile --tables --cartridge --firmware DIR   names these layers" in str(no.value)
+        assert np.array_equal(next(iter(device.run(images).outputs.values())), wanted)
+
+
+def test_firmware_lends_tables_the_kernels_of_other_models(
+    ask_for: Callable[[str], None], tmp_path: Path
+) -> None:
+    ask_for("host")
+    (tmp_path / "chain.tflite").write_bytes(chain(2))
+    first, digits = (
+        deploy.compile(path, board="host", tables=True) for path in (tmp_path / "chain.tflite", DIGITS)
+    )
+    deploy.new(first, tmp_path / "project", slots=8 * 1024, arena=4096, kernels=[digits])
+    digits.save_cartridge(tmp_path / "digits.cart", firmware=tmp_path / "project")
+    with deploy.connect(tmp_path / "project") as device:
+        device.load(tmp_path / "digits.cart")
+        assert device.model.name == "digits"
+        assert np.array_equal(answers(device), deploy.load(DIGITS).run(IMAGES)["digit"])
+
+
+def test_the_command_makes_tables_and_says_what_firmware_is_not_for(
+    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    ask_for("host")
+    archive, cart, project = (tmp_path / name for name in ("d.tar", "d.cart", "firmware"))
+    for words in (
+        ("compile", DIGITS, "--board", "host", "--tables", "-o", archive),
+        ("new", archive, project, "--board", "host", "--slots", "8K"),
+        ("compile", DIGITS, "--board", "host", "--tables", "--cartridge", "--firmware", project, "-o", cart),
+    ):
+        outcome = run_deploy(*words)
+        assert outcome.status == 0, outcome
+    said = run_deploy(
+        "compile", DIGITS, "--board", "host", "--tables", "--firmware", project, "-o", archive
+    ).err
+    assert "only cartridges are for firmware that is there" in said
+
+
+def test_what_tables_are_not_for_is_said(tmp_path: Path) -> None:
+    plain = deploy.compile(DIGITS, board="host")
+    tables = deploy.compile(DIGITS, board="host", tables=True, name="lent")
+
+    def refused(call: Callable[..., object], *arguments: object, **more: Any) -> str:
+        with pytest.raises(deploy.DeployError) as caught:
+            call(*arguments, **more)
+        return str(caught.value)
+
+    project = tmp_path / "project"
+    assert refused(deploy.new, plain, project, slots=8192, kernels=[tables]) == (
+        "error: kernels are for tables, and those of digits were not made for them\n"
+        "  hint: deploy compile --tables, of each archive"
+    )
+    assert refused(deploy.new, tables, project, slots=8192, kernels=[plain]) == (
+        "error: tables cannot run the kernels of digits\n  hint: deploy compile --tables makes them so"
+    )
+    assert refused(deploy.new, tables, project, kernels=[tables]).startswith(
+        "error: the kernels are for cartridges, and there are no slots for them"
+    )
+    deploy.new(plain, project, slots=8192)
+    path = tmp_path / "x.cart"
+    assert refused(tables.save_cartridge, path, firmware=project).startswith(
+        "error: this project's firmware takes no tables\n"
+    )
+    assert refused(plain.save_cartridge, path, firmware=project).startswith(
+        "error: only tables need kernels of the firmware, and this model is none"
+    )
 
 
 def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:

@@ -45,6 +45,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "dump": "inspect(...).layer(n) and Compiled.steps",
         "cartridge": "Compiled.save_cartridge() writes it",
         "sign": "Compiled.save_cartridge(path, key)",
+        "firmware": "Compiled.save_cartridge(path, firmware=...)",
     },
     "evidence": {"output": "Evidence.save() writes it"},
     "explore": {"output": "Exploration.save() writes it"},

@@ -25,7 +25,7 @@ BESIDE = {  # what the document says besides the fields
     "tensor": {"bytes", "layout"},
 }
 LATER = {  # keys that earlier archives do not have
-    "solder": {"removed_macs", "structure", "weights_bytes"},
+    "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes"},
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }
 OBJECTS: dict[str, type] = {

@@ -45,6 +45,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "constants": ("conv2d=ITCM", {"conv2d": "ITCM"}),
     "weights": ("external", "external"),
     "stream": ("", True),
+    "tables": ("", True),
     "io": ("caller", "caller"),
     "shape": ("x=1,3,32,32", {"x": (1, 3, 32, 32)}),
     "value": ("axes=0,1", {"axes": (0, 1)}),

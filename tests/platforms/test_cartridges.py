@@ -15,6 +15,10 @@ import numpy as np
 import pytest
 
 from aot.errors import DeployError
+from codegen.tables.kernels import PointerLimits, TableKernel
+from codegen.tables.packed import pack_table
+from codegen.tables.rule import Rule
+from codegen.tables.table import Action, Filling, ModelTable, Passage
 from platforms.board_files import load_board
 from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import (
@@ -25,6 +29,7 @@ from platforms.cartridge.header import (
     core_text,
     packed,
     structure_text,
+    tables_text,
 )
 from platforms.cartridge.self_test import self_test_inputs
 from platforms.cartridge.signing import public_key, sign
@@ -34,6 +39,8 @@ from platforms.rpc.protocol import Status
 HOST = load_board("host")
 CORE = core_text(HOST.target)
 STRUCTURE = structure_text("ab" * 11)
+TABLES = tables_text(HOST.target)
+ADDS = "0123456789abcdef"  # the name of the kernel in update_main.c
 UPDATE = Path(__file__).parent / "cartridge_update" / "update_main.c"
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DSOLDER_CARTRIDGES")
 
@@ -110,7 +117,30 @@ class WeightPress(Press):
         return Image(bytes([added] * 40))
 
 
-@pytest.fixture(scope="module", params=[Press, WeightPress], ids=["code", "weights"])
+class TablePress(Press):
+    """The same of tables, for a kernel that adds four bytes."""
+
+    flags = ("-DSOLDER_TABLES",)
+
+    def needs(self, added: int) -> Needs:
+        return Needs(TABLES, (8,), 16, 64, wanted_crc(self.tiny, added))
+
+    def image(self, added: int) -> Image:
+        return Image(pack_table(self.table(added), "tiny", "00" * 32))
+
+    def table(self, added: int, kernel: str = ADDS) -> ModelTable:
+        four = PointerLimits(1, 4, 4, is_written=False)
+        kernels = (TableKernel(kernel, "add_4", {}, (four, replace(four, is_written=True), four), "adds"),)
+        rules = (Rule(1, 0), Rule(1, 4), Rule(0, 0))
+        layers = ((Action(0, 1, 0, rules),),)
+        inputs, outputs = self.tiny.inputs, self.tiny.outputs
+        return ModelTable(kernels, layers, (0,), (Passage(0, 1, 1),), bytes([added] * 4), inputs, outputs)
+
+
+PRESSES = {"code": Press, "weights": WeightPress, "tables": TablePress}
+
+
+@pytest.fixture(scope="module", params=list(PRESSES.values()), ids=list(PRESSES))
 def press(
     request: pytest.FixtureRequest,
     tiny: ProjectSource,
@@ -128,9 +158,6 @@ def press(
 def only(kind: str) -> pytest.MarkDecorator:
     """A test of one kind of cartridge."""
     return pytest.mark.parametrize("press", [PRESSES[kind]], indirect=True, ids=[kind])
-
-
-PRESSES = {"code": Press, "weights": WeightPress}
 
 
 @pytest.fixture(scope="module")
@@ -206,9 +233,63 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(
 
 
 @only("code")
-def test_code_firmware_refuses_weights(press: Press, loader: Path, old: Path) -> None:
-    weights = packed(Image(bytes([2] * 40)), Needs(STRUCTURE, (), 1, 0, 0), is_signed=False)
-    assert press.taken(loader, old, [weights]) == [(Status.CARTRIDGE_CORE, 1)]
+def test_code_firmware_refuses_weights_and_tables(press: Press, loader: Path, old: Path) -> None:
+    for other in (Needs(STRUCTURE, (), 1, 0, 0), Needs(TABLES, (8,), 16, 64, 0)):
+        cartridge = packed(Image(bytes([2] * 40)), other, is_signed=False)
+        assert press.taken(loader, old, [cartridge]) == [(Status.CARTRIDGE_CORE, 1)]
+
+
+@only("tables")
+def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Path, old: Path) -> None:
+    right = press.table(2)
+    ((action,),) = right.layers
+
+    def of(table: ModelTable) -> bytes:
+        return packed(Image(pack_table(table, "tiny", "00" * 32)), press.needs(2), is_signed=False)
+
+    def pointing(*rules: Rule) -> bytes:
+        return of(replace(right, layers=((replace(action, rules=rules),),)))
+
+    x, y, constant = action.rules
+    beyond = replace(press.tiny.outputs[0], arena_offset=8)
+    cases = {
+        "code": (press.made(2, core=CORE), Status.CARTRIDGE_CORE),
+        "weights": (press.made(2, core=STRUCTURE), Status.CARTRIDGE_CORE),
+        "a version to come": (again_hashed(press.made(2), 1, 2), Status.CARTRIDGE_VERSION),
+        "more arena than there is": (press.made(2, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS),
+        "more stack": (press.made(2, stack_bytes=4000), Status.CARTRIDGE_NEEDS),
+        "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
+        "more than a slot": (press.made(2) + bytes(8192), Status.CARTRIDGE_SIZE),
+        "no table": (packed(Image(b""), press.needs(2), is_signed=False), Status.CARTRIDGE_TABLE),
+        "another kernel": (of(press.table(2, "0123456789abcdee")), Status.CARTRIDGE_KERNEL),
+        "a row beyond the arena": (pointing(x, Rule(1, 8), constant), Status.CARTRIDGE_TABLE),
+        "rows that go beyond it": (
+            of(replace(right, layers=((Action(0, 3, 0, (x, Rule(1, 0, 4, 1), constant)),),))),
+            Status.CARTRIDGE_TABLE,
+        ),
+        "an arena that it has not": (pointing(Rule(2, 0), y, constant), Status.CARTRIDGE_TABLE),
+        "a place between words": (pointing(x, Rule(1, 2), constant), Status.CARTRIDGE_TABLE),
+        "constants beyond the last": (pointing(x, y, Rule(0, 8)), Status.CARTRIDGE_TABLE),
+        "constants that are written": (pointing(x, Rule(0, 0), constant), Status.CARTRIDGE_TABLE),
+        "a fill beyond the arena": (
+            of(replace(right, layers=((Action(0, 1, Filling(b"\0", 2, 4, 4), (y,)),),))),
+            Status.CARTRIDGE_TABLE,
+        ),
+        "a kernel of no number": (
+            of(replace(right, layers=((replace(action, kernel=1),),))),
+            Status.CARTRIDGE_TABLE,
+        ),
+        "a layer of no number": (of(replace(right, order=(1,))), Status.CARTRIDGE_TABLE),
+        "an order beyond its end": (
+            of(replace(right, segments=(Passage(0, 2, 1),))),
+            Status.CARTRIDGE_TABLE,
+        ),
+        "a result beyond the arena": (of(replace(right, outputs=(beyond,))), Status.CARTRIDGE_TABLE),
+    }
+    found = press.taken(loader, old, [data for data, _ in cases.values()])
+    assert dict(zip(cases, found, strict=True)) == {name: (status, 1) for name, (_, status) in cases.items()}
+    taken = press.taken(loader, old, [press.made(2), press.made(1), press.made(2)])
+    assert taken == [(Status.OK, 2), (Status.OK, 1), (Status.OK, 2)]
 
 
 @only("code")

@@ -9,6 +9,7 @@ import pytest
 
 from benchmarks.cartridges import LOADER_BYTES, loader_bytes
 from benchmarks.line import CODE_BYTES, RAM_BYTES, runtime_size
+from benchmarks.tables import EXECUTOR_BYTES, executor_bytes
 
 pytestmark = pytest.mark.arm
 
@@ -27,3 +28,6 @@ def test_the_loader_of_cartridges_fits_its_budget(require_tool: Callable[..., No
     require_tool("arm-none-eabi-gcc", "arm-none-eabi-size")
     assert loader_bytes(tmp_path) <= LOADER_BYTES == 1536
     assert loader_bytes(tmp_path, "-DSOLDER_WEIGHTS") <= LOADER_BYTES
+    executor, loader = executor_bytes(tmp_path)
+    assert executor <= EXECUTOR_BYTES == 1792
+    assert loader <= LOADER_BYTES

@@ -6,7 +6,8 @@
    update_main take OLD FILE...  what is said of each, and which model runs then
 
    Models add a number to their input: the one that is built in 9, the cartridges others. With SOLDER_WEIGHTS they are
-   weights of the built-in one, which adds nothing and fails until it has some; with COPIED it has them in RAM. */
+   weights of the built-in one, which adds nothing and fails until it has some; with COPIED it has them in RAM. With
+   SOLDER_TABLES they are tables, for which there is a kernel that adds. */
 #define _DEFAULT_SOURCE
 #include <setjmp.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include "solder_firmware.h"
 #include "solder_port.h"
 #include "solder_server.h"
+#include "solder_table.h"
 
 #define SLOT_BYTES 8192u
 #define CHUNK 100u
@@ -63,6 +65,20 @@ static const uint32_t arena_bytes[] = {8};
 static const struct solder_model built_in = {"nine", {9}, 1, arena_bytes, 1, 1, 0, in, out, run_built_in, NULL};
 const struct solder_model *solder_models[] = {&built_in};
 const uint32_t solder_model_count = 1;
+
+#ifdef SOLDER_TABLES
+static void add_4(void *const *p)
+{
+    for (int i = 0; i < 4; i++) {
+        ((uint8_t *)p[1])[i] = (uint8_t)(((const uint8_t *)p[0])[i] + ((const uint8_t *)p[2])[i]);
+    }
+}
+static const struct solder_kernel_pointers four_bytes[] = {{4, 1, 4, 0}, {4, 1, 4, 1}, {4, 1, 4, 0}};
+static const struct solder_kernel adds[] = {{{0x89ABCDEFu, 0x01234567u}, add_4, four_bytes, 3, 3}};
+static const struct solder_kernel_set set = {adds, 1};
+const struct solder_kernel_set *const solder_kernel_sets[] = {&set};
+const uint32_t solder_kernel_set_count = 1;
+#endif
 
 static void require(int holds, const char *what, long where)
 {

@@ -1,0 +1,160 @@
+"""A kernel as tables name it: by a hash of its C and of what it reads and writes through each pointer.
+
+Its sizes are part of its C, so that firmware knows how far it reaches: no number of a table moves that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from codegen.c.kernel_library import SharedKernel, called_helpers
+from codegen.c.lift import with_numbers
+from codegen.c.printer import Printer, shape_struct
+from codegen.c.tree import AnyHelper, FunctionDefinition, Room
+from codegen.c.tree_walk import Node, changed
+from codegen.kernels.memory_demand import WORD
+from codegen.loops.axes import Extents, least, most
+from codegen.loops.ir import Accumulate, Element, Expr, For, Proc, Stmt, Store, parts_of
+from codegen.loops.ranges import range_of
+
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class PointerLimits:
+    """The memory that a kernel reaches through a pointer, or through each of several."""
+
+    count: int
+    bytes: int
+    align: int
+    is_written: bool
+
+
+@dataclass(frozen=True)
+class TableKernel:
+    """A kernel that a table runs."""
+
+    id: str  # in hex
+    function: str  # of the model's C
+    shape: Mapping[str, int]  # that tells the function which of its layers it computes
+    pointers: tuple[PointerLimits, ...]
+    said: str  # for users: the layer that has it
+
+    @property
+    def count(self) -> int:
+        """All its pointers."""
+        return sum(each.count for each in self.pointers)
+
+
+def kernel_id(
+    called: SharedKernel,
+    functions: Mapping[str, FunctionDefinition],
+    pointers: Sequence[PointerLimits],
+    printer: Printer,
+) -> str:
+    """The same for the same computation, whichever model it is in and whatever it shares a function with."""
+    digest = hashlib.sha256()
+    own = _canonical(with_numbers(functions[called.name], called.numbers))
+    texts = {helper.name: helper.definition for helper in _with_called(called_helpers(own))}
+    for text in (printer.function(own), *(texts[name] for name in sorted(texts)), *map(repr, pointers)):
+        digest.update(text.encode() + b"\0")
+    return digest.hexdigest()[:_DIGITS]
+
+
+def _canonical(function: FunctionDefinition) -> FunctionDefinition:
+    def change(node: Node) -> Node | None:
+        return Room(1) if isinstance(node, Room) else None  # a function that is shared may have more room
+
+    own: FunctionDefinition = changed(replace(function, name="kernel", comment=""), change)
+    return own
+
+
+def _with_called(helpers: Sequence[AnyHelper]) -> Iterator[AnyHelper]:
+    for helper in helpers:
+        yield helper
+        yield from _with_called(helper.calls)
+
+
+def alignment(offsets: Sequence[int], least_needed: int) -> int:
+    """The multiple that all places of a pointer are at, as far as a kernel may count on it."""
+    return min([max(WORD, least_needed), *(offset & -offset for offset in offsets if offset)])
+
+
+def reads_anywhere(proc: Proc) -> bool:
+    """True where a number that is computed says which element is read, and it may lie outside."""
+    return any(_leaves(expr, extents) for expr, extents in _values(proc.body, {}))
+
+
+def _values(body: Sequence[Stmt], extents: Extents) -> Iterator[tuple[Expr, Extents]]:
+    for stmt in body:
+        match stmt:
+            case For():
+                yield from _values(stmt.body, {**extents, stmt.var: stmt.extent})
+            case Store(_, value) | Accumulate(_, value):
+                yield value, extents
+
+
+def _leaves(expr: Expr, extents: Extents) -> bool:
+    if isinstance(expr, Element):
+        number, place = range_of(expr.number, extents), expr.place
+        is_known = number is not None and place.index.variables <= extents.keys()
+        if not is_known or number is None:
+            return True
+        low, high = least(place.index, extents) + number[0], most(place.index, extents) + number[1]
+        if low < 0 or high >= place.buffer.elements:
+            return True
+    return any(_leaves(part, extents) for part in parts_of(expr))
+
+
+def kernels_in_c(
+    name: str, kernels: Sequence[TableKernel], functions: Mapping[str, FunctionDefinition]
+) -> str:
+    """The C of a function for each kernel that takes its pointers from an array, and the list of these."""
+    lines = [
+        "/* ---- kernels as tables run them: with pointers from an array ---- */",
+        "",
+        "#ifdef SOLDER_TABLES",
+    ]
+    for number, kernel in enumerate(kernels):
+        lines += _caller(number, kernel, functions[kernel.function])
+    lines.append("static const struct solder_kernel table_kernels[] = {")
+    for number, kernel in enumerate(kernels):
+        low, high = kernel.id[8:], kernel.id[:8]
+        lines += (
+            f"    {{{{0x{low}u, 0x{high}u}}, table_kernel_{number}, table_pointers_{number}, "
+            f"{len(kernel.pointers)}, {kernel.count}}},",
+        )
+    lines += [
+        "};",
+        f"const struct solder_kernel_set {name}_kernels = {{table_kernels, {len(kernels)}}};",
+        "#endif",
+    ]
+    return "\n".join(lines)
+
+
+def _caller(number: int, kernel: TableKernel, function: FunctionDefinition) -> Iterator[str]:
+    yield f"static const struct solder_kernel_pointers table_pointers_{number}[] = {{"
+    for each in kernel.pointers:
+        yield f"    {{{each.bytes}, {each.count}, {each.align}, {int(each.is_written)}}},"
+    yield from ("};", "", f"static void table_kernel_{number}(void *const *p)", "{")
+    if kernel.shape:
+        yield f"    static const {shape_struct(kernel.function)} shape = {{"
+        yield from (f"        .{name} = {value}," for name, value in kernel.shape.items())
+        yield "    };"
+    yield f"    {kernel.function}("
+    arguments = list(_arguments(kernel, function))
+    yield from (f"        {each}," for each in arguments[:-1])
+    yield from (f"        {arguments[-1]});", "}", "")
+
+
+def _arguments(kernel: TableKernel, function: FunctionDefinition) -> Iterator[str]:
+    """The pointers of each parameter; of a parameter that is an array, where they begin."""
+    first = 0
+    for param, each in zip(function.params, kernel.pointers, strict=True):
+        is_array = param.length is not None
+        yield f"({param.c_type} *)(const void *)(p + {first})" if is_array else f"p[{first}]"
+        first += each.count
+    if kernel.shape:
+        yield "&shape"

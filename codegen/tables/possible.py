@@ -1,0 +1,19 @@
+"""The options that leave a model without kernels that tables could run."""
+
+from __future__ import annotations
+
+from aot.errors import InputError
+from codegen.options import CDialect, CompileOptions
+
+
+def require_tables_possible(options: CompileOptions, constant_space: str) -> None:
+    """Raises InputError where tables cannot run the model's kernels."""
+    for is_so, what in (
+        (bool(constant_space), f"constants of this core lie in {constant_space or 'flash'} and nowhere else"),
+        (options.dialect is CDialect.STRICT, "standard C has no kernels for them"),
+        (options.weights_external, "a table has its constants with it, which --weights external takes apart"),
+        (bool(options.constants), "--constants says already where they lie"),
+        (bool(options.accelerators), "accelerators compute layers by functions of their own"),
+    ):
+        if is_so:
+            raise InputError(f"--tables is not possible: {what}", hint="leave --tables out")

@@ -1,0 +1,186 @@
+"""Runs the C tree of a layer for one of its rows: which functions it calls, and with which places of memory.
+
+The calls of a table are those that the C makes, because they are found by running that C.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from aot.ir.types import DType
+from codegen.c.tree import (
+    CastTo,
+    Define,
+    DefinePointers,
+    DefineShape,
+    DefineTable,
+    Do,
+    Expr,
+    FunctionCall,
+    FunctionDefinition,
+    Group,
+    If,
+    Infix,
+    Literal,
+    Name,
+    Number,
+    Prefix,
+    Return,
+    Stmt,
+    Subscript,
+    Ternary,
+)
+
+_SIZES = {f"{dtype.c_name} *": dtype.bytes for dtype in DType}
+_HOOK = "LAYER_WROTE"
+_OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
+    {
+        "*": operator.mul,
+        "/": operator.floordiv,  # of numbers that are not negative
+        "%": operator.mod,
+        "<": operator.lt,
+        ">": operator.gt,
+        "==": operator.eq,
+        "&&": lambda a, b: bool(a) and bool(b),
+        "||": lambda a, b: bool(a) or bool(b),
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A pointer: so many bytes behind the beginning of a memory, to elements of a size."""
+
+    memory: int
+    offset: int
+    size: int
+
+    def moved(self, elements: int) -> Place:
+        return replace(self, offset=self.offset + elements * self.size)
+
+
+@dataclass(frozen=True)
+class Called:
+    """A call that a layer makes."""
+
+    function: str
+    places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer, or an array of them
+    numbers: tuple[float, ...]  # beside them
+    shape: Mapping[str, int]  # members of the struct that tells a shared function its numbers
+
+
+Site = tuple[int, ...]  # where in the layer a call stands
+
+
+class _ReturnedError(Exception):
+    """The end of the function that is run."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+@dataclass(frozen=True)
+class LayerRunner:
+    """Runs the layers of one model."""
+
+    roots: Mapping[str, Place]  # arenas, inputs, outputs and constants by their names in C
+    accessors: Mapping[str, FunctionDefinition]
+
+    def calls(self, layer: FunctionDefinition, row: int) -> dict[Site, Called]:
+        """The calls for that row, in their order, by where they stand."""
+        found: dict[Site, Called] = {}
+        try:
+            for site, called in self._body(layer.body, {"row": row, "run": None}, ()):
+                found[site] = called
+        except _ReturnedError:
+            pass
+        return found
+
+    def _body(self, body: Sequence[Stmt], known: dict[str, Any], at: Site) -> Iterator[tuple[Site, Called]]:
+        for number, stmt in enumerate(body):
+            site = (*at, number)
+            match stmt:
+                case Define(variable, value):
+                    known[variable.name] = self._value(value, known)
+                case DefinePointers(variable, rows):
+                    known[variable.name] = tuple(self._value(row, known) for row in rows)
+                case DefineTable(_, name, numbers):
+                    known[name] = numbers
+                case DefineShape(_, name, members):
+                    known[name] = dict(members)
+                case If(condition, then, otherwise):
+                    is_so = bool(self._value(condition, known))
+                    yield from self._body(then if is_so else otherwise, known, (*site, int(is_so)))
+                case Return(value):
+                    raise _ReturnedError(None if value is None else self._value(value, known))
+                case Do(FunctionCall(function, arguments)) if function != _HOOK:
+                    yield site, _called(function, [self._value(each, known) for each in arguments])
+                case Do():
+                    pass
+                case _:
+                    raise AssertionError(f"a layer has a statement that is not run here: {stmt}")
+
+    def _value(self, expr: Expr, known: Mapping[str, Any]) -> Any:
+        match expr:
+            case Name(name):
+                return known[name] if name in known else self.roots[name]
+            case Number(value):
+                return value
+            case Literal(text):
+                return float(text.rstrip("f"))
+            case Group(inner):
+                return self._value(inner, known)
+            case CastTo(c_type, value):
+                found = self._value(value, known)
+                size = _SIZES.get(c_type.removeprefix("const "))
+                return replace(found, size=size) if size else found
+            case Prefix("&", operand):
+                return self._value(operand, known)
+            case Ternary(condition, yes, no):
+                return self._value(yes if self._value(condition, known) else no, known)
+            case Subscript(base, index):
+                return self._value(base, known)[self._value(index, known)]
+            case Infix(op, left, right):
+                return _combined(op, self._value(left, known), self._value(right, known))
+            case FunctionCall(function, arguments):
+                return self._accessed(function, [self._value(each, known) for each in arguments])
+        raise AssertionError(f"a layer has an expression that is not run here: {expr}")
+
+    def _accessed(self, name: str, arguments: Sequence[Any]) -> Any:
+        accessor = self.accessors[name]
+        known = dict(zip((param.name for param in accessor.params), arguments, strict=True))
+        try:
+            for _ in self._body(accessor.body, known, ()):
+                pass
+        except _ReturnedError as returned:
+            return returned.value
+        raise AssertionError(f"{name} returns nothing")
+
+
+def _combined(op: str, left: Any, right: Any) -> Any:
+    if op in "+-":
+        sign = 1 if op == "+" else -1
+        return left.moved(sign * right) if isinstance(left, Place) else left + sign * right
+    return _OPERATORS[op](left, right)
+
+
+def _called(function: str, arguments: Sequence[Any]) -> Called:
+    places: list[tuple[Place, ...]] = []
+    numbers: list[float] = []
+    shape: Mapping[str, int] = {}
+    for each in arguments:
+        match each:
+            case Place():
+                places.append((each,))
+            case tuple():
+                places.append(each)
+            case dict():
+                shape = each
+            case _:
+                numbers.append(each)
+    return Called(function, tuple(places), tuple(numbers), shape)

@@ -1,0 +1,301 @@
+"""A model as a table: the order of its layers' rows, what each calls with which pointers, and constants."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from aot.errors import ModelError
+from codegen.c.constants import Constants
+from codegen.c.kernel_library import KernelLibrary, SharedKernel
+from codegen.c.layers import RunCode
+from codegen.c.order import find_period, ordered_parts
+from codegen.c.printer import Printer
+from codegen.fit.arenas import Arena
+from codegen.kernels.memory_demand import WORD
+from codegen.loops.ir import Buffer, Role
+from codegen.lower.place_tables import place_tables
+from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage
+from codegen.model import TensorInfo
+from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel_id, reads_anywhere
+from codegen.tables.replay import Called, LayerRunner, Place, Site
+from codegen.tables.rule import MOST, Rule, rule_of
+
+CONSTANTS = 0  # the memory that the table's own bytes are; arenas are 1, 2, ...
+CONSTANTS_ALIGN = 16  # where the first begins
+_APART = 8  # others begin at multiples of it
+_FILL, _FILL_BETWEEN = "fill_", "fill_between_"
+_MOST_LAYERS, _MOST_POINTERS = 128, 32
+_WRITTEN = (Role.OUTPUT, Role.STATE, Role.SCRATCH)
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """Elements of one value in the place of a kernel's call: so many, and again a step further."""
+
+    value: bytes  # of one element
+    planes: int
+    step: int  # bytes
+    bytes: int  # of each plane
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """A call for the rows of a layer from `first` to before `end`."""
+
+    first: int
+    end: int
+    kernel: int | Filling  # a kernel's position in the table, or what is filled
+    rules: tuple[Rule, ...]  # one for each pointer
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A stretch of the order that is run so often."""
+
+    first: int
+    length: int
+    times: int
+
+
+@dataclass(frozen=True)
+class ModelTable:
+    kernels: tuple[TableKernel, ...]
+    layers: tuple[tuple[Action, ...], ...]
+    order: tuple[int, ...]
+    segments: tuple[Passage, ...]
+    constants: bytes
+    inputs: tuple[TensorInfo, ...]
+    outputs: tuple[TensorInfo, ...]
+
+
+@dataclass(frozen=True)
+class TableSource:
+    """All that a table is made of."""
+
+    lowered: Lowered
+    order: Sequence[int]
+    library: KernelLibrary
+    run: RunCode
+    constants: Constants
+    arenas: Sequence[Arena]
+    inputs: Sequence[TensorInfo]
+    outputs: Sequence[TensorInfo]
+    has_states: bool
+    printer: Printer
+
+
+def make_table(source: TableSource) -> ModelTable:
+    """Raises ModelError for what tables have no words for."""
+    _require_possible(source)
+    maker = _TableMaker(source)
+    layers = tuple(maker.layer(number) for number in range(len(source.lowered.stages)))
+    order, segments = folded(source.order)
+    return ModelTable(
+        tuple(maker.kernels.values()),
+        layers,
+        order,
+        segments,
+        maker.data,
+        tuple(source.inputs),
+        tuple(source.outputs),
+    )
+
+
+def _require_possible(source: TableSource) -> None:
+    """Names the first thing that only code can do."""
+    if source.has_states:
+        raise _refused("it keeps a state from run to run")
+    if source.lowered.receiver is not None:
+        raise _refused("its input is streamed", hint="leave --stream out")
+    if len(source.lowered.stages) > _MOST_LAYERS:
+        raise _refused(f"it has {len(source.lowered.stages)} layers, and a table {_MOST_LAYERS} at most")
+    for number, stage in enumerate(source.lowered.stages):
+        kernel = stage.kernel
+        if kernel.calls is not None or kernel.started is not None:
+            raise _refused("a library's function computes it", _said(number, stage))
+        if kernel.demand.align > CONSTANTS_ALIGN:
+            raise _refused(f"its memory begins at multiples of {kernel.demand.align}", _said(number, stage))
+        if place_tables(kernel.procs) or any(reads_anywhere(proc) for proc in kernel.procs):
+            raise _refused("numbers that are computed say where it reads", _said(number, stage))
+
+
+def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
+    more = f"{hint}, or " if hint else ""
+    subject = "the layer" if where else "the model"
+    return ModelError(
+        f"{subject} cannot be part of a table: {why}" if where else f"{subject} cannot be a table: {why}",
+        where,
+        f"{more}a cartridge with code: leave --tables out",
+    )
+
+
+def _said(number: int, stage: LoweredStage) -> str:
+    origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
+    return f"layer {number}: {stage.op}{origin}, {stage.kernel.schedule}: {stage.kernel.summary}"
+
+
+class _TableMaker:
+    """Collects kernels in the order of their first use."""
+
+    def __init__(self, source: TableSource) -> None:
+        self.source = source
+        self.kernels: dict[str, TableKernel] = {}
+        self.functions = {each.function.name: each.function for each in source.library.kernels}
+        self.data, self.places = _packed(source.constants)
+        accessors = {accessor.name: accessor for accessor in source.run.accessors}
+        self.runner = LayerRunner({**self.places, **_roots(source)}, accessors)
+
+    def layer(self, number: int) -> tuple[Action, ...]:
+        """The actions of a layer, each for the rows that it fits."""
+        rows = self.source.order.count(number)
+        calls = [self.runner.calls(self.source.run.layers[number], row) for row in range(rows)]
+        sites: list[Site] = sorted({site for each in calls for site in each})
+        return tuple(action for site in sites for action in self._actions(number, site, calls))
+
+    def _actions(self, number: int, site: Site, calls: Sequence[Mapping[Site, Called]]) -> Iterator[Action]:
+        row = 0
+        while row < len(calls):
+            if site not in calls[row]:
+                row += 1
+                continue
+            end = next((n for n in range(row, len(calls)) if site not in calls[n]), len(calls))
+            while (rules := _rules([calls[n][site] for n in range(row, end)])) is None:
+                end -= 1
+            yield self._action(number, row, end, [calls[n][site] for n in range(row, end)], rules)
+            row = end
+
+    def _action(
+        self, number: int, row: int, end: int, calls: Sequence[Called], rules: tuple[Rule, ...]
+    ) -> Action:
+        called = calls[0]
+        if called.function.startswith(_FILL):
+            return Action(row, end, _fill(called), rules)
+        kernel = self._kernel(number, called, rules)
+        if kernel.id not in self.kernels:
+            self.kernels[kernel.id] = kernel
+        return Action(row, end, list(self.kernels).index(kernel.id), rules)
+
+    def _kernel(self, number: int, called: Called, rules: Sequence[Rule]) -> TableKernel:
+        stage = self.source.lowered.stages[number]
+        shared, buffers = self._shared(number, called)
+        places = iter(rules)
+        pointers = []
+        for buffer, many in zip(buffers, called.places, strict=True):
+            mine = [next(places) for _ in many]
+            offsets = [offset for rule in mine for offset in (rule.offset, rule.unit)]
+            least = max(buffer.dtype.bytes, stage.kernel.demand.align)
+            pointers.append(
+                PointerLimits(
+                    len(many),
+                    self._reach(number, buffer),
+                    alignment(offsets, least),
+                    buffer.role in _WRITTEN,
+                )
+            )
+        if sum(each.count for each in pointers) > _MOST_POINTERS:
+            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _said(number, stage))
+        name = kernel_id(shared, self.functions, pointers, self.source.printer)
+        return TableKernel(name, called.function, called.shape, tuple(pointers), _said(number, stage))
+
+    def _shared(self, number: int, called: Called) -> tuple[SharedKernel, tuple[Buffer, ...]]:
+        """The function with this layer's own buffers, which may be other ones than of those that share it."""
+        procs = self.source.lowered.stages[number].kernel.procs
+        for shared, proc in zip(self.source.library.calls[number], procs, strict=True):
+            if shared.name == called.function and dict(shared.numbers) == dict(called.shape):
+                own = {param.name: param for each in (*procs, proc) for param in each.params}
+                return shared, tuple(own[param.name] for param in shared.params)
+        raise AssertionError(f"layer {number} calls {called.function}, which is no kernel of its own")
+
+    def _reach(self, number: int, buffer: Buffer) -> int:
+        """The bytes behind a pointer that the kernel may touch: of a row with its margins and its slack."""
+        stage = self.source.lowered.stages[number]
+        kernel, own = stage.kernel, buffer.elements * buffer.dtype.bytes
+        if buffer.role is Role.CONSTANT:
+            each = kernel.row_tables.get(buffer.name)
+            array = kernel.constants[buffer.name]
+            return array.nbytes if each is None else each * array.itemsize
+        if buffer.role is not Role.ROWS or kernel.whole:
+            return own
+        readings = {p.name: r for p, r in zip(kernel.row_params, stage.reads, strict=True)}
+        reading = readings[buffer.name]
+        if reading.tensor == STREAMED_ROW:
+            return own
+        return max(own, (reading.view or self.source.lowered.tensors[reading.tensor].format).row_bytes)
+
+
+def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
+    """The rules of all pointers; None where these calls are no sequence of one kind."""
+    first = calls[0]
+    alike = (first.function, first.numbers, first.shape, [len(each) for each in first.places])
+    for each in calls:
+        if (each.function, each.numbers, each.shape, [len(many) for many in each.places]) != alike:
+            return None
+    flat = [[place for many in each.places for place in many] for each in calls]
+    found = [rule_of(column) for column in zip(*flat, strict=True)]
+    rules = tuple(rule for rule in found if rule is not None)
+    return rules if len(rules) == len(found) else None
+
+
+def _fill(called: Called) -> Filling:
+    size = called.places[0][0].size
+    *numbers, value = called.numbers
+    planes, step, elements = numbers if called.function.startswith(_FILL_BETWEEN) else (1, 0, *numbers)
+    data = (
+        struct.pack("<f", value)
+        if isinstance(value, float)
+        else int(value).to_bytes(size, "little", signed=value < 0)
+    )
+    return Filling(data, int(planes), int(step) * size, int(elements) * size)
+
+
+def _packed(constants: Constants) -> tuple[bytes, dict[str, Place]]:
+    """All constants behind one another, and where each begins."""
+    data, places = bytearray(), {}
+    for name, array in constants.arrays.items():
+        apart = max(_APART, constants.aligns.get(name, WORD))
+        data += bytes(-len(data) % apart)
+        places[name] = Place(CONSTANTS, len(data), array.itemsize)
+        data += array.astype(array.dtype.newbyteorder("<")).tobytes()
+    data += bytes(-len(data) % _APART)
+    return bytes(data), places
+
+
+def _roots(source: TableSource) -> dict[str, Place]:
+    """Arenas, inputs and outputs by their names in a layer."""
+    found = {
+        f"run->{arena.name}": Place(number, 0, 1) for number, arena in enumerate(source.arenas, CONSTANTS + 1)
+    }
+    for side, tensors in (("in", source.inputs), ("out", source.outputs)):
+        for each in tensors:
+            place = Place(CONSTANTS + 1 + each.arena, each.arena_offset, each.type.dtype.bytes)
+            found[f"run->{side}->{each.c_name}"] = place
+    return found
+
+
+def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Passage, ...]]:
+    """The order with each period once: what comes before it, the period, what comes after it."""
+    steps: list[int] = []
+    segments: list[Passage] = []
+    for part in ordered_parts(order):
+        period = find_period(part)
+        if period is None:
+            cuts = [(part, 1)]
+        else:
+            end = period.first + period.length
+            cuts = [
+                (part[: period.first], 1),
+                (part[period.first : end], period.count),
+                (part[end + period.saved :], 1),
+            ]
+        for cut, times in cuts:
+            if cut and segments and times == segments[-1].times == 1:
+                last = segments.pop()
+                segments.append(Passage(last.first, last.length + len(cut), 1))
+            elif cut:
+                segments.append(Passage(len(steps), len(cut), times))
+            steps += cut
+    if len(steps) > MOST:
+        raise _refused(f"its order has {len(steps):,} steps, and a table {MOST:,} at most")
+    return tuple(steps), tuple(segments)

@@ -1,0 +1,41 @@
+"""The kernels that firmware has for tables, and those of a model that it lacks."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from aot.errors import InputError
+from codegen.model import PackedTable
+from platforms.cartridge.in_firmware import KERNELS_FILE
+
+_MOST_NAMED = 8
+
+
+def require_kernels(table: PackedTable, project: Path) -> None:
+    """Raises InputError where the firmware of a project lacks kernels of a table, and names them."""
+    held = _held(project)
+    lacks = [said for name, said in table.kernels.items() if name not in held]
+    if lacks:
+        more = [f"and {len(lacks) - _MOST_NAMED} more"] if len(lacks) > _MOST_NAMED else []
+        raise InputError(
+            f"the firmware lacks {len(lacks)} of the {len(table.kernels)} kernels that the model needs",
+            "\n".join((str(project), *lacks[:_MOST_NAMED], *more)),
+            "deploy new --kernels THIS.tar makes firmware that has them; it takes models of layers with "
+            "the sizes of its own",
+        )
+
+
+def _held(project: Path) -> frozenset[str]:
+    path = project / KERNELS_FILE
+    try:
+        lenders = json.loads(path.read_text(encoding="utf-8"))["kernels"]
+        return frozenset(name for each in lenders.values() for name in each)
+    except FileNotFoundError as error:
+        raise InputError(
+            "this project's firmware takes no tables",
+            str(path),
+            "deploy compile --tables -o OUT.tar, then deploy new OUT.tar DIR --slots 128K: it does",
+        ) from error
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError("the list of kernels cannot be read", str(path)) from error
