@@ -9,7 +9,7 @@ from pathlib import Path
 
 from aot.backs.attach import with_back
 from aot.errors import InputError
-from aot.frontend.load import parse_model, read_model
+from aot.frontend.load import open_batches, parse_model, read_model
 from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
 from aot.target import Target
@@ -28,6 +28,7 @@ class ImportedModel:
     hash: str  # SHA-256 of the file's bytes, in hex
     name: str  # a C identifier in lower case
     file: bytes = field(default=b"", repr=False)  # what was read; empty for a graph that was made otherwise
+    open_batches: tuple[str, ...] = ()  # inputs whose batch the file leaves open: it is 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,8 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
     if options.front is not None:
         graph = with_front(graph, options.front)
     name = model_name(path) if options.name is None else _users_name(options.name)
-    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data)
+    opened = open_batches(data, path.name, options.input_overrides)
+    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data, opened)
 
 
 def _users_name(word: str) -> str:

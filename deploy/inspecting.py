@@ -28,6 +28,7 @@ from deploy.inspect_facts import arena_facts, report_facts
 from deploy.inspect_page import layers_table, summary
 from deploy.jobs import compile_or_explain, job_for
 from deploy.layer_view import LayerView, view_of
+from deploy.open_batch import open_batch_lines
 from deploy.options import require_no_options
 from deploy.pass_page import explained, known_names, named, step_facts
 from deploy.terminal_width import terminal_columns
@@ -92,7 +93,8 @@ class Inspection:
 
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
         """The page for people; on request with a table of layers, a map of the arena, the passes' steps."""
-        parts = [summary(self.report, self.board.name if self.board else None)]
+        opened = open_batch_lines(self.job.model) if self.job else ()
+        parts = ["\n".join((summary(self.report, self.board.name if self.board else None), *opened))]
         if layers:
             parts.append(layers_table(self.report))
         if memory:

@@ -74,6 +74,18 @@ def parse_model(
     raise NoModelFileError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
+def open_batches(data: bytes, file_name: str, overrides: InputOverrides) -> tuple[str, ...]:
+    """The inputs of a model that was read whose batch its file leaves open: it is 1."""
+    if not is_onnx(data, Path(file_name).suffix.lower()):
+        return ()
+    import onnx
+
+    from aot.frontend.onnx.inputs import open_batches as of_graph
+
+    given = {*overrides.shapes, *overrides.values}
+    return of_graph(onnx.ModelProto.FromString(data).graph, given)
+
+
 def is_tflite(data: bytes) -> bool:
     return data[4:8] == _TFLITE_IDENTIFIER
 

@@ -18,6 +18,7 @@ from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
+from deploy.open_batch import open_batch_lines
 from deploy.print_after import print_after, printed_if_refused
 from deploy.saving import is_folder, require_output_place
 
@@ -137,6 +138,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
         + weights
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
+        + "".join(f"\n{line}" for line in open_batch_lines(compiled.job.model))
         + "".join(f"\n  {line}" for line in _own_lines(compiled.job.options.schedules, facts.layers))
     )
 

@@ -19,6 +19,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.passes.pipeline import run_meaning
+from codegen.job import import_model
+from codegen.options import CompileOptions
 
 
 def info(name: str, *shape: int | str, element: int = TensorProto.FLOAT) -> onnx.ValueInfoProto:
@@ -144,16 +146,18 @@ MISTAKES = {
         "  hint: get or export the file again",
     ),
     "an open size": (
-        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", 5)], ["y"]),
-        'error: input "x" has the shape [batch, 5], all its sizes must be known\n'
+        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", "batch", "steps")], ["y"]),
+        'error: input "x" has the shape [batch, steps], all its sizes must be known\n'
         "  net.onnx\n"
-        "  hint: give them: --shape x=1,5",
+        "  hint: give them: --shape x=1,512\n"
+        '        "steps" = 512 is a guess: give what you run the model with',
     ),
     "an open size written as -1": (
-        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", -1, 5)], ["y"]),
-        'error: input "x" has the shape [?, 5], all its sizes must be known\n'
+        file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5, -1)], ["y"]),
+        'error: input "x" has the shape [5, ?], all its sizes must be known\n'
         "  net.onnx\n"
-        "  hint: give them: --shape x=1,5",
+        "  hint: give them: --shape x=5,512\n"
+        '        the sizes of "x" are guesses: give what you run the model with',
     ),
     "an old operator set": (
         file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", 5)], ["y"], opset=5),
@@ -232,6 +236,25 @@ def test_a_mistake_is_named_with_its_place_and_the_way_out(mistake: str) -> None
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize("batch", ["batch", "N", "batch_size", "unk__6", -1])
+def test_a_batch_that_is_left_open_is_1_and_told(batch: str | int, tmp_path: Path) -> None:
+    path = tmp_path / "net.onnx"
+    path.write_bytes(file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", batch, 5)], ["y"]))
+    model = import_model(path, CompileOptions())
+    assert model.graph.types["y"].shape == (1, 5)
+    assert model.open_batches == ("x",)
+    given = import_model(path, CompileOptions(shapes={"x": (3, 5)}))
+    assert given.graph.types["y"].shape == (3, 5)
+    assert given.open_batches == ()
+
+
+@pytest.mark.parametrize("sizes", [("frames", 5), ("n",), ("batch", 5, "steps")])
+def test_an_open_size_that_may_be_no_batch_is_asked_for(sizes: tuple[str | int, ...]) -> None:
+    data = file_of([helper.make_node("Relu", ["x"], ["y"])], [info("x", *sizes)], ["y"])
+    with pytest.raises(ModelError, match="all its sizes must be known"):
+        read_onnx(data, "net.onnx")
 
 
 def test_what_must_be_known_is_traced_back_to_the_inputs_it_comes_from() -> None:

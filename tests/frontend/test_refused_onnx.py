@@ -51,7 +51,7 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
         MAKE("Transpose", ["z"], ["f"], perm=[0, 0]),
         MAKE("GroupQueryAttention", ["x", "x"], ["g"], domain="com.microsoft"),
     ]
-    inputs = [info("x", "batch", 3), info("z", "n", 5), info("shape", 2, element=7)]
+    inputs = [info("x", "frames", 3), info("z", "rows", 5), info("shape", 2, element=7)]
     assert refusal(file_of(nodes, inputs, ["c", "d", "e", "f", "g"])) == [
         "error: ONNX operators MaxRoiPool, Unique, com.microsoft.GroupQueryAttention are not supported",
         "  net.onnx",
@@ -62,7 +62,8 @@ def test_operators_limits_values_and_open_sizes_are_named_together() -> None:
         "    end the model before it and do this in the application",
         '  com.microsoft.GroupQueryAttention, it is a fused operator of onnxruntime\'s optimiser: "g"',
         "    give the model as it was before it was optimised",
-        '  input "x" has the shape [batch, 3] and "z" has the shape [n, 5], all their sizes must be known',
+        '  input "x" has the shape [frames, 3] and "z" has the shape [rows, 5], '
+        "all their sizes must be known",
         "    give them: --shape x=1,3 --shape z=1,5",
         '  Reshape #4 "e": its new shape "shape" must be known when the model is compiled',
         "    fix it: --value shape=...",
@@ -107,9 +108,9 @@ def test_of_very_many_the_first_are_named() -> None:
 
 
 def test_open_sizes_alone_have_one_line_to_copy() -> None:
-    data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "batch", 5), info("z", "n", 5)], ["y"])
+    data = file_of([MAKE("Add", ["x", "z"], ["y"])], [info("x", "frames", 5), info("z", "rows", 5)], ["y"])
     assert refusal(data) == [
-        'error: input "x" has the shape [batch, 5] and "z" has the shape [n, 5], '
+        'error: input "x" has the shape [frames, 5] and "z" has the shape [rows, 5], '
         "all their sizes must be known",
         "  net.onnx",
         "  hint: give them: --shape x=1,5 --shape z=1,5",

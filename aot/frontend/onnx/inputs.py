@@ -1,8 +1,11 @@
-"""Reads the inputs of a file: open sizes are given by the user, missing ones are named all at once."""
+"""Reads the inputs of a file: open sizes are given by the user, missing ones are named all at once.
+
+A batch that is all that is left open is 1, which `open_batches` tells.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,23 +37,34 @@ def inputs_of(
 ) -> Iterator[Input]:
     """The inputs in order, without the constants that older files name as inputs, and without refused ones.
 
-    Where only the first size is open, mostly the batch, the rest of the file is looked at as if it were 1.
+    Where only the batch of each is open, it is 1; so it is to look at the rest of a file that is refused.
     """
     infos = [info for info in graph.input if info.name not in constants]
     names = [info.name for info in infos]
     for given in (*shapes, *values):
         if given not in names:
             raise ModelError(f'there is no input "{given}"', refused.file_name, f"inputs: {', '.join(names)}")
-    opened = [i for i in infos if i.name not in values and i.name not in shapes and _is_open(i)]
-    if opened:
+    opened = _left_open(infos, {*shapes, *values})
+    if not all(map(_leaves_batch_open, opened)):
         refused.add(_open_sizes(opened, refused.file_name))
     for info in infos:
         try:
             _require_tensor(info, names, refused.file_name)
-            if info not in opened or _has_open_batch(info):
+            if info not in opened or _leaves_first_open(info):
                 yield _input(info, shapes, values, refused.file_name)
         except ModelError as error:
             refused.add(error)
+
+
+def open_batches(graph: onnx.GraphProto, given: Collection[str]) -> tuple[str, ...]:
+    """The inputs whose batch the file leaves open, and of which nobody has said the shape."""
+    constants = {tensor.name for tensor in graph.initializer}
+    infos = [info for info in graph.input if info.name not in constants]
+    return tuple(info.name for info in _left_open(infos, given))
+
+
+def _left_open(infos: Sequence[onnx.ValueInfoProto], given: Collection[str]) -> list[onnx.ValueInfoProto]:
+    return [info for info in infos if info.name not in given and _is_open(info)]
 
 
 def _input(info: onnx.ValueInfoProto, shapes: Shapes, values: Mapping[str, Array], file_name: str) -> Input:
@@ -94,7 +108,13 @@ def _is_open(info: onnx.ValueInfoProto) -> bool:
     return is_tensor and (None in _declared(info) or not _has_shape(info))
 
 
-def _has_open_batch(info: onnx.ValueInfoProto) -> bool:
+def _leaves_batch_open(info: onnx.ValueInfoProto) -> bool:
+    """True where the first of several sizes is open, and its name, if it has one, is a batch's."""
+    dims = info.type.tensor_type.shape.dim
+    return len(dims) > 1 and _leaves_first_open(info) and open_sizes.is_batch(dims[0].dim_param)
+
+
+def _leaves_first_open(info: onnx.ValueInfoProto) -> bool:
     first, *others = _declared(info) or [None, None]
     return first is None and None not in others
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import onnx
 
 _BATCHES = ("batch", "bs", "n", "b")
+_NO_NAME = ("", "none", "?")
+_INVENTED = "unk__"  # the beginning of a name by tf2onnx for a size without one
 _IMAGE_SIZE, _CHANNELS, _STEPS = 224, 3, 512
 _NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
 
@@ -30,6 +32,15 @@ class InputSizes:
 def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
     is_known = dimension.WhichOneof("value") == "dim_value" and dimension.dim_value >= 0
     return int(dimension.dim_value) if is_known else str(dimension.dim_param)
+
+
+def is_batch(name: str) -> bool:
+    """True where the first size, of this name, can be nothing but the batch."""
+    return name.lower() in _NO_NAME or name.startswith(_INVENTED) or _names_a_batch(name)
+
+
+def _names_a_batch(name: str) -> bool:
+    return name.lower() in _BATCHES or "batch" in name.lower()
 
 
 def options(inputs: Sequence[InputSizes]) -> str:
@@ -67,7 +78,7 @@ def _guesses(inputs: Iterable[InputSizes]) -> Iterator[tuple[str, int]]:
 
 def _guess(name: str, place: int, rank: int) -> int:
     """The first is mostly the batch; four dimensions are mostly an image's, channels first."""
-    if place == 0 or name.lower() in _BATCHES or "batch" in name.lower():
+    if place == 0 or _names_a_batch(name):
         return 1
     if rank == 4:
         return _CHANNELS if place == 1 else _IMAGE_SIZE
