@@ -64,6 +64,7 @@ class TuneChoices:
     where: BoardSelector = ANY_BOARD  # which of several equal boards
     place: str = "auto"  # where candidates go: "ram", "image"
     farm: str | None = None  # the address of one; None: a board of this machine
+    keep_constants: bool = False  # try nothing that takes more flash for constants than the default
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[Tuning
     prior = read_records(choices.prior) if choices.prior is not None else ()
     searches = []
     for task in _chosen(tasks_of(planned), choices.tasks):
+        if choices.keep_constants:
+            task = replace(task, space=task.space.without_wider_constants())
         progress = TaskProgress(task, _tuner(task, choices), _experiment(task, planned))
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))

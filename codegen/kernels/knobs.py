@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
@@ -20,6 +20,7 @@ class Knob:
     name: str
     values: tuple[int, ...]
     is_written_out: bool = False  # its value is how often a loop's body stands in the code
+    widens_constants: bool = False  # the larger its value, the more flash they take
 
 
 def any_point(_point: Point) -> bool:
@@ -51,6 +52,16 @@ class Space:
         values = product(*(knob.values for knob in self.knobs))
         every = (dict(zip((k.name for k in self.knobs), point, strict=True)) for point in values)
         return (p for p in every if p != self.default and self.is_legal(p))
+
+    def without_wider_constants(self) -> Space:
+        """The points whose constants take no more flash than those of the default."""
+        knobs = (
+            replace(knob, values=tuple(value for value in knob.values if value <= self.default[knob.name]))
+            if knob.widens_constants
+            else knob
+            for knob in self.knobs
+        )
+        return replace(self, knobs=tuple(knobs))
 
     def shorter(self, point: Point) -> Iterator[Point]:
         """Legal points like that one whose loops are written out less often, the longest first."""

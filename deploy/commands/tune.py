@@ -75,6 +75,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--prior", metavar="FILE", type=Path, help="records of other models or boards to learn from"
     )
+    parser.add_argument(
+        "--keep-constants",
+        action="store_true",
+        help="try nothing that takes more flash for constants than the default, as widened weights do",
+    )
     parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random choices")
     parser.add_argument(
         "--print-schedules",
@@ -154,6 +159,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         where=line.where,
         place=arguments.place,
         farm=arguments.farm,
+        keep_constants=arguments.keep_constants,
     )
 
 

@@ -14,12 +14,14 @@ from tiny_models import residual
 import deploy
 import deploy.demo
 from codegen.job import read_job
+from codegen.kernels.knobs import Point, point_text
 from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
 from deploy.console import table
 from deploy.tuning import TuneChoices, begin
 from deploy.tuning_table import narrow_rows
 from platforms.board_files import load_board
+from platforms.tuning.tasks import Task
 
 PAGE = Path(__file__).parents[2] / "docs" / "tuning.md"
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
@@ -36,6 +38,28 @@ def test_tasks_are_listed_without_a_board_at_hand(
     facts = json.loads(outcome.out)
     assert [task["number"] for task in facts["tasks"]] == list(range(1, len(facts["tasks"]) + 1))
     assert all(task["points"] > 1 and task["tried"] == 0 for task in facts["tasks"])
+
+
+@pytest.mark.arm
+def test_what_takes_more_flash_for_constants_is_left_out_on_request(
+    require_tool: Callable[..., None],
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    board = load_board("mps2-an386")
+    job = read_job(DIGITS, board.target, CompileOptions(), board=board.name)
+    free, kept = (begin(job, board, TuneChoices(keep_constants=each), ()) for each in (False, True))
+    larger = 0
+    for of_all, of_kept in zip(free.searches, kept.searches, strict=True):
+        task = of_kept.task
+        most = _constants_bytes(task, task.space.default)
+        assert all(_constants_bytes(task, point) <= most for point in task.space.points)
+        assert set(map(point_text, task.space.points)) <= set(map(point_text, of_all.task.space.points))
+        larger += sum(_constants_bytes(of_all.task, point) > most for point in of_all.task.space.points)
+    assert larger  # else nothing was left out
+
+
+def _constants_bytes(task: Task, point: Point) -> int:
+    return sum(array.nbytes for array in task.kernel(point).constants.values())
 
 
 @pytest.mark.arm

@@ -40,7 +40,7 @@ DSP_KNOBS = (
     Knob("pixels", (1, 2, 3)),
     Knob("channels", (1, 2, 3, 4, 5, 6)),
     Knob("unroll", UNROLLS, is_written_out=True),
-    Knob("weight_bits", (8, 16)),
+    Knob("weight_bits", (8, 16), widens_constants=True),
     Knob("blocks", (1, 2, 3), is_written_out=True),
 )
 
