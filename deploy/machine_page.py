@@ -19,6 +19,7 @@ from deploy.terminal_width import terminal_columns
 from platforms.board_files import all_boards, load_board
 
 _LINE = 100  # of lists, where no terminal has less
+_MOST_NAMED = 24  # of boards that lack the same
 _OTHERS = (
     "Models can be compiled for every board of deploy boards; deploy doctor --board B says what B lacks."
 )
@@ -115,7 +116,14 @@ def _not_built(commands: Mapping[str, Sequence[str]], remark: str) -> str:
         rows = [f"  {', '.join(names)}: {command}" for command, names in commands.items()]
         return "\n".join(["not built for:", *rows, *([f"  {remark}"] if remark else [])])
     ((command, names),) = commands.items()
-    return f"{_listed('not built for', names)}\n  {'; '.join(filter(None, (command, remark)))}"
+    return f"{_listed('not built for', _some(names))}\n  {'; '.join(filter(None, (command, remark)))}"
+
+
+def _some(names: Sequence[str]) -> list[str]:
+    """The first names of many, and where all are: the way out shall not stand behind a screen of them."""
+    if len(names) <= _MOST_NAMED:
+        return list(names)
+    return [*names[:_MOST_NAMED], f"and {len(names) - _MOST_NAMED} more (deploy boards list)"]
 
 
 def _ports(ports: Sequence[Port]) -> str:

@@ -270,14 +270,15 @@ static void *place_of(const struct pointer *pointer, uint32_t row)
 static void fill(uint8_t *to, const struct fill *what)
 {
     const int is_alike = what->value == (what->value & 0xFFu) * 0x01010101u;
-    for (uint32_t plane = 0; plane < what->planes; plane++, to += what->step) {
+    for (uint32_t plane = 0; plane < what->planes; plane++) {
         if (is_alike && what->bytes > 2u) {
-            memset(to, (int)(what->value & 0xFFu), what->bytes);
-            continue;
+            (void)memset(to, (int)(what->value & 0xFFu), what->bytes);
+        } else {
+            for (uint32_t i = 0; i < what->bytes; i++) {
+                to[i] = (uint8_t)(what->value >> (8u * (i % 4u)));
+            }
         }
-        for (uint32_t i = 0; i < what->bytes; i++) {
-            to[i] = (uint8_t)(what->value >> (8u * (i % 4u)));
-        }
+        to += what->step;
     }
 }
 

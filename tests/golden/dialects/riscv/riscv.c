@@ -137,9 +137,9 @@ static inline int32_t exp_for_sum_1717986944_22(int32_t difference)
 /* The shift that goes with reciprocal(sum). */
 static inline int32_t reciprocal_bits(int32_t sum)
 {
-    uint32_t shifted = (uint32_t)sum;
+    uint32_t shifted = (uint32_t)sum | 1u; /* a sum of 0, of weights from outside, ends too */
     int32_t bits = 12;
-    for (; shifted != 0 && (shifted & 0x80000000u) == 0; shifted <<= 1) {
+    for (; (shifted & 0x80000000u) == 0; shifted <<= 1) {
         --bits;
     }
     return bits;
