@@ -423,3 +423,29 @@ def test_what_a_package_says_of_itself_is_checked(
     )
     assert said.status == 2
     assert sentence in said.err
+
+
+@pytest.mark.qemu
+@pytest.mark.slow
+def test_zephyr_builds_the_sample_and_it_is_right(
+    tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
+) -> None:
+    """For the board of Zephyr's tests that QEMU emulates; the schema of its samples is twister's."""
+    tree = os.environ.get("ZEPHYR_BASE")
+    if not tree:
+        pytest.skip("needs Zephyr's tree: ZEPHYR_BASE is not set")
+    require_tool("west", "ninja", "qemu-system-arm")
+    archive, module = tmp_path / "digits.tar", tmp_path / "module"
+    assert run_deploy("compile", DIGITS, "--board", "mps2-an385", "-o", archive).status == 0
+    assert run_deploy("export", archive, "--as", "zephyr-module", "-o", module).status == 0
+    build = tmp_path / "build"
+    words = ("-b", "mps2/an385", "-d", str(build), str(module / "samples/digits"))
+    ran("west", "build", *words, "--", f"-DZEPHYR_EXTRA_MODULES={module}", folder=tmp_path)
+    emulator = ("qemu-system-arm", "-M", "mps2-an385", "-nographic", "-monitor", "none")
+    with subprocess.Popen(
+        [*emulator, "-kernel", str(build / "zephyr/zephyr.elf")], stdout=subprocess.PIPE, text=True
+    ) as board:
+        assert board.stdout is not None
+        said = next(line for line in board.stdout if line.startswith("digits: "))
+        board.kill()
+    assert said.strip() == "digits: right"
