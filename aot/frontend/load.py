@@ -78,12 +78,9 @@ def open_batches(data: bytes, file_name: str, overrides: InputOverrides) -> tupl
     """The inputs of a model that was read whose batch its file leaves open: it is 1."""
     if not is_onnx(data, Path(file_name).suffix.lower()):
         return ()
-    import onnx
+    from aot.frontend.onnx.inputs import open_batches as of_onnx
 
-    from aot.frontend.onnx.inputs import open_batches as of_graph
-
-    given = {*overrides.shapes, *overrides.values}
-    return of_graph(onnx.ModelProto.FromString(data).graph, given)
+    return of_onnx(data, {*overrides.shapes, *overrides.values})
 
 
 def is_tflite(data: bytes) -> bool:

@@ -56,8 +56,9 @@ def inputs_of(
             refused.add(error)
 
 
-def open_batches(graph: onnx.GraphProto, given: Collection[str]) -> tuple[str, ...]:
+def open_batches(data: bytes, given: Collection[str]) -> tuple[str, ...]:
     """The inputs whose batch the file leaves open, and of which nobody has said the shape."""
+    graph = onnx.ModelProto.FromString(data).graph
     constants = {tensor.name for tensor in graph.initializer}
     infos = [info for info in graph.input if info.name not in constants]
     return tuple(info.name for info in _left_open(infos, given))
