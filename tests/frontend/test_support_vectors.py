@@ -152,3 +152,9 @@ def test_what_cannot_be_done_is_told(name: str) -> None:
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
     assert (caught.value.what, caught.value.hint) == (what, hint)
+
+
+@pytest.mark.parametrize("degree", [np.nan, np.inf, 2.5])
+def test_a_degree_that_is_no_whole_number_is_a_power(degree: float) -> None:
+    graph = read_onnx(classifier("POLY", 2, kernel_params=[0.4, 0.5, degree]), "svm.onnx")
+    assert any("pow" in str(node.op) for node in graph.nodes)

@@ -46,7 +46,7 @@ def _kernels(node: OnnxOperator, count: int) -> Value:
 
 def _power(node: OnnxOperator, base: Value, degree: float) -> Value:
     """Whole degrees are products, for bases below zero too."""
-    if degree != int(degree) or not 1 <= degree <= _MOST_FACTORS:
+    if not 1 <= degree <= _MOST_FACTORS or degree != int(degree):  # in this order: it may be no number
         return node.do("Pow", base, _real(node, degree))
     found = base
     for _ in range(int(degree) - 1):
