@@ -91,6 +91,7 @@ def test_sums_are_those_of_onnx_runtime(
     compare(regressor(kernel, one_class=one_class))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*deprecated in version 1.9:FutureWarning")  # the exporter asks for it
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callable[..., None]) -> None:

@@ -112,6 +112,7 @@ def with_weights(graph: Graph, weights: Array) -> Graph:
     return replace(graph, constants={**graph.constants, name: weights})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_has_two_weights_in_a_byte_and_equals_the_reference_in_loops(each: OpCase) -> None:
     eight = with_weights(each.graph, np.where(weights_of(each.graph) == 7, 8, weights_of(each.graph)))
