@@ -15,8 +15,8 @@ from aot.counted import counted
 from aot.errors import BuildError, InputError
 from aot.ir.types import Array, TensorType
 from boards.cores import load_core
+from codegen.element_numbers import ELEMENT_TYPES
 from codegen.model import PlacedTensor
-from platforms.rpc.protocol import ELEMENT_TYPES
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, find_toolchain
 

@@ -8,19 +8,20 @@ benchmarks/results.json by gcc 12.2; benchmarks/estimates.md has all beside what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
 from codegen.c.function_size import kind_of_core
+from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import KernelFunction
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.library_size import library_calls
 from codegen.c.live_values import live_values
 from codegen.c.order import counter_type, is_loop, ordered_parts
-from codegen.c.tree import AnyHelper, ForLoop, FunctionDefinition, InstructionCall
+from codegen.c.tree import ForLoop, FunctionDefinition, InstructionCall
 from codegen.c.tree_walk import helpers_of, walk
 from codegen.isa.table import isas
 from codegen.loops.ir import Instruction, Role
@@ -177,7 +178,7 @@ class _Kernel:
         return found + each.short_code * (optimize is Optimize.SIZE) + self._called_bytes(each, target)
 
     def _called_bytes(self, each: StackBytes, target: Target) -> float:
-        helpers = tuple(_with_called(helpers_of(self.function)))
+        helpers = collect_helpers(helpers_of(self.function)).every
         kept = [
             isinstance(helper, Instruction)
             for helper in helpers
@@ -187,12 +188,6 @@ class _Kernel:
         found = each.instruction_function * any(kept) + each.function * (not all(kept))
         found += each.library * bool(called) + _LARGE_ANGLES_BYTES * bool(called & _ANGLES)
         return found + each.soft_reals * (self.is_real and not target.has(Feature.FPU))
-
-
-def _with_called(helpers: Sequence[AnyHelper]) -> Iterator[AnyHelper]:
-    for helper in helpers:
-        yield helper
-        yield from _with_called(helper.calls)
 
 
 @cache

@@ -26,8 +26,7 @@ from codegen.loops.ir import (
     ScalarFunction,
     Stmt,
     Store,
-    parts_of,
-    with_parts,
+    map_expr,
 )
 
 LARGEST_ERROR = 3e-7  # of a result beside the true value, relative to that
@@ -145,10 +144,7 @@ _INSTEAD: Mapping[str, ScalarFunction] = MappingProxyType(
 
 def with_approximations(kernel: Kernel) -> Kernel:
     """The kernel with polynomials for the functions that have them."""
-    parts = kernel.accumulation
-    if parts is not None:
-        parts = replace(parts, start=_approximated(parts.start), finish=_approximated(parts.finish))
-    return replace(kernel, proc=_approximated(kernel.proc), accumulation=parts)
+    return kernel.with_loops(_approximated)
 
 
 def _approximated(proc: Proc) -> Proc:
@@ -160,12 +156,11 @@ def _statement(stmt: Stmt) -> Stmt:
         case For(_, _, body):
             return replace(stmt, body=tuple(map(_statement, body)))
         case Store(_, value) | Accumulate(_, value):
-            return replace(stmt, value=_expression(value))
+            return replace(stmt, value=map_expr(value, _approximate))
     return stmt
 
 
-def _expression(expr: Expr) -> Expr:
-    changed = with_parts(expr, [_expression(part) for part in parts_of(expr)]) if parts_of(expr) else expr
-    if isinstance(changed, Apply) and changed.function.name in _INSTEAD:
-        return replace(changed, function=_INSTEAD[changed.function.name])
-    return changed
+def _approximate(expr: Expr) -> Expr:
+    if isinstance(expr, Apply) and expr.function.name in _INSTEAD:
+        return replace(expr, function=_INSTEAD[expr.function.name])
+    return expr

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from aot.ir.graph import Node
@@ -200,6 +200,13 @@ class Kernel:
         if self.started is not None:
             return (self.started.proc, self.proc)
         return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
+
+    def with_loops(self, change: Callable[[Proc], Proc]) -> Kernel:
+        """The kernel with each proc changed that reads rows or ends their sums."""
+        parts = self.accumulation
+        if parts is not None:
+            parts = replace(parts, start=change(parts.start), finish=change(parts.finish))
+        return replace(self, proc=change(self.proc), accumulation=parts)
 
     @property
     def row_params(self) -> tuple[Buffer, ...]:

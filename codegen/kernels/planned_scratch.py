@@ -16,10 +16,7 @@ LEAST_BYTES = 64  # smaller arrays stay on the stack: a parameter costs as much
 
 def with_planned_scratch(kernel: Kernel) -> Kernel:
     """The kernel with its arrays as parameters."""
-    parts = kernel.accumulation
-    if parts is not None:
-        parts = replace(parts, start=_planned(parts.start), finish=_planned(parts.finish))
-    return replace(kernel, proc=_planned(kernel.proc), accumulation=parts)
+    return kernel.with_loops(_planned)
 
 
 def _planned(proc: Proc) -> Proc:

@@ -324,9 +324,16 @@ def places_of(stmt: Stmt) -> list[BufferPlace]:
 
 
 def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) -> Expr:
+    def moved(expr: Expr) -> Expr:
+        return replace(expr, place=change(expr.place)) if isinstance(expr, Load | Element) else expr
+
+    return map_expr(expr, moved)
+
+
+def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with every one in it changed, inner ones first."""
     parts = parts_of(expr)
-    changed = with_parts(expr, [map_expr_places(part, change) for part in parts]) if parts else expr
-    return replace(changed, place=change(changed.place)) if isinstance(changed, Load | Element) else changed
+    return change(with_parts(expr, [map_expr(part, change) for part in parts]) if parts else expr)
 
 
 def substitute(stmt: Stmt, values: Mapping[str, Affine]) -> Stmt:

@@ -9,11 +9,12 @@ import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from codegen.c.kernel_library import SharedKernel, called_helpers
+from codegen.c.helper_library import collect_helpers
+from codegen.c.kernel_library import SharedKernel
 from codegen.c.lift import with_numbers
 from codegen.c.printer import Printer, shape_struct
-from codegen.c.tree import AnyHelper, FunctionDefinition, Room
-from codegen.c.tree_walk import Node, changed
+from codegen.c.tree import FunctionDefinition, Room
+from codegen.c.tree_walk import Node, changed, helpers_of
 from codegen.kernels.memory_demand import WORD
 from codegen.loops.axes import Extents, least, most
 from codegen.loops.ir import Accumulate, Element, Expr, For, Proc, Stmt, Store, parts_of
@@ -57,7 +58,7 @@ def kernel_id(
     """The same for the same computation, whichever model it is in and whatever it shares a function with."""
     digest = hashlib.sha256()
     own = _canonical(with_numbers(functions[called.name], called.numbers))
-    texts = {helper.name: helper.definition for helper in _with_called(called_helpers(own))}
+    texts = {helper.name: helper.definition for helper in collect_helpers(helpers_of(own)).every}
     for text in (printer.function(own), *(texts[name] for name in sorted(texts)), *map(repr, pointers)):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:_DIGITS]
@@ -69,12 +70,6 @@ def _canonical(function: FunctionDefinition) -> FunctionDefinition:
 
     own: FunctionDefinition = changed(replace(function, name="kernel", comment=""), change)
     return own
-
-
-def _with_called(helpers: Sequence[AnyHelper]) -> Iterator[AnyHelper]:
-    for helper in helpers:
-        yield helper
-        yield from _with_called(helper.calls)
 
 
 def alignment(offsets: Sequence[int], least_needed: int) -> int:

@@ -6,6 +6,7 @@ import struct
 from collections.abc import Iterator
 
 from aot.errors import ModelError
+from codegen.element_numbers import ELEMENT_NUMBERS
 from codegen.model import TensorInfo
 from codegen.tables.rule import MOST, Rule
 from codegen.tables.table import CONSTANTS_ALIGN, Action, Filling, ModelTable
@@ -16,7 +17,6 @@ _TENSOR = struct.Struct("<6I8I")
 _MOST_RANK, _MOST_TENSORS, _MOST_NAME = 8, 8, 96
 _MEMORY_BIT, _MOST_OFFSET = 28, 1 << 28
 _FILLS = 0xFFFF  # in the place of a kernel's number
-_DTYPES = ("i8", "u8", "i16", "i32", "i64", "f32", "bool", "u32", "u64")  # as enum solder_dtype, from 1 on
 
 
 def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:
@@ -73,7 +73,7 @@ def _tensor(tensor: TensorInfo, words: _Strings) -> bytes:
     numbers = (
         words.add(tensor.name),
         len(shape),
-        _DTYPES.index(tensor.type.dtype.value) + 1,
+        ELEMENT_NUMBERS[tensor.type.dtype],
         tensor.arena,
         tensor.arena_offset,
         tensor.bytes,

@@ -10,11 +10,11 @@ import numpy as np
 
 from aot.errors import InputError
 from aot.ir.types import Array
+from codegen.element_numbers import ELEMENT_NUMBERS
 from platforms.rpc import failures, messages
 from platforms.rpc.conversation import Conversation
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.function_type import (
-    TYPE_NUMBERS,
     DeviceArrayType,
     FunctionType,
     Value,
@@ -98,11 +98,11 @@ class Calls(Conversation):
 
     def make_array(self, array: Array) -> DeviceArrayType:
         """Copies an array to the device's free RAM. Raises InputError where there is no room."""
-        dtype = next((known for known in TYPE_NUMBERS if known.numpy == array.dtype), None)
+        dtype = next((known for known in ELEMENT_NUMBERS if known.numpy == array.dtype), None)
         if dtype is None:
-            known = ", ".join(str(each.numpy) for each in TYPE_NUMBERS)
+            known = ", ".join(str(each.numpy) for each in ELEMENT_NUMBERS)
             raise InputError(f"the device has no arrays of {array.dtype}", hint=f"it has {known}")
-        payload = struct.pack("<BI", TYPE_NUMBERS[dtype], array.size) if array.nbytes < 1 << 32 else b""
+        payload = struct.pack("<BI", ELEMENT_NUMBERS[dtype], array.size) if array.nbytes < 1 << 32 else b""
         if not payload:
             raise self._no_room(array.nbytes, None)
         request = self._asked(Message.MAKE, payload, "array")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,12 +13,12 @@ import numpy as np
 from aot.counted import counted
 from aot.errors import InputError
 from aot.ir.types import Array, DType
+from codegen.element_numbers import ELEMENT_NUMBERS
 from platforms.rpc.messages import MalformedPayloadError
-from platforms.rpc.protocol import ELEMENT_TYPES, Argument
+from platforms.rpc.protocol import Argument
 
 MOST_ARGUMENTS = 8
 MOST_TEXT = 512  # characters of a name with its signature
-TYPE_NUMBERS: Mapping[DType, int] = {dtype: number for number, dtype in ELEMENT_TYPES.items()}
 _TEXT = re.compile(r"([A-Za-z_]\w*) +(\w+) *\((.*)\)")
 _PARAMETER = re.compile(r"(\w+) *(?:\[ *(\d+) *\])?")
 _HEAD = struct.Struct("<HH")
@@ -100,7 +100,7 @@ def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
     heads, data = b"", b""
     first = _HEAD.size + _DESCRIPTION.size * len(values)
     for parameter, value in zip(function.parameters, values, strict=True):
-        number = TYPE_NUMBERS[parameter.dtype]
+        number = ELEMENT_NUMBERS[parameter.dtype]
         if isinstance(value, DeviceArrayType):
             heads += _DESCRIPTION.pack(number, Argument.HANDLE, value.handle)
             continue
@@ -112,7 +112,7 @@ def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
 
 def unpack_result(function: FunctionType, payload: bytes) -> Any:
     """The result as a Python number; None of a function that gives none. Raises MalformedPayloadError."""
-    expected = bytes([0]) if function.result is None else bytes([TYPE_NUMBERS[function.result]])
+    expected = bytes([0]) if function.result is None else bytes([ELEMENT_NUMBERS[function.result]])
     size = 0 if function.result is None else function.result.bytes
     if payload[:1] != expected or len(payload) != 1 + size:
         raise MalformedPayloadError(f"a result of {function} expected, {payload[:16]!r} came")

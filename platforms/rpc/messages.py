@@ -9,8 +9,8 @@ from typing import Any
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import TensorType
 from aot.printable import printable
+from codegen.element_numbers import ELEMENT_TYPES
 from platforms.rpc.protocol import (
-    ELEMENT_TYPES,
     MOST_HASHES,
     MOST_NUMBERED,
     PROTOCOL_VERSION,

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import IntEnum
 
-from aot.ir.types import DType
-
 PROTOCOL_VERSION = 2
 HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
 CRC_BYTES = 4
@@ -26,20 +24,6 @@ MOST_REPEATS = 32  # in one time request
 MOST_BUILD_ID = 40  # characters of a build id in hello
 MOST_NUMBERED = 256  # models in firmware, inputs of a model, outputs: their numbers are a byte
 MOST_HASHES = 8  # of models in hello; more models are found by describe
-
-
-# Element types by their number on the line: enum solder_dtype of solder_model.h.
-ELEMENT_TYPES = {
-    1: DType.I8,
-    2: DType.U8,
-    3: DType.I16,
-    4: DType.I32,
-    5: DType.I64,
-    6: DType.F32,
-    7: DType.BOOL,
-    8: DType.U32,
-    9: DType.U64,
-}
 
 
 class Message(IntEnum):

@@ -11,7 +11,7 @@ import pytest
 
 from aot.errors import InputError, ToolError
 from aot.ir.types import DType
-from platforms.rpc.protocol import ELEMENT_TYPES
+from codegen.element_numbers import ELEMENT_TYPES
 from platforms.shared_library import HostModel, build, build_commands, model_name
 from platforms.toolchains import Toolchain
 

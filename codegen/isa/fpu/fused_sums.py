@@ -15,10 +15,7 @@ from codegen.loops.ir import Accumulate, Apply, Binary, For, Load, Proc, Stmt, S
 
 def with_fused_sums(kernel: Kernel) -> Kernel:
     """The kernel with each sum of a product as one instruction."""
-    parts = kernel.accumulation
-    if parts is not None:
-        parts = replace(parts, start=_fused(parts.start), finish=_fused(parts.finish))
-    return replace(kernel, proc=_fused(kernel.proc), accumulation=parts)
+    return kernel.with_loops(_fused)
 
 
 def _fused(proc: Proc) -> Proc:
