@@ -66,6 +66,7 @@ class Target:
     features: frozenset[Feature] = frozenset()
     regions: tuple[Region, ...] = ()
     pointer_bytes: int = 4
+    registers: int = 0  # general ones that hold values in loops; 0: few
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
     code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
     pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core

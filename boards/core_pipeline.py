@@ -38,7 +38,9 @@ class CorePipeline:
     words_a_cycle: int  # that a load or store of several moves
     early_address: int  # cycles before all other operands that addresses are read
     moved_latency: int  # cycles until the register that an access moved on can be used
-    refill: Mapping[str, int]  # cycles lost where an instruction of that kind goes elsewhere
+    refill: Mapping[str, int]  # cycles from an instruction of that kind that goes elsewhere to its target
+    misaligned_target: int  # more, where a jump goes to a 32-bit instruction across two words
+    foresees_last_loop: bool  # the conditional jump back that was taken last is fetched as if it were again
     sources: tuple[str, ...]
     rows: tuple[PipelineRow, ...]  # the first that fits counts
     known_error: KnownError | None  # None: nobody has held it against silicon
@@ -83,6 +85,8 @@ SECTION = OneTable(
         "early_address": Key(_COUNT, 0),
         "moved_latency": Key(_COUNT, 0),
         "refill": Key(OneTable({kind: Key(_COUNT, None) for kind in KINDS}), {}),
+        "misaligned_target": Key(_COUNT, 0),
+        "foresees_last_loop": Key(boolean, False),
         "rows": Key(ListOfTables(_ROW)),
         "known_error": Key(ERROR, None),
     }

@@ -42,10 +42,15 @@ class Core:
     has: frozenset[Feature]  # always
     can_have: frozenset[Feature]
     pointer_bytes: int
+    registers: int  # as Target.registers
     constant_space: str  # as Target.constant_space
     counter: CoreCounter | None
     options: Mapping[str, tuple[str, ...]]  # of compilers, by family; with conditions
+    gcc_libraries: tuple[
+        str, ...
+    ]  # more for gcc's linker, where it has no libraries for exactly these options
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
+    stand_in: str  # a board in QEMU that executes its code, where unicorn does not; "": there is none
     timing: CoreTiming | None  # cycles of single instructions; None: they are not known
     pipeline: CorePipeline | None  # in the place of `timing` where instructions begin together
 
@@ -58,6 +63,7 @@ class Core:
             features=self.has.union(chosen),
             regions=regions,
             pointer_bytes=self.pointer_bytes,
+            registers=self.registers,
             constant_space=self.constant_space,
             code_cache_bytes=code_cache_bytes,
             pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
@@ -137,10 +143,13 @@ CORE = {
     "has": Key(features, frozenset()),
     "can_have": Key(features, frozenset()),
     "pointer_bytes": Key(at_least(2)),
+    "registers": Key(at_least(0), 0),
     "constant_space": Key(text, ""),
     "counter": Key(OneTable(_COUNTER), None),
     "options": Key(OneTable(_OPTIONS), {}),
+    "gcc_libraries": Key(words, ()),
     "unicorn": Key(text, ""),
+    "stand_in": Key(text, ""),
     "timing": Key(TIMING, None),
     "pipeline": Key(PIPELINE, None),
 }

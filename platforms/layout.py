@@ -23,7 +23,7 @@ from platforms.project import App, ProjectSource
 from platforms.rpc.protocol import MOST_BUILD_ID
 from platforms.sensor_app import SENSOR_APPS, sensor_app_files
 from platforms.templates import c_files, filled, template_text
-from platforms.toolchains import cpu_flags
+from platforms.toolchains import cpu_flags, library_flags
 
 PROJECT_FILE = "project.json"
 LINE_KEY_FILE = "src/line_key.c"
@@ -213,7 +213,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
     }
     for family, link in own.link_flags.items():
         options[f"{family}/cpu"] = (*cpu_flags(board.target, family), *own.compile_flags[family])
-        options[f"{family}/link"] = link
+        options[f"{family}/link"] = (*library_flags(board.target, family), *link)
     return {f"flags/{name}": "".join(f"{option}\n" for option in text) for name, text in options.items()}
 
 

@@ -143,6 +143,11 @@ def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
     return core.compiler_options(spelling, target.features)
 
 
+def library_flags(target: Target, family: str) -> tuple[str, ...]:
+    """The options by which a linker of that family finds its libraries, where those of the core find none."""
+    return load_core(target.core).gcc_libraries if spelling_of(family) == "gcc" else ()
+
+
 def spelling_of(family: str) -> str:
     """The family whose options a compiler takes: clang takes gcc's."""
     return "zig" if family == "zig" else "gcc"

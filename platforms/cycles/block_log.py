@@ -6,21 +6,21 @@ import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 
 from platforms.cycles.instruction import MachineInstruction
+from platforms.cycles.machine_code import MACHINE_CODES
 from platforms.cycles.parts import is_branch
-from platforms.cycles.thumb import decode
 from platforms.cycles.trace import Trace, Where
 from platforms.elf import Segment
 
 _BEGUN = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/([0-9a-f]+)\]")
 _COUNT, _MOST = 0x1FF, 512  # of the flags: instructions of a block at most, where they are fewer than usual
-_PAGE_BYTES, _HALF_WORD = 1024, 2  # blocks end with their page, or before an instruction across its end
-_CHANGES_MODE = ("vctp", "vpst", "vpt", "vpnot", "vmsr", "msr", "cps", "isb")  # may end a block, too
+_HALF_WORD = 2  # bytes of the shortest instruction
+_NOTHING = (-1, 0)  # begins behind the last block
 _NOT_BEGUN = "Stopped execution"  # of the block in the line before, for QEMU's own reasons
-_LONG = (0b11101, 0b11110, 0b11111)  # how instructions of four bytes begin
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +31,35 @@ class LayerReport:
     returns_to: int
 
 
-def starts_of(log: Iterable[str]) -> list[tuple[int, int]]:
-    """The blocks that were executed, in order: their addresses, and their instructions at most."""
-    starts: list[tuple[int, int]] = []
+def starts_of(log: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yields the blocks that were executed, in order: their addresses, and their instructions at most."""
+    last: tuple[int, int] | None = None
     for line in log:
         begun = _BEGUN.match(line)
         if begun:
-            starts.append((int(begun[1], 16), int(begun[2], 16) & _COUNT or _MOST))
+            if last is not None:
+                yield last
+            last = int(begun[1], 16), int(begun[2], 16) & _COUNT or _MOST
         elif line.startswith(_NOT_BEGUN):
-            starts.pop()
-    return starts
+            last = None
+    if last is not None:
+        yield last
 
 
 def trace_of(
-    log: Iterable[str], reports: Sequence[LayerReport], where: Where, segments: Sequence[Segment]
+    log: Iterable[str],
+    reports: Sequence[LayerReport],
+    where: Where,
+    segments: Sequence[Segment],
+    machine: str,
 ) -> Trace:
     """The run's trace. Reads and misaligned accesses are not in the log, and not in the trace."""
-    code = _Code(segments)
+    code = _Code(segments, machine)
     numbers: dict[tuple[int, int], int] = {}
     order, ends = array("I"), array("I")
     left = iter(reports)
     resumes_at: int | None = None
-    starts = starts_of(log)
-    for (start, most), (following, _) in zip(starts, [*starts[1:], (-1, 0)], strict=True):
+    for (start, most), (following, _) in pairwise(chain(starts_of(log), [_NOTHING])):
         if resumes_at is not None and start != resumes_at:
             continue
         resumes_at = None
@@ -64,6 +70,7 @@ def trace_of(
             continue
         order.append(numbers.setdefault((start, code.end_of(start, most, following)), len(numbers)))
     return Trace(
+        machine=machine,
         addresses=np.array([start for start, _ in numbers], np.int64),
         code=tuple(code.bytes(start, end) for start, end in numbers),
         order=np.array(order, np.int64),
@@ -77,8 +84,9 @@ def trace_of(
 class _Code:
     """The program's instructions, decoded as they are asked for."""
 
-    def __init__(self, segments: Sequence[Segment]) -> None:
+    def __init__(self, segments: Sequence[Segment], machine: str) -> None:
         self._segments = segments
+        self._machine = MACHINE_CODES[machine]
         self._ways: dict[int, tuple[MachineInstruction, ...]] = {}  # from an address to the next branch
 
     def bytes(self, start: int, end: int) -> bytes:
@@ -95,19 +103,18 @@ class _Code:
         way = self._ways.get(start)
         if way is None:
             way = self._ways[start] = tuple(self._to_branch(start))
-        page_end = (start // _PAGE_BYTES + 1) * _PAGE_BYTES
+        page_end = (start // self._machine.page_bytes + 1) * self._machine.page_bytes
         for one in way[: most - 1]:
             if one.end == following and (
-                one.end >= page_end - _HALF_WORD or one.name.startswith(_CHANGES_MODE)
+                one.end >= page_end - _HALF_WORD or one.name.startswith(self._machine.changes_mode)
             ):
                 return following
         return way[:most][-1].end
 
     def _to_branch(self, address: int) -> Iterator[MachineInstruction]:
         while True:
-            head = self.bytes(address, address + 2)
-            size = 4 if head[1] >> 3 in _LONG else 2
-            (one,) = decode(self.bytes(address, address + size), address)
+            size = 4 if self._machine.is_long(self.bytes(address, address + 2)) else 2
+            (one,) = self._machine.decode(self.bytes(address, address + size), address)
             address = one.end
             yield one
             if is_branch(one):

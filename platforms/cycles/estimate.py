@@ -11,10 +11,11 @@ from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash, waits
 from platforms.cycles.instruction import MachineInstruction
+from platforms.cycles.machine_code import MACHINE_CODES
 from platforms.cycles.parts import BRANCHES, FLASH_WAITS, LOADS, PARTS, part_of
 from platforms.cycles.pipeline import IDLE, cycles_by_part, through
-from platforms.cycles.rules import cycles_of, refill_of
-from platforms.cycles.thumb import decode
+from platforms.cycles.refills import refills_of
+from platforms.cycles.rules import cycles_of
 from platforms.cycles.trace import Numbers, Trace
 
 Block = tuple[MachineInstruction, ...]
@@ -81,6 +82,7 @@ def estimate(trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None)
 
 def _blocks(trace: Trace) -> list[Block]:
     """Each block decoded, those that the run did not execute left empty."""
+    decode = MACHINE_CODES[trace.machine].decode
     executed = np.bincount(trace.order, minlength=len(trace.code)).tolist()
     addresses = trace.addresses.tolist()
     return [
@@ -109,7 +111,7 @@ class _Table:
         self._lengths = np.array([len(block) for block in blocks])
         self._by_part = np.array([_by_part(*each) for each in zip(blocks, cycles, strict=True)])
         self._more = np.zeros((len(trace.order), len(PARTS)), np.int64)
-        refills = np.append(_refills(trace, blocks, core), 0)
+        refills = np.append(refills_of(trace, blocks, core), 0)
         if isinstance(core, CorePipeline):
             self._by_part[:] = 0
             self._more += cycles_by_part(trace.order, blocks, refills, core)
@@ -147,19 +149,3 @@ def _by_part(block: Block, cycles: Sequence[int]) -> list[int]:
     for one, each in zip(block, cycles, strict=True):
         sums[part_of(one)] += each
     return list(sums.values())
-
-
-def _refills(trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePipeline) -> Numbers:
-    """The cycles of the jump behind each executed block but the last; 0 where the next block follows it."""
-    pairs = trace.order[:-1] * len(blocks) + trace.order[1:]
-    different, which = np.unique(pairs, return_inverse=True)
-    ways = [divmod(pair, len(blocks)) for pair in different.tolist()]
-    costs = [_refill(blocks[here], blocks[there], core) for here, there in ways]
-    return np.array(costs, np.int64)[which]
-
-
-def _refill(here: Block, there: Block, core: CoreTiming | CorePipeline) -> int:
-    last, target = here[-1], there[0]
-    if target.address == last.end:
-        return 0
-    return core.refill.get(last.kind, 0) if isinstance(core, CorePipeline) else refill_of(last, target, core)

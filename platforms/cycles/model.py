@@ -9,30 +9,33 @@ from boards.board import Board
 from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash
-from platforms.cycles.stand_in import EMULATED, is_recorded
-from platforms.runners import qemu, unicorn_runner
+from platforms.cycles.stand_in import EMULATED, recorder_of, stand_in
+from platforms.runners.runner import runner_named
 
 PACKAGE = "capstone"
-_KNOWS_HELIUM = 6  # its first version
+_LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  # by feature or machine
 
 
 def lacks(board: Board) -> str:
     """The reason why there is no model of that board's cycles here; "" where there is one."""
     if board.core.timing is None and board.core.pipeline is None:
         return f"nothing is known of what instructions take on a {board.core.name}"
-    if not (board.core.unicorn or is_recorded(board)):
+    if not (board.core.unicorn or board.core.stand_in or recorder_of(board)):
         return f"neither the unicorn package nor QEMU emulates a {board.name}"
-    missing = unicorn_runner.missing() if board.core.unicorn else qemu.missing()
-    if missing or find_spec(PACKAGE) is None:
+    missing = runner_named(recorder_of(stand_in(board))).missing()
+    if (missing and board.core.unicorn) or find_spec(PACKAGE) is None:
         return "needs the Python packages unicorn and capstone (pip install 'solder[cycles]')"
-    if "mve" in board.target.features and int(version(PACKAGE).partition(".")[0]) < _KNOWS_HELIUM:
-        return f"needs capstone {_KNOWS_HELIUM}, which knows Helium (pip install 'solder[cycles]')"
+    if missing:
+        return missing
+    least = _LEAST_VERSIONS.get("mve" if "mve" in board.target.features else board.core.machine)
+    if least and int(version(PACKAGE).partition(".")[0]) < least[0]:
+        return f"needs capstone {least[0]}, which knows {least[1]} (pip install 'solder[cycles]')"
     return ""
 
 
 def lacks_program(platform: str, board: Board) -> str:
     """Says why the cycles of that platform's programs are not told on a board; "" where they are."""
-    if is_recorded(board) and platform == EMULATED:
+    if recorder_of(board) and platform == EMULATED:
         return lacks(board)
     return lacks(board) or f"no emulator runs what {platform} builds for a {board.name}"
 

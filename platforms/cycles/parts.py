@@ -25,10 +25,11 @@ _BY_NAME = (
         REQUANTISATION,
     ),
     (("vqrdmulh", "vrshl", "vqmov", "vqadd", "vmax", "vmin", "vqshrn", "vqrshrn"), REQUANTISATION),
+    (("mulh", "max", "min"), REQUANTISATION),  # of RISC-V
     (("vmla", "vrmla", "vmul"), PRODUCTS),
     (("vmovl",), WIDENING),
     (("smla", "smul", "smua", "smus", "mul", "mla", "mls"), PRODUCTS),
-    (("sxt", "uxt", "pkh", "sadd", "ssub"), WIDENING),
+    (("sxt", "uxt", "pkh", "sadd", "ssub", "sext", "zext"), WIDENING),
 )
 
 

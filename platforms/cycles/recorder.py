@@ -41,6 +41,7 @@ class Recorder:
     def trace(self) -> Trace:
         """The last run. Blocks that were only executed outside it are in the list, too."""
         return Trace(
+            machine="arm",
             addresses=np.array([address for address, _ in self._numbers], np.int64),
             code=tuple(self._code),
             order=np.array(self._order, np.int64),

@@ -7,10 +7,12 @@ from pathlib import Path
 from aot.errors import ToolError
 from boards.board import Board
 from platforms.base import Firmware
+from platforms.cycles.stand_in import UNICORN, recorder_of
 from platforms.cycles.trace import Where
 from platforms.elf import segments, symbols
-from platforms.runners import qemu, unicorn_runner
+from platforms.runners import unicorn_runner
 from platforms.runners.qemu_recorder import RecordingLine
+from platforms.runners.runner import emulator_named
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -24,11 +26,13 @@ def open_recorded(firmware: Firmware, board: Board, model: str, file: Path) -> T
     if run not in address:
         raise ToolError(f"the firmware has no function {run}", str(firmware.elf))
     on_layer = address[_ON_LAYER] if firmware.profile else None
-    if not board.core.unicorn:
+    runner = recorder_of(board)
+    if runner != UNICORN:
         region = board.region("flash")
         flash = range(region.origin, region.origin + region.bytes)
         where = Where(address[run], on_layer, flash)
-        return RecordingLine(qemu.argv(firmware.elf, board), where, segments(firmware.elf), file)
+        argv = emulator_named(runner).argv(firmware.elf, board)
+        return RecordingLine(argv, where, segments(firmware.elf), board.core.machine, file)
     words = ["--record", str(file), f"--run={address[run]:#x}"]
     if on_layer is not None:
         words.append(f"--on-layer={on_layer:#x}")

@@ -17,12 +17,6 @@ def cycles_of(code: Sequence[MachineInstruction], timing: CoreTiming) -> tuple[i
     return tuple(_cycles(one, before, timing) for one, before in zip(code, befores, strict=True))
 
 
-def refill_of(last: MachineInstruction, target: MachineInstruction, timing: CoreTiming) -> int:
-    """The additional cycles of an instruction because it jumps to that target."""
-    across_words = target.bytes == 4 and target.address % 4 != 0
-    return timing.refill.get(last.kind, 0) + (timing.misaligned_target if across_words else 0)
-
-
 def _cycles(one: MachineInstruction, before: MachineInstruction | None, timing: CoreTiming) -> int:
     alone = timing.cycles.get(one.kind, 1) + timing.each.get(one.kind, 0) * one.registers
     if before is None:

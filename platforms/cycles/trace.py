@@ -26,6 +26,7 @@ class Where:
 class Trace:
     """The trace of a run. No jump goes into or out of a block's middle; blocks are numbered as first met."""
 
+    machine: str  # of MACHINE_CODES
     addresses: Numbers  # of each block
     code: tuple[bytes, ...]  # of each block
     order: Numbers  # the executed blocks' numbers, one after the other
@@ -38,7 +39,13 @@ class Trace:
         sizes = [len(code) for code in self.code]
         arrays = {name: getattr(self, name) for name in _ARRAYS}
         with path.open("wb") as file:
-            np.savez(file, sizes=sizes, code=np.frombuffer(b"".join(self.code), np.uint8), **arrays)
+            np.savez(
+                file,
+                machine=self.machine,
+                sizes=sizes,
+                code=np.frombuffer(b"".join(self.code), np.uint8),
+                **arrays,
+            )
 
 
 _ARRAYS = ("addresses", "order", "flash_reads", "reads_before", "misaligned", "layer_ends")
@@ -49,6 +56,7 @@ def load_trace(path: Path) -> Trace:
         code, ends = file["code"].tobytes(), np.cumsum(file["sizes"], dtype=np.int64)
         starts = ends - file["sizes"]
         return Trace(
+            machine=str(file["machine"]),
             code=tuple(code[start:end] for start, end in zip(starts, ends, strict=True)),
             **{name: file[name] for name in _ARRAYS},
         )

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from platforms.cycles.block_log import LayerReport, trace_of
+from platforms.cycles.machine_code import MACHINE_CODES
 from platforms.cycles.trace import Where
 from platforms.elf import Segment
 from platforms.runners.gdb_stub import DebugPort, debug_address
@@ -20,7 +21,6 @@ from platforms.transport.base import LineClosedError
 from platforms.transport.pipe import PipeTransport
 
 _BLOCKS = "exec,nochain"  # each block, also where QEMU would jump from one to the next by itself
-_ARGUMENT, _LINK, _PC = 0, 14, 15  # registers
 _START_S, _END_S = 20.0, 5.0
 _GLANCE_S = 0.01  # between looks for the port, which QEMU makes when it has started
 
@@ -28,9 +28,12 @@ _GLANCE_S = 0.01  # between looks for the port, which QEMU makes when it has sta
 class RecordingLine(PipeTransport):
     """A line that writes the last run's trace to a file when it is closed."""
 
-    def __init__(self, argv: Sequence[str], where: Where, segments: Sequence[Segment], file: Path) -> None:
+    def __init__(
+        self, argv: Sequence[str], where: Where, segments: Sequence[Segment], machine: str, file: Path
+    ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
         self._where, self._segments, self._file = where, segments, file
+        self._machine, self._registers = machine, MACHINE_CODES[machine]
         self._log = Path(self._folder.name) / "blocks"
         self._reports: list[LayerReport] = []
         address = debug_address(Path(self._folder.name))
@@ -46,7 +49,7 @@ class RecordingLine(PipeTransport):
         super().close()
         if self._log.exists():
             with self._log.open() as log:
-                trace_of(log, self._reports, self._where, self._segments).save(self._file)
+                trace_of(log, self._reports, self._where, self._segments, self._machine).save(self._file)
         self._folder.cleanup()
 
     def _stand_still(self) -> None:
@@ -75,7 +78,7 @@ class RecordingLine(PipeTransport):
         self._port.resume()
         for address in addresses:
             self._port.pass_by(address)
-        return self._port.register(_PC) & ~1
+        return self._port.register(self._registers.pc) & ~1
 
     def _record(self) -> None:
         """Records the run that is about to begin."""
@@ -86,11 +89,11 @@ class RecordingLine(PipeTransport):
         self._port.monitor(f"logfile {log}")
         self._port.monitor(f"log {_BLOCKS}")
         while self._to(*stops) != end:
-            reports.append(LayerReport(self._port.register(_ARGUMENT), self._link()))
+            reports.append(LayerReport(self._port.register(self._registers.argument), self._link()))
             self._to(reports[-1].returns_to)
         self._port.monitor("log none")
         log.rename(self._log)
         self._reports = reports
 
     def _link(self) -> int:
-        return self._port.register(_LINK) & ~1
+        return self._port.register(self._registers.link) & ~1

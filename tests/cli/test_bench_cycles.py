@@ -76,11 +76,36 @@ def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline
     assert abs(sum(layers) / told["cycles"] - 1) < 0.3, "the build that reports each row takes some more"
 
 
+@pytest.mark.parametrize(
+    ("board", "core", "tools"),
+    [
+        ("ek-ra8m1", "cortex-m85", ["qemu-system-arm"]),
+        ("rpi-pico2-riscv", "hazard3", ["riscv64-unknown-elf-gcc", "qemu-system-riscv32"]),
+    ],
+)
+def test_boards_whose_core_qemu_alone_executes_are_recorded_there(
+    board: str,
+    core: str,
+    tools: list[str],
+    model: Path,
+    run_deploy: Run,
+    require_tool: Callable[..., None],
+    require_capstone_of_helium: None,
+) -> None:
+    """Every instruction that QEMU counted is in the record."""
+    require_tool(*tools)
+    (facts,) = json.loads(run_deploy("bench", model, "--board", board, "--emulated", "--json").out)
+    told = facts["cycle_model"]
+    assert 0.9 * facts["instructions"] < told["cycles"] < 1.5 * facts["instructions"]
+    assert f"a model of {core} at " in told["model"]
+    assert min(told["parts"][part] for part in ("loads", "products", "requantisation", "stores")) > 0
+
+
 def test_a_core_that_nothing_executes_is_refused(model: Path, run_deploy: Run) -> None:
-    outcome = run_deploy("bench", model, "--board", "ek-ra8m1", "--emulated")
+    outcome = run_deploy("bench", model, "--board", "feather-s2", "--emulated")
     assert outcome.status == 1
     assert outcome.err == (
-        "error: ek-ra8m1 cannot be emulated: the unicorn package executes no cortex-m85\n"
+        "error: feather-s2 cannot be emulated: neither unicorn nor QEMU executes the code of a xtensa-lx7\n"
         "  hint: connect the board and leave out --emulated\n"
     )
 

@@ -21,7 +21,9 @@ def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
     assert [core.name for core in cores if core.timing] == [
         *("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4")
     ]
-    assert [core.name for core in cores if core.pipeline] == ["cortex-m55", "cortex-m7"]
+    assert [core.name for core in cores if core.pipeline] == [
+        *("cortex-m55", "cortex-m7", "cortex-m85", "hazard3")
+    ]
     assert all(known.sources for core in cores for known in (core.timing, core.pipeline) if known)
 
 
@@ -101,9 +103,29 @@ def test_a_core_that_qemu_alone_emulates_is_recorded_there(
     board = load_board("mps3-an547")
     assert lacks(board) == ""
     assert stand_in(board) is board
-    assert lacks(load_board("alif-e7-devkit")) == (
-        "neither the unicorn package nor QEMU emulates a alif-e7-devkit"
-    )
+
+
+def test_a_board_whose_core_qemu_alone_executes_is_stood_in_for_by_one_of_qemus(
+    require_tool: Callable[..., None], require_capstone_of_helium: None
+) -> None:
+    require_tool("qemu-system-arm", "qemu-system-riscv32")
+    for name, qemus in (("ek-ra8m1", "mps3-an547"), ("rpi-pico2-riscv", "qemu-riscv32")):
+        board, other = load_board(name), load_board(qemus)
+        assert lacks(board) == ""
+        emulated = stand_in(board)
+        assert (emulated.core, emulated.clock_hz) == (board.core, board.clock_hz)
+        assert (emulated.regions, emulated.uart, emulated.runners) == (
+            other.regions,
+            other.uart,
+            other.runners,
+        )
+
+
+def test_a_core_that_nothing_executes_has_no_model(require_package: Callable[..., None]) -> None:
+    require_package("unicorn", "capstone")
+    board = load_board("feather-s2")
+    core = replace(board.core, pipeline=load_core("hazard3").pipeline)
+    assert lacks(replace(board, core=core)) == "neither the unicorn package nor QEMU emulates a feather-s2"
 
 
 def test_an_old_disassembler_knows_no_helium(
@@ -115,4 +137,8 @@ def test_an_old_disassembler_knows_no_helium(
     assert lacks(load_board("mps2-an386")) == ""
     assert lacks(load_board("mps3-an547")) == (
         "needs capstone 6, which knows Helium (pip install 'solder[cycles]')"
+    )
+    monkeypatch.setattr("platforms.runners.qemu_riscv32.missing", lambda: "")
+    assert lacks(load_board("rpi-pico2-riscv")) == (
+        "needs capstone 6, which knows RISC-V's extensions (pip install 'solder[cycles]')"
     )

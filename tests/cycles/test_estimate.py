@@ -32,6 +32,7 @@ def m4() -> CoreTiming:
 
 def run(misaligned: list[tuple[int, int]], layer_ends: list[tuple[int, int]]) -> Trace:
     return Trace(
+        machine="arm",
         addresses=np.array([0x100, 0x106, 0x900]),
         code=(LOOP, END, b"\xff\xff\xff\xff"),  # the last is never executed, and no code
         order=np.array([0] * ROUNDS + [1]),

@@ -45,6 +45,7 @@ def waited(
     """For each of the blocks executed in that order, the cycles that it waits; it reads those addresses."""
     reads = reads or [()] * len(order)
     trace = Trace(
+        machine="arm",
         addresses=np.array([code[0].address for code, _ in blocks]),
         code=(b"",) * len(blocks),
         order=np.array(order),

@@ -1,4 +1,4 @@
-"""What short rows of instructions take in the pipelines of Cortex-M7 and M55; LLVM's models say the same."""
+"""What short rows of instructions take in the pipelines of Cortex-M7, M55 and M85, as LLVM's models say."""
 
 from __future__ import annotations
 
@@ -49,9 +49,22 @@ M55 = {
     "vpush {d8-d15}": ("ed2d 8b10", (7,)),
     "adds r2,#4; le: the loop's end takes nothing": ("3204 f00f c003", (0, 0)),
 }
+M85 = {
+    "vldrb; vmladava; vldrb; vmladava: units take turns": (
+        "ecb0 1e10 eef0 2f22 ecb1 3e10 eef0 4f22",
+        (0, 1, 1, 1),
+    ),
+    "vldrb; vldrb: both halves of the loads' unit": ("ecb0 1e10 ecb1 3e10", (0, 2)),
+    "vmladava.s8 r2,q0,q1; vmov q2[2],q2[0],r2,r4": ("eef0 2f22 ec14 4f02", (0, 4)),
+    "ldr r0,[r1]; ldr r2,[r3]: two loads": ("6808 681a", (0, 0)),
+    "ldrb r0,[r1]; adds r0,#4: a byte comes later": ("7808 3004", (0, 2)),
+    "add.w r0,r0,#4; adds r2,#4: a long one is not alone": ("f100 0004 3204", (0, 0)),
+    "smlad r0,r1,r2,r0; smlad r3,r1,r2,r3: one multiplier": ("fb21 0002 fb21 3302", (0, 1)),
+    "adds r2,#4; le: the loop's end takes nothing": ("3204 f00f c003", (0, 0)),
+}
 CASES = [
     pytest.param(core, code, cycles, id=f"{core}: {text}")
-    for core, table in {"cortex-m7": M7, "cortex-m55": M55}.items()
+    for core, table in {"cortex-m7": M7, "cortex-m55": M55, "cortex-m85": M85}.items()
     for text, (code, cycles) in table.items()
 ]
 
@@ -88,6 +101,7 @@ def test_what_a_block_leaves_behind_holds_the_next_one_up() -> None:
 def test_a_trace_takes_its_blocks_in_the_state_that_the_one_before_left() -> None:
     """Three rounds of: smlad r0,r1,r2,r0; smlad r3,r1,r2,r3; b. Jumps are foreseen."""
     trace = Trace(
+        machine="arm",
         addresses=np.array([0x100]),
         code=(code_of("fb21 0002 fb21 3302 e7fa"),),
         order=np.zeros(3, np.int64),

@@ -7,7 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from boards.cores import load_core
-from platforms.cycles.rules import cycles_of, refill_of
+from platforms.cycles.refills import refill_of
+from platforms.cycles.rules import cycles_of
 from platforms.cycles.thumb import decode
 
 # Cortex-M4: the first five are the manual's own examples.

@@ -1,0 +1,70 @@
+"""Decodes RISC-V code of 32 bits into instructions, with the capstone disassembler."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from aot.errors import ToolError
+from platforms.cycles.instruction import MachineInstruction
+
+_KIND = {
+    **dict.fromkeys(("lw", "lh", "lhu", "lb", "lbu", "flw", "lr_w"), "load"),
+    **dict.fromkeys(("sw", "sh", "sb", "fsw"), "store"),
+    "mul": "multiply",
+    **dict.fromkeys(("mulh", "mulhu", "mulhsu"), "multiply_long"),
+    **dict.fromkeys(("div", "divu", "rem", "remu"), "divide"),
+    **dict.fromkeys(("beq", "bne", "blt", "bge", "bltu", "bgeu", "beqz", "bnez"), "compare_branch"),
+    "j": "branch",
+    "jal": "call",
+    "jr": "branch_register",
+    "jalr": "call_register",
+    **dict.fromkeys(("fadd_s", "fsub_s", "fmul_s"), "float"),
+    **dict.fromkeys(("fmadd_s", "fmsub_s", "fnmadd_s", "fnmsub_s"), "float_multiply_add"),
+    **dict.fromkeys(("fdiv_s", "fsqrt_s"), "float_divide"),
+}
+_SHORT = "c_"  # how the names of short instructions begin
+_OF_STACK = {
+    "lwsp": "lw",
+    "swsp": "sw",
+    "flwsp": "flw",
+    "fswsp": "fsw",
+    "addi16sp": "addi",
+    "addi4spn": "addi",
+}
+_REACHES_MEMORY = ("load", "store")
+
+
+def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
+    """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
+    import capstone
+
+    mode = capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCV_C
+    for extension in ("FD", "A", "ZBA", "ZBB", "ZBS"):
+        mode |= getattr(capstone, f"CS_MODE_RISCV_{extension}")
+    disassembler = capstone.Cs(capstone.CS_ARCH_RISCV, mode)
+    disassembler.detail = True
+    found = tuple(_instruction(each) for each in disassembler.disasm(code, address))
+    end = found[-1].end if found else address
+    if end != address + len(code):
+        raise ToolError(f"capstone knows no instruction {code[end - address :][:4].hex()}", f"at {end:#x}")
+    return found
+
+
+def _instruction(found: Any) -> MachineInstruction:
+    from capstone import riscv
+
+    read, written = (frozenset(found.reg_name(number) for number in each) for each in found.regs_access())
+    short = str(found.insn_name()).removeprefix(_SHORT)
+    name = _OF_STACK.get(short, short)
+    kind = _KIND.get(name, "")
+    bases = (found.reg_name(each.mem.base) for each in found.operands if each.type == riscv.RISCV_OP_MEM)
+    return MachineInstruction(
+        address=found.address,
+        bytes=found.size,
+        name=name,
+        kind=kind,
+        registers=1,
+        reads=read,
+        writes=written,
+        address_of=frozenset(bases) if kind in _REACHES_MEMORY else frozenset(),
+    )
