@@ -20,6 +20,7 @@ from aot.ops.requant import conv_requant
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
+from codegen.kernels import register_tile
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
@@ -42,7 +43,7 @@ from codegen.loops.ir import (
     at,
     load,
 )
-from codegen.loops.schedule import unroll
+from codegen.loops.schedule import privatize, reorder, split, unroll
 
 _UNROLLED_TAPS = 9  # of a kernel row; of a column, where it has but one
 _UNROLLED_SMALL = 3  # where code shall be small
@@ -111,9 +112,22 @@ def _requests(site: Site) -> RowRequests:
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     tail, (rows, columns, _) = fitted_tail_of(site), site.constants[1].shape
     proc = depthwise_nest(site, inputs[0], output, tail)
-    proc = _schedule_plain(proc, rows, columns, site.optimize is Optimize.SIZE)
-    made = DepthwiseRows("plain", "one output at a time", proc, filters_of(site).reshape(-1))
+    small, pixels = site.optimize is Optimize.SIZE, 1
+    if site.target.registers and not small and not tail.sums_wrap:
+        pixels = min(output.width, register_tile.MOST_PIXELS)
+        proc = _in_tiles(proc, pixels)
+    proc = _schedule_plain(proc, rows, columns, small)
+    why = f"{pixels} outputs at a time, which read each weight once" if pixels > 1 else "one output at a time"
+    made = DepthwiseRows("plain", why, proc, filters_of(site).reshape(-1))
     return depthwise_kernel(site, output, tail, made)
+
+
+def _in_tiles(proc: Proc, pixels: int) -> Proc:
+    """Several neighbours' sums side by side: they share weights, and what their windows share."""
+    proc = privatize(split(proc, "column", pixels, "xb", "xi"), ("sum",), "xi")
+    for inner in ("r", "t"):
+        proc = reorder(proc, "xi", inner)
+    return unroll(proc, "xi")
 
 
 def depthwise_nest(

@@ -18,9 +18,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from aot.ir.types import Array, DType
+from aot.target import Optimize
+from codegen.kernels import register_tile
 from codegen.kernels.addend import Addend
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
+from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Requantised, channel_constants
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
@@ -41,6 +44,7 @@ from codegen.loops.pack import Packing
 from codegen.loops.schedule import partition, privatize, reorder, split, unroll
 
 MOST_PIXELS = 3
+_IMAGE_RANK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +124,10 @@ class Tile:
 
 
 PLAIN_KNOBS = (Knob("pixels", (1, 2, 3, 4)), Knob("channels", (1, 2, 3, 4)))
+_WIDE_KNOBS = (
+    Knob("pixels", tuple(range(1, register_tile.MOST_PIXELS + 1))),
+    Knob("channels", tuple(range(1, register_tile.MOST_CHANNELS + 1))),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,10 +230,13 @@ def stored_bytes(site: Site) -> int:
 
 
 def plain_dot(default: Tile) -> DotScheduler:
-    """A scheduler for cores without SIMD: in a small register tile each load serves two products."""
+    """A scheduler for cores without SIMD: in a tile of sums in registers each load serves several products.
+
+    `default` is the tile for cores with few registers, and for small code.
+    """
 
     def schedule(site: Site, p: DotProblem) -> ScheduledDot:
-        space = plain_space(p, default)
+        space = plain_space(site, p, default)
         point = space.chosen(site.tuned)
         proc = tiled(nest(p, p.w_dtype), p, Tile(**point))
         for outer in ("oi", "xi"):
@@ -244,9 +255,20 @@ def task_of(p: DotProblem) -> str:
     return f"{p.name}{step} {p.x_dtype.value}{edges}"
 
 
-def plain_space(p: DotProblem, default: Tile) -> Space:
-    point = {"pixels": default.pixels, "channels": default.channels}
-    return Space(task_of(p), PLAIN_KNOBS, point, lambda tile: is_inside(p, tile), extents(p))
+def plain_space(site: Site, p: DotProblem, default: Tile) -> Space:
+    registers = site.target.registers
+    size, knobs = (default.pixels, default.channels), PLAIN_KNOBS
+    if registers and site.optimize is not Optimize.SIZE:
+        sums = Sums(_rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
+        size, knobs = register_tile.widest_tile(sums, registers, size), _WIDE_KNOBS
+    point = dict(zip(("pixels", "channels"), size, strict=True))
+    return Space(task_of(p), knobs, point, lambda tile: is_inside(p, tile), extents(p))
+
+
+def _rows_of(site: Site) -> int:
+    """The rows of the layer's result; a vector is one."""
+    shape = site.outputs[0].shape
+    return shape[1] if len(shape) == _IMAGE_RANK else 1
 
 
 def extents(p: DotProblem) -> Mapping[str, int]:

@@ -1,0 +1,68 @@
+"""Chooses a tile of sums for cores without SIMD that have many registers.
+
+A tile of P pixels and C channels reads P + C elements for P * C products. Its sums stay in registers, with
+the elements of its shorter side, one of the longer and a product, two pointers and the end of the loop. Each
+sum has its own code that stores it: a larger tile must save instructions enough.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+
+MOST_PIXELS, MOST_CHANNELS = 6, 8
+_OTHERS = 5  # registers beside sums and elements that are kept
+_TURN, _TILE, _SUM = (
+    3,
+    12,
+    11,
+)  # instructions of a turn beside products, of a tile beside turns, of a sum's end
+_TURN_BYTES, _SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
+_WORTH = 64  # instructions in a run that a byte of code must save
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """The sums of a layer: how many there are, and of how many products."""
+
+    rows: int
+    pixels: int
+    channels: int
+    products: int
+
+
+def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int, int]:
+    """The pixels and channels of the tile that costs least, of those for which there are registers.
+
+    It is no smaller than `least`, where the row is not.
+    """
+    widths = range(min(least[0], sums.pixels), min(sums.pixels, MOST_PIXELS) + 1)
+    heights = range(min(least[1], sums.channels), min(sums.channels, MOST_CHANNELS) + 1)
+    fitting = [size for size in product(widths, heights) if _registers(*size) <= registers]
+    return min(fitting, key=lambda size: (_cost(sums, *size), size))
+
+
+def _registers(pixels: int, channels: int) -> int:
+    return pixels * channels + min(pixels, channels) + _OTHERS
+
+
+def _cost(sums: Sums, pixels: int, channels: int) -> int:
+    """The instructions of a run, about, and the code at its worth in instructions."""
+    pieces = list(product(_pieces(sums.pixels, pixels), _pieces(sums.channels, channels)))
+    run = sum(
+        many
+        * others
+        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + _SUM * width * height)
+        for (many, width), (others, height) in pieces
+    )
+    code = sum(_TURN_BYTES + _SUM_BYTES * width * height for (_, width), (_, height) in pieces)
+    return sums.rows * run + _WORTH * code
+
+
+def _pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:
+    """Yields whole tiles along an extent, how many and how long, and the smaller one at its end."""
+    whole, rest = divmod(extent, size)
+    yield whole, size
+    if rest:
+        yield 1, rest
