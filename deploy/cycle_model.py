@@ -80,7 +80,7 @@ def recorded_run(ready: Ready, line: LineOptions, sample: Sequence[Array] | None
     """Records a run of built firmware on that sample, or on a random one, in an emulator."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "trace.npz"
-        recorded = open_recorded(ready.built, ready.board, ready.model_name, file)
+        recorded = open_recorded(ready.built, ready.board, f"{ready.model_name}_run", file)
         with device_on(recorded, ready, replace(line, trace=None, port=None)) as device:
             _run(device, sample or random_samples(device.model.inputs, 1).each[0], ready.built.profile)
         return load_trace(file)

@@ -178,12 +178,13 @@ def tune(
     toolchain: str | None = None,
     on_trial: OnTrial = keep_silent,
     keep_constants: bool = False,
+    objective: str | None = None,
     **options: Any,
 ) -> Tuning:
     """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
 
     `on_trial(progress, record)` is called after each. With `keep_constants` nothing is tried that takes more
-    flash for constants than the default.
+    flash for constants than the default. `objective` is "cycles", "instructions" or "size".
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     known, found = options_with(model, options, TUNING), load_board(board)
@@ -204,5 +205,6 @@ def tune(
         place=place,
         farm=farm,
         keep_constants=keep_constants,
+        objective=objective,
     )
     return tune_model(job, found, how, Path(records), lambda _: on_trial)

@@ -13,7 +13,7 @@ def select_records(options: CompileOptions, target: Target) -> Selection | None:
     """Selects the records for the target; None where no records are given."""
     if options.tuning_records is None:
         return None
-    return select(read_records(options.tuning_records), target.core, _compiler(target))
+    return select(read_records(options.tuning_records), target.core, _compiler(target), options.optimize)
 
 
 def _compiler(target: Target) -> str:

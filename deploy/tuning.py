@@ -26,7 +26,7 @@ from deploy.device_choice import Trials, choose_devices
 from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
 from deploy.line import LineOptions
-from deploy.meter import Meter
+from deploy.objectives import aim_for
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
@@ -64,6 +64,7 @@ class TuneChoices:
     where: BoardSelector = ANY_BOARD  # which of several equal boards
     place: str = "auto"  # where candidates go: "ram", "image"
     farm: str | None = None  # the address of one; None: a board of this machine
+    objective: str | None = None  # of OBJECTIVES; None: what the board's counter counts
     keep_constants: bool = False  # try nothing that takes more flash for constants than the default
 
 
@@ -93,7 +94,8 @@ def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[Tuning
     for task in _chosen(tasks_of(planned), choices.tasks):
         if choices.keep_constants:
             task = replace(task, space=task.space.without_wider_constants())
-        progress = TaskProgress(task, _tuner(task, choices), _experiment(task, planned))
+        once = aim_for(board, choices.objective).counts_once
+        progress = TaskProgress(task, _tuner(task, choices), _experiment(task, planned), counts_once=once)
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))
         searches.append(progress)
@@ -117,6 +119,8 @@ def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path)
     """Measures where layers are computed that accelerators could; returns how many trials that took."""
     if not job.options.accelerators or choices.farm is not None or choices.tasks:
         return 0
+    if aim_for(board, choices.objective).bench is not None:
+        return 0  # whole runs are measured by the board's own counter
     setting, line = _setting(board, choices), LineOptions(choices.runner, *astuple(choices.where))
     trials = Trials(job, board, line, choices.toolchain, _measure(board, choices).repeat)
     with ExitStack() as stack:
@@ -166,11 +170,18 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
 
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
+    own = aim_for(board, choices.objective).bench
+    if own is not None and (choices.farm is not None or choices.place == "ram"):
+        where = "--farm" if choices.farm is not None else "--place ram"
+        raise InputError(
+            f"{where} has candidates timed by a board, and this objective is computed here",
+            hint=f"leave out {where}, or --objective {choices.objective}",
+        )
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
     starts_free = choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
-    return (ImageBench if in_image else LoadedBench)(
+    return (own or (ImageBench if in_image else LoadedBench))(
         board,
         compiler_platform_of(board),
         folder,
@@ -184,24 +195,21 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
 
 def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:
     """Chooses the number of repeats: instruction counts are the same every time, times are not."""
+    if aim_for(board, choices.objective).bench is not None:
+        return MeasureChoices(timeout_s=choices.timeout_s)  # what is computed is the same every time
     enough = 1 if board.counter.instruction_ns is not None else _TIMED
     return MeasureChoices(choices.number or enough, choices.repeat or enough, timeout_s=choices.timeout_s)
 
 
 def _setting(board: Board, choices: TuneChoices) -> Setting:
-    meter, together = Meter(board), _measure(board, choices).number
-
-    def count(ticks: int) -> int:
-        once = round(ticks / together)
-        return meter.count(once) if meter.unit else once
-
+    aim, together = aim_for(board, choices.objective), _measure(board, choices).number
     return Setting(
         core=board.target.core,
         compiler=str(find_toolchain(board.target, choices.toolchain)),
         board=board.name,
-        unit=meter.unit or "ticks",
+        unit=aim.unit,
         tool=VERSION,
-        count=count,
+        count=lambda ticks: aim.count(round(ticks / together)),
         now=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )
 

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
+from aot.target import Optimize
 from codegen.kernels.knobs import Point
 
 _EXAMPLE = (
@@ -53,7 +54,8 @@ class TuningRecord:
     @property
     def key(self) -> tuple[str, ...]:
         """Two records of one key are of the same point."""
-        return (self.task, self.core, self.compiler, self.board, json.dumps(dict(sorted(self.knobs.items()))))
+        knobs = json.dumps(dict(sorted(self.knobs.items())))
+        return (self.task, self.core, self.compiler, self.board, self.unit, knobs)
 
     def as_line(self) -> str:
         return json.dumps({**asdict(self), "knobs": dict(self.knobs)}) + "\n"
@@ -79,22 +81,29 @@ def read_records(path: Path) -> tuple[TuningRecord, ...]:
     return tuple(_record(line, f"{path}, line {n}") for n, line in enumerate(whole, 1) if line.strip())
 
 
-def select(records: Iterable[TuningRecord], core: str, compiler: str = "") -> Selection:
-    """Selects for each task the fastest point that beats the default on this core with this compiler."""
+def select(
+    records: Iterable[TuningRecord], core: str, compiler: str = "", goal: Optimize = Optimize.SPEED
+) -> Selection:
+    """Selects for each task the best point that beats the default on this core with this compiler.
+
+    Costs of several units are not compared: those in the unit that says most for the goal count.
+    """
     unused: Counter[str] = Counter()
     best: dict[str, TuningRecord] = {}
     for record in records:
         reason = _unfit(record, core, compiler)
         if reason:
             unused[reason] += 1
-        elif record.task not in best or _cost(record) < _cost(best[record.task]):
+        elif record.task not in best or _rank(record, goal) < _rank(best[record.task], goal):
             best[record.task] = record
     return Selection({task: record.knobs for task, record in best.items()}, dict(unused))
 
 
-def _cost(record: TuningRecord) -> int:
+def _rank(record: TuningRecord, goal: Optimize) -> tuple[int, int]:
+    """Orders records of a task, the best first: by unit, then by cost."""
     assert record.cost is not None
-    return record.cost
+    units = _UNITS[::-1] if goal is Optimize.SIZE else _UNITS
+    return units.index(record.unit if record.unit in _UNITS else _TIME), record.cost
 
 
 def _unfit(record: TuningRecord, core: str, compiler: str) -> str:
@@ -134,6 +143,8 @@ def _checked(found: dict[str, Any]) -> TuningRecord:
 
 
 _COSTS = ("cost", "default_cost")
+_TIME = ""
+_UNITS = ("cycles", "instructions", _TIME, "bytes")  # those that say most of time first; of size: last
 
 
 def _positive(value: object) -> int:

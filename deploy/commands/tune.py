@@ -14,6 +14,7 @@ from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
+from deploy.objectives import BYTES, OBJECTIVES
 from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
 from deploy.tuning_table import devices_text, live, text
 from platforms.board_files import load_board
@@ -70,6 +71,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("auto", "ram", "image"),
         default="auto",
         help="put candidates into the RAM of running firmware, or many into one image (default: auto)",
+    )
+    parser.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        help="what to make small: cycles (of emulated boards by the model of their core), instructions, or "
+        "size, the bytes of code and constants (default: what the board's counter counts)",
     )
     parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
     parser.add_argument(
@@ -159,6 +166,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         where=line.where,
         place=arguments.place,
         farm=arguments.farm,
+        objective=arguments.objective,
         keep_constants=arguments.keep_constants,
     )
 
@@ -219,5 +227,6 @@ def _kernels_text(tuning: Tuning) -> str:
         return text(tuning)
     unit = tuning.setting.unit
     saved = 1 - 1 / tuning.speedup
-    gained = f"{unit} of these kernels in a run of the model: {saved:.1%} fewer than by default"
+    where = "" if unit == BYTES else " in a run of the model"
+    gained = f"{unit} of these kernels{where}: {saved:.1%} fewer than by default"
     return f"{text(tuning)}\n{gained}"

@@ -19,10 +19,9 @@ from platforms.transport.pipe import PipeTransport
 _ON_LAYER = "on_layer"  # of project_templates/common/solder_profile.c
 
 
-def open_recorded(firmware: Firmware, board: Board, model: str, file: Path) -> Transport:
-    """A line to the firmware. When it is closed, the last run of the model is written to the file."""
+def open_recorded(firmware: Firmware, board: Board, run: str, file: Path) -> Transport:
+    """A line to the firmware. When it is closed, the last run of that function is written to the file."""
     address = {symbol.name: symbol.address & ~1 for symbol in symbols(firmware.elf)}
-    run = f"{model}_run"
     if run not in address:
         raise ToolError(f"the firmware has no function {run}", str(firmware.elf))
     on_layer = address[_ON_LAYER] if firmware.profile else None

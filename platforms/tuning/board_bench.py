@@ -23,6 +23,7 @@ class BoardBench(ABC):
     """A bench of one board, emulated or real."""
 
     most_in_a_batch: int
+    files_of_a_batch = JOBS  # that its candidates are dealt to
 
     def __init__(
         self,
@@ -50,7 +51,9 @@ class BoardBench(ABC):
 
     def _part(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
         begun = time.perf_counter()
-        batch = batch_of(task, experiment, [c.kernel for c in candidates], self.choices, JOBS)
+        batch = batch_of(
+            task, experiment, [c.kernel for c in candidates], self.choices, self.files_of_a_batch
+        )
         try:
             outcomes = self.measured(batch)
         except ToolError as error:

@@ -27,7 +27,7 @@ from platforms.tuning.lost import HELLO_S, outcome_of
 from platforms.tuning.trial import Failure, Outcome
 
 _LAYERS = 5
-_BLANKED, _EMPTY, _MEASURED, _GUARDED, _READ = range(_LAYERS)
+_BLANKED, EMPTY, MEASURED, _GUARDED, _READ = range(_LAYERS)
 
 
 class ImageBench(BoardBench):
@@ -51,6 +51,15 @@ def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outco
         trials.close()
 
 
+def run_candidate(bench: BoardBench, firmware: Firmware, batch: Batch, number: int) -> Outcome:
+    """Measures one candidate of built firmware, on a board that is started for it."""
+    trials = _ImageTrials(bench, firmware, batch)
+    try:
+        return trials.measure(number)
+    finally:
+        trials.close()
+
+
 @dataclass(frozen=True, slots=True)
 class _Expected:
     """Checksums of what a good candidate leaves behind."""
@@ -62,7 +71,7 @@ class _Expected:
     def failure(self, layers: Sequence[LayerProfile]) -> Failure | None:
         if (layers[_GUARDED].crc32, layers[_READ].crc32) != (self.guards, self.inputs):
             return Failure.CORRUPTION
-        return None if layers[_MEASURED].crc32 == self.result else Failure.WRONG
+        return None if layers[MEASURED].crc32 == self.result else Failure.WRONG
 
 
 class _ImageTrials:
@@ -91,7 +100,7 @@ class _ImageTrials:
             if failure is not None:
                 self.close()  # its memory is not to be trusted any more
                 return Outcome(failure=failure)
-            ticks.append(layers[_MEASURED].ticks - layers[_EMPTY].ticks)
+            ticks.append(layers[MEASURED].ticks - layers[EMPTY].ticks)
         return Outcome(tuple(ticks))
 
     def close(self) -> None:

@@ -44,7 +44,9 @@ def task_stats(records: Iterable[TuningRecord]) -> tuple[TaskStats, ...]:
     """Returns the statistics in the order in which the tasks first occur."""
     groups: dict[tuple[str, ...], list[TuningRecord]] = {}
     for record in records:
-        groups.setdefault((record.task, record.core, record.board, record.compiler), []).append(record)
+        groups.setdefault((record.task, record.core, record.board, record.compiler, record.unit), []).append(
+            record
+        )
     return tuple(_stats(group) for group in groups.values())
 
 

@@ -37,6 +37,7 @@ class TaskProgress:
     task: Task
     tuner: Tuner
     experiment: Callable[[], Experiment]
+    counts_once: bool = False  # its cost does not grow with the number of runs
     tried: int = 0
     failed: int = 0
     default_cost: int | None = None
@@ -62,7 +63,7 @@ class TaskProgress:
         return self.task.work if self.default_cost is None else self._of_all_steps(self.default_cost)
 
     def _of_all_steps(self, cost: int) -> float:
-        return cost * self.task.steps / self.experiment().steps
+        return cost if self.counts_once else cost * self.task.steps / self.experiment().steps
 
     def take(self, record: TuningRecord) -> None:
         """Counts one more trial, of this run or an earlier one."""
@@ -122,9 +123,9 @@ def search(
 
 def resume(progress: TaskProgress, records: Iterable[TuningRecord], setting: Setting) -> None:
     """Takes what earlier runs measured on the same board with the same compiler."""
-    mine = (progress.task.name, setting.core, setting.compiler, setting.board)
+    mine = (progress.task.name, setting.core, setting.compiler, setting.board, setting.unit)
     for record in records:
-        if (record.task, record.core, record.compiler, record.board) == mine:
+        if (record.task, record.core, record.compiler, record.board, record.unit) == mine:
             progress.take(record)
             progress.tuner.learn([(record.knobs, record.cost)])
 

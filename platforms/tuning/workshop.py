@@ -57,6 +57,10 @@ class Workshop:
         self._compile(_MODELS)
         return self._linked([*self._runtime(), _MODELS, *names])
 
+    def candidate_objects(self, batch: Batch) -> list[Path]:
+        """The object files of a batch that was just built."""
+        return [self.folder / object_of(f"{_PARTS}{n}.c", _PROFILED) for n in range(len(batch.parts))]
+
     def loadable(self, batch: Batch, address: int) -> tuple[bytes, Mapping[str, int]]:
         """Links code for that address and returns it with the offset of each function. Raises ToolError."""
         objects = [object_of(name, _PROFILED) for name in self._compile_candidates(batch)]

@@ -1,0 +1,125 @@
+"""What a search makes small: cycles by the model, instructions, bytes; and which records then count."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import deploy.demo
+from aot.errors import InputError
+from aot.target import Optimize
+from codegen.job import read_job
+from codegen.kernels.tuning_records import TuningRecord, select
+from codegen.options import CompileOptions
+from deploy.objectives import aim_for
+from deploy.tuning import TuneChoices, begin
+from platforms.board_files import load_board
+
+DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"
+EMULATED, REAL = load_board("mps2-an386"), load_board("nucleo-l4r5zi")
+RECORD = TuningRecord("conv", "cortex-m4", {"unroll": 2}, 90, 100, unit="instructions")
+Run = Callable[..., Any]
+
+
+def test_the_boards_own_counter_is_the_objective_where_none_is_given() -> None:
+    assert [aim_for(board, None).unit for board in (EMULATED, REAL)] == ["instructions", "cycles"]
+    assert aim_for(REAL, "cycles").bench is None, "a real board measures them"
+    assert aim_for(EMULATED, "instructions").bench is None
+
+
+def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError) as caught:
+        aim_for(REAL, "instructions")
+    assert str(caught.value) == (
+        "error: nucleo-l4r5zi counts cycles, and no instructions\n  hint: --objective cycles, or size"
+    )
+    with pytest.raises(InputError) as caught:
+        aim_for(load_board("qemu-riscv32"), "cycles")
+    assert str(caught.value) == (
+        "error: cycles on qemu-riscv32 are not known: nothing is known of what instructions take on a "
+        "rv32imac\n"
+        "  hint: --objective instructions, or size"
+    )
+    monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
+    with pytest.raises(InputError, match=r"not known: needs the Python packages unicorn and capstone"):
+        aim_for(EMULATED, "cycles")
+
+
+def test_records_of_several_units_are_not_compared() -> None:
+    quick = replace(RECORD, knobs={"unroll": 8}, cost=900, default_cost=1000, unit="cycles")
+    short = replace(RECORD, knobs={"unroll": 1}, cost=10, default_cost=40, unit="bytes")
+    timed = replace(RECORD, knobs={"unroll": 4}, cost=1, default_cost=4, unit="ticks")
+    every = [short, RECORD, timed, quick]
+    chosen = {goal: select(every, "cortex-m4", goal=goal).points["conv"]["unroll"] for goal in Optimize}
+    assert chosen == {Optimize.SPEED: 8, Optimize.RAM: 8, Optimize.SIZE: 1}
+    assert select(every[:3], "cortex-m4").points["conv"] == {"unroll": 2}
+    assert select([short], "cortex-m4").points["conv"] == {"unroll": 1}, (
+        "a file with no other says what is wanted"
+    )
+    assert len({record.key for record in (RECORD, replace(RECORD, unit="cycles"))}) == 2
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+def test_a_search_goes_on_with_records_of_its_own_objective_only(
+    tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    """Cycles are more than instructions; each unrolled loop takes more bytes than the loop that is not."""
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    require_package("unicorn", "capstone")
+    records = tmp_path / "records.jsonl"
+    words = ("tune", DIGITS, "--board", "mps2-an386", "--tasks", "1", "--tuner", "grid", "--trials", "6")
+    tasks = {}
+    for objective in ("cycles", "instructions", "size"):
+        told = json.loads(run_deploy(*words, "-o", records, "--objective", objective, "--json").out)
+        (tasks[told["unit"]],) = told["tasks"]
+    found = [json.loads(line) for line in records.read_text(encoding="utf-8").splitlines()]
+    assert [each["unit"] for each in found] == ["cycles"] * 6 + ["instructions"] * 6 + ["bytes"] * 6
+    cost = {(each["unit"], json.dumps(each["knobs"])): each["cost"] for each in found}
+    for _, knobs in [key for key in cost if key[0] == "cycles"]:
+        assert 1 < cost["cycles", knobs] / cost["instructions", knobs] < 2
+    shortest = [each for each in found if each["unit"] == "bytes" and each["knobs"]["unroll"] == 1]
+    assert tasks["bytes"]["best_cost"] == min(each["cost"] for each in shortest)
+    assert tasks["bytes"]["best_cost"] < tasks["bytes"]["default_cost"]
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("word", [("--place", "ram"), ("--farm", "tcp://127.0.0.1:1")])
+def test_what_is_computed_here_is_not_timed_elsewhere(
+    word: tuple[str, str], tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    words = (
+        "tune",
+        DIGITS,
+        "--board",
+        "mps2-an386",
+        "-o",
+        tmp_path / "r.jsonl",
+        "--objective",
+        "size",
+        *word,
+    )
+    outcome = run_deploy(*words)
+    where = word[0] if word[0] == "--farm" else " ".join(word)
+    assert outcome.err == (
+        f"error: {where} has candidates timed by a board, and this objective is computed here\n"
+        f"  hint: leave out {where}, or --objective size\n"
+    )
+
+
+def test_bytes_count_once_however_often_a_kernel_runs(require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    job = read_job(DIGITS, EMULATED.target, CompileOptions())
+    costs = {}
+    for objective in ("size", "instructions"):
+        first = begin(job, EMULATED, TuneChoices(objective=objective), ()).searches[0]
+        first.best_cost = 100
+        costs[objective] = first.cost_in_model
+    assert costs["size"] == 100 < costs["instructions"]
