@@ -184,7 +184,8 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
         (
             "shape",
             {"x": (1, 0)},
-            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32",
+            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32, "
+            "or x=1..4,3,16/32,32 for several",
         ),
         ("value", "axes=", 'error: value "axes=" is not an input with its value, such as axes=0,1'),
         ("tuning_records", 1, "error: tuning_records 1 is not the path of a file"),
