@@ -45,6 +45,8 @@ from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.pytorch import HEAD as HEAD_OF_PYTORCH
+from benchmarks.pytorch import pytorch_rows
 from benchmarks.refined import HEAD as HEAD_OF_REFINED
 from benchmarks.refined import refined_rows
 from benchmarks.report import report
@@ -218,6 +220,10 @@ def _refined() -> None:
     _print_as_they_come(HEAD_OF_REFINED, refined_rows())
 
 
+def _pytorch(*names: str) -> None:
+    _print_as_they_come(HEAD_OF_PYTORCH, pytorch_rows(names))
+
+
 def _vision() -> None:
     _print_as_they_come(HEAD_OF_VISION, vision_rows())
 
@@ -247,6 +253,7 @@ COMMANDS = {
     "operators": _operators,
     "orders": _orders,
     "passes": _passes,
+    "pytorch": _pytorch,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
     "estimates": _estimates,

@@ -220,7 +220,10 @@ def test_what_is_no_model_is_told(model: object) -> None:
     with pytest.raises(InputError) as caught:
         deploy.compile(cast("Path", model), board="host")
     said = f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}"
-    assert str(caught.value) == f"error: {said}\n  hint: deploy.compile takes PyTorch modules too"
+    assert (
+        str(caught.value)
+        == f"error: {said}\n  hint: deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too"
+    )
 
 
 def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> None:
