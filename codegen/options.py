@@ -314,6 +314,14 @@ class CompileOptions:
         "they are",
     )
 
+    half_weights: bool = option(
+        False,
+        OnOff(),
+        "--half-weights",
+        "keep weights of models of half precision, float16, in 16 bits: half the flash; each becomes a "
+        "number of 32 bits when it is read, and results stay the same",
+    )
+
     disabled_passes: tuple[str, ...] = option(
         (),
         _PASSES,

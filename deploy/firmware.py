@@ -24,6 +24,7 @@ from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
 from deploy.fit import require_core, require_fit
 from deploy.foreign_code import blamed_on_accelerators
+from deploy.open_sizes import together
 from deploy.options import require_no_options
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware, Platform
@@ -195,5 +196,6 @@ def source_for(artifact: Artifact, board: Board) -> ProjectSource:
     Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
     """
     require_core(artifact.facts, board)
-    require_fit(make_report(artifact.facts, board.target), board)
+    facts = together([artifact.facts, *(each.facts for each in artifact.sizes)])
+    require_fit(make_report(facts, board.target), board)
     return project_source(artifact)
