@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -10,6 +11,7 @@ from aot.errors import ArchiveError
 from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
+from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
 from codegen.model import CompiledModel
@@ -17,6 +19,7 @@ from codegen.model import CompiledModel
 _SOURCES = "codegen/host/src/"
 _HEADERS = "codegen/host/include/"
 _RUNTIME = "runtime/"
+_SIZES = "sizes/"
 _NO_FILES: Mapping[str, bytes] = {}
 
 
@@ -62,6 +65,13 @@ class Artifact:
                 "compile the model again with this version",
             ) from error
 
+    @cached_property
+    def sizes(self) -> tuple[Artifact, ...]:
+        """The model at its other sizes, where one firmware has several; this is it at its largest."""
+        files = {path: data for path, data in self.files.items() if not path.startswith(_SIZES)}
+        facts = (decode(ModelFacts, json.loads(data)) for _, data in sorted(self._below(_SIZES).items()))
+        return tuple(Artifact(each, files) for each in facts)
+
     def _below(self, folder: str) -> dict[str, bytes]:
         paths = [path for path in self.files if path.startswith(folder)]
         return {path.removeprefix(folder): self.files[path] for path in paths}
@@ -87,19 +97,34 @@ class _FilesMadeLater(Mapping[str, bytes]):
         return len(self._made)
 
 
+def with_sizes(largest: Artifact, others: Sequence[Artifact], chooser: Mapping[str, str]) -> Artifact:
+    """A model at several sizes, with the C files that choose one of them."""
+
+    def make() -> Mapping[str, bytes]:
+        found = dict(largest.files)
+        for each in others:
+            found |= {f"{_SIZES}{each.name}.json": print_json(encode(each.facts)).encode(), **each.files}
+        return found | {f"{_folder_of(name)}{name}": text.encode() for name, text in chooser.items()}
+
+    return Artifact(largest.facts, _FilesMadeLater(make))
+
+
 def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) -> Artifact:
     """Wraps a compiled model, whose C is written on demand; `runtime` holds files that its C needs."""
     return Artifact(facts_of(model), _FilesMadeLater(lambda: _files(model, runtime)))
 
 
 def _files(model: CompiledModel, runtime: Mapping[str, bytes]) -> dict[str, bytes]:
-    folders = {name: _HEADERS if name.endswith(".h") else _SOURCES for name in model.sources}
     return {
-        **{f"{folders[name]}{name}": text.encode() for name, text in model.sources.items()},
+        **{f"{_folder_of(name)}{name}": text.encode() for name, text in model.sources.items()},
         **{f"{_RUNTIME}{name}": data for name, data in runtime.items()},
         _graph_path(model.name): print_graph(model.graph).encode(),
         _parameters_path(model.name): pack_parameters(external_constants(model.graph)),
     }
+
+
+def _folder_of(name: str) -> str:
+    return _HEADERS if name.endswith(".h") else _SOURCES
 
 
 def _graph_path(name: str) -> str:

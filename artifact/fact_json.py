@@ -59,6 +59,8 @@ def _decode(hint: Any, data: Any) -> Any:
         return _decode_plain(hint, data)
     if NoneType in parts:
         return None if data is None else _decode(parts[0], data)
+    if int in parts and isinstance(data, int):  # an int, or several
+        return data
     if issubclass(origin, Mapping):
         return {key: _decode(parts[1], item) for key, item in data.items()}
     return origin(_decode(parts[0], item) for item in data)

@@ -27,6 +27,8 @@ from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
 from benchmarks.gemm_npu import MODELS as MODELS_OF_GEMM_NPU
 from benchmarks.gemm_npu import gemm_npu_rows
 from benchmarks.gemm_npu_picture import draw
+from benchmarks.half_weights import HEAD as HEAD_OF_HALF_WEIGHTS
+from benchmarks.half_weights import half_rows
 from benchmarks.host import HEAD as HEAD_OF_HOST
 from benchmarks.host import host_rows
 from benchmarks.int4 import HEAD as HEAD_OF_INT4
@@ -45,6 +47,8 @@ from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
+from benchmarks.pytorch import HEAD as HEAD_OF_PYTORCH
+from benchmarks.pytorch import pytorch_rows
 from benchmarks.refined import HEAD as HEAD_OF_REFINED
 from benchmarks.refined import refined_rows
 from benchmarks.report import report
@@ -218,6 +222,14 @@ def _refined() -> None:
     _print_as_they_come(HEAD_OF_REFINED, refined_rows())
 
 
+def _half_weights() -> None:
+    _print_as_they_come(HEAD_OF_HALF_WEIGHTS, half_rows())
+
+
+def _pytorch(*names: str) -> None:
+    _print_as_they_come(HEAD_OF_PYTORCH, pytorch_rows(names))
+
+
 def _vision() -> None:
     _print_as_they_come(HEAD_OF_VISION, vision_rows())
 
@@ -247,6 +259,8 @@ COMMANDS = {
     "operators": _operators,
     "orders": _orders,
     "passes": _passes,
+    "half-weights": _half_weights,
+    "pytorch": _pytorch,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
     "estimates": _estimates,

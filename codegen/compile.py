@@ -104,6 +104,7 @@ def compile_job(job: Job) -> CompiledModel:
         stack_bytes_estimate=made_of.stack_bytes_estimate,
         c_flags=_c_flags(made_of.dialect, options),
         parameters=constants.arrays,
+        shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
         weights=weights,
         table=table,
     )
@@ -124,7 +125,7 @@ def _source_parts(
     states = state_infos(name, graph.states, plan, by_pool)
     regions = constant_regions(lowered.stages, options.constants, target)
     outside, external = rows_outside(lowered), options.weights_external
-    constants = collect_constants(name, lowered.stages, states, regions, outside, external)
+    constants = collect_constants(name, lowered.stages, states, regions, outside, external, job.defined)
     inputs, outputs = _interface(graph, lowered, plan, names)
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)

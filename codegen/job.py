@@ -6,17 +6,21 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from aot.backs.attach import with_back
 from aot.errors import InputError
 from aot.frontend.load import open_batches, parse_model, read_model
 from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
+from aot.ir.types import Array
 from aot.target import Target
 from codegen.c.names import model_identifier
 from codegen.isa.table import headers, in_standard_c
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.options import CDialect, CompileOptions
+
+NOTHING_DEFINED: Mapping[str, Array] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,9 @@ class Job:
     options: CompileOptions
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point, if measured
     board: str = ""  # its name, which the generated C mentions
+    defined: Mapping[str, Array] = field(
+        default_factory=lambda: NOTHING_DEFINED, repr=False
+    )  # constants that other models of the firmware have, by their names in C
 
     @property
     def kernel_target(self) -> Target:

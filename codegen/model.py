@@ -155,6 +155,7 @@ class CompiledModel:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
+    shared_bytes: int  # of constants that another model of the firmware has: the same arrays
     weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
     table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 import os
 import re
 from abc import ABC, abstractmethod
@@ -367,14 +366,6 @@ def read_name(given: object) -> str:
     if isinstance(given, str) and given:
         return given
     raise ValueError
-
-
-def read_sizes(given: object) -> tuple[int, ...]:
-    """Sizes of an input's axes, each 1 or more: "1,3,32,32", or a sequence."""
-    sizes = tuple(operator.index(size) if not isinstance(size, str) else int(size) for size in _listed(given))
-    if not sizes or min(sizes) < 1:
-        raise ValueError
-    return sizes
 
 
 def read_numbers(given: object) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from aot.passes.table import pass_names
 from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
+from codegen.axis_sizes import AxisSize, Shapes, largest_shapes, read_sizes, sizes_word
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
@@ -30,7 +31,6 @@ from codegen.option_kinds import (
     read_limit,
     read_name,
     read_numbers,
-    read_sizes,
 )
 from codegen.option_reading import read_given
 from codegen.own_schedules import OwnScheduleList, OwnSchedules
@@ -98,11 +98,11 @@ _CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
         },
     },
 )
-_SHAPES = Pairs[tuple[int, ...], Mapping[str, tuple[int, ...]]](
+_SHAPES = Pairs[tuple[AxisSize, ...], Shapes](
     form="INPUT=SIZES",
-    meant="an input with its sizes, such as x=1,3,32,32",
+    meant="an input with its sizes, such as x=1,3,32,32, or x=1..4,3,16/32,32 for several",
     read_second=read_sizes,
-    second_word=numbers_word,
+    second_word=sizes_word,
     gather=dict,
     pairs=lambda shapes: shapes.items(),
     in_archive={
@@ -229,11 +229,12 @@ class CompileOptions:
         "the caller's, such as a camera's",
         in_archive=When.ALWAYS,
     )
-    shapes: Mapping[str, tuple[int, ...]] = option(
+    shapes: Shapes = option(
         {},
         _SHAPES,
         "--shape",
-        "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32",
+        "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32; or several, of which one is "
+        "chosen when the model runs: x=1..4,3,32,32 or x=1,3,16/32,32",
         in_archive=When.ALWAYS,
         archive_key="given.shapes",
         reads_model=True,
@@ -313,6 +314,14 @@ class CompileOptions:
         "they are",
     )
 
+    half_weights: bool = option(
+        False,
+        OnOff(),
+        "--half-weights",
+        "keep weights of models of half precision, float16, in 16 bits: half the flash; each becomes a "
+        "number of 32 bits when it is read, and results stay the same",
+    )
+
     disabled_passes: tuple[str, ...] = option(
         (),
         _PASSES,
@@ -340,8 +349,8 @@ class CompileOptions:
 
     @property
     def input_overrides(self) -> InputOverrides:
-        """All that the user says of the model's inputs."""
-        return InputOverrides(self.shapes, self.values)
+        """All that the user says of the model's inputs, where they are largest."""
+        return InputOverrides(largest_shapes(self.shapes), self.values)
 
     @property
     def at_level(self) -> Level:

@@ -14,11 +14,12 @@ from deploy.cache import cached
 from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.differing import ArchiveDifference
+from deploy.frameworks.table import framework_of
 from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, options_with, read_artifact, require_same
-from deploy.torch_words import ModuleWords, is_module, require_no_module_words
+from deploy.module_words import ModuleWords, require_no_module_words
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
 from platforms.toolchains import find_toolchain
@@ -26,7 +27,7 @@ from platforms.toolchains import find_toolchain
 
 @takes_options()
 def compile(
-    model: str | Path | Model | Callable[..., Any],  # a PyTorch module can be called
+    model: str | Path | Model | Callable[..., Any],  # PyTorch's, Keras', scikit-learn's, JAX'
     board: str | None = None,
     target: str | None = None,
     example: Any = None,
@@ -38,18 +39,20 @@ def compile(
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
     In the place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
-    A PyTorch module is exported with an `example` of its input, made int8 where there are samples for
-    `calibration`, and with their `labels` measured here and on an emulated board: `conversion` tells it.
+    A PyTorch module, a Keras model, a scikit-learn estimator or a JAX function is exported with an `example`
+    of its input, made int8 where there are samples for `calibration`, and with their `labels` measured here
+    and on an emulated board: `conversion` tells it.
     With `signal_to_noise`, layers have weights of four bits as long as outputs stay so many decibels above
     the error that this makes.
     Raises ModelError for what cannot be compiled, FitError for what has no room.
     """
-    if is_module(model):
-        from deploy.from_torch import compile_module  # measures, so most of this package is behind it
+    framework = framework_of(model)
+    if framework is not None:
+        from deploy.from_framework import compile_module  # measures, so most of this package is behind it
 
         place, known = require_board_or_target(board, target), read_options(options)
         words = ModuleWords(example, calibration, labels, signal_to_noise)
-        return compile_module(model, words, place, known)
+        return compile_module(model, framework, words, place, known)
     require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise))
     model = cast("str | Path | Model", model)
     known = options_with(model, options)

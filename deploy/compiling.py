@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.errors import InputError
 from aot.passes.pipeline import PassStep
-from artifact.artifact import Artifact, artifact_of
+from artifact.artifact import Artifact, artifact_of, with_sizes
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.board import Board
+from codegen.axis_sizes import is_open
+from codegen.c.variants import emit_variants
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel, PackedTable
@@ -23,6 +25,7 @@ from deploy.fit import require_fit
 from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
 from deploy.kernels_held import require_kernels
+from deploy.open_sizes import SizeCost, each_size, require_together, sizes_page, together
 from deploy.saving import save
 from platforms.templates import c_files
 
@@ -38,9 +41,16 @@ class Compiled(Paged):
     model: CompiledModel = field(repr=False)  # with its loops, which an archive does not hold
     seconds: float  # that compiling took, reading the file not counted
     selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
+    others: tuple[Compiled, ...] = field(default=(), repr=False)  # the model at its other, smaller sizes
 
     def __str__(self) -> str:
-        return summary(self.report, self.board.name)
+        page = summary(self.report, self.board.name)
+        return f"{page}\n\n{sizes_page(self.costs)}" if self.others else page
+
+    @property
+    def costs(self) -> tuple[SizeCost, ...]:
+        """The costs of each size, the largest first."""
+        return tuple(SizeCost(each.artifact.facts, each.model.shared_bytes) for each in (self, *self.others))
 
     def __repr__(self) -> str:
         sizes = f"{self.arena_bytes:,} bytes of arena, {self.constants_bytes:,} of constants"
@@ -73,6 +83,10 @@ class Compiled(Paged):
         """
         if firmware is not None:
             require_kernels(self._table(), Path(firmware))
+        if self.others:
+            raise InputError(
+                "a cartridge is a model of one size, and this one has several", hint="--shape x=1,3,32,32"
+            )
         signer, graph = None if key is None else Path(key), self.job.model.graph
         if self.model.weights is not None:
             made = weights_of(self.model.weights, self.artifact, graph, signer)
@@ -93,8 +107,31 @@ class Compiled(Paged):
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
+    if is_open(options.shapes):
+        return _compile_sizes(model, board, options)
     job, selection = job_for(model, board.target, options_on(board, options), board.name)
     return compile_on(board, job, selection)
+
+
+def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
+    """Compiles the model at each size; each has the constants of those before it where they are equal."""
+    made: list[Compiled] = []
+    for sized, known in each_size(model, options):
+        job, selection = job_for(sized, board.target, options_on(board, known), board.name)
+        defined = {name: array for each in made for name, array in each.model.parameters.items()}
+        made.append(compile_on(board, replace(job, defined=defined), selection))
+    first, *others = made
+    facts = [each.artifact.facts for each in made]
+    require_together(facts)
+    require_fit(make_report(together(facts)), board)
+    chooser = emit_variants([each.model for each in made], _open_inputs(options))
+    artifact = with_sizes(first.artifact, [each.artifact for each in others], chooser)
+    seconds = sum(each.seconds for each in made)
+    return replace(first, artifact=artifact, seconds=seconds, others=tuple(others))
+
+
+def _open_inputs(options: CompileOptions) -> list[str]:
+    return [name for name, sizes in options.shapes.items() if is_open({name: sizes})]
 
 
 def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Compiled:

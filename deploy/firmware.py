@@ -13,6 +13,7 @@ from aot.ir.tensor_spec import TensorSpec
 from artifact.archive import read_archive
 from artifact.archive_file import is_archive
 from artifact.artifact import Artifact
+from artifact.facts import ModelFacts
 from artifact.report import make_report
 from boards.board import Board
 from codegen.job import import_model
@@ -23,6 +24,7 @@ from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
 from deploy.fit import require_core, require_fit
 from deploy.foreign_code import blamed_on_accelerators
+from deploy.open_sizes import together
 from deploy.options import require_no_options
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware, Platform
@@ -70,6 +72,8 @@ class Prepared:
     outputs: tuple[TensorSpec, ...] | None = None  # likewise
     layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
     front: str | None = None  # the declared front end, likewise
+    sizes: tuple[ModelFacts, ...] = ()  # where the firmware has several: of each, the largest first
+    model: str | None = None  # which of the firmware's models is run; None: its first
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -82,15 +86,17 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         board, _ = project_board(path, board_name)
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
-    facts = artifact.facts
-    source = source_for(artifact, board)
-    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, facts.options.front)
+    return _prepared(board, source_for(artifact, board), artifact)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    source, facts = project_source(compiled.artifact), compiled.artifact.facts
-    front = facts.options.front
-    return Prepared(compiled.board, source, facts.inputs, facts.outputs, facts.layers, front)
+    return _prepared(compiled.board, project_source(compiled.artifact), compiled.artifact)
+
+
+def _prepared(board: Board, source: ProjectSource, artifact: Artifact) -> Prepared:
+    facts, others = artifact.facts, [each.facts for each in artifact.sizes]
+    sizes = (facts, *others) if others else ()
+    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, facts.options.front, sizes)
 
 
 def named_board(name: str | None, path: Path) -> Board:
@@ -109,9 +115,9 @@ def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> 
     """Firmware to run the model on: built, or the user's own, which runs already and has the same model."""
     source, board = prepared.source, prepared.board
     if runner != ATTACH or isinstance(source, Path):
-        return build(prepared, choices)
+        return build(prepared, choices).asked_for(prepared.model)
     expected = Expected(source.name, bytes.fromhex(source.model_hash))
-    return Ready(None, platform_for(board), board, expected, prepared.layers)
+    return Ready(None, platform_for(board), board, expected, prepared.layers).asked_for(prepared.model)
 
 
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:
@@ -190,5 +196,6 @@ def source_for(artifact: Artifact, board: Board) -> ProjectSource:
     Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
     """
     require_core(artifact.facts, board)
-    require_fit(make_report(artifact.facts, board.target), board)
+    facts = together([artifact.facts, *(each.facts for each in artifact.sizes)])
+    require_fit(make_report(facts, board.target), board)
     return project_source(artifact)

@@ -85,7 +85,7 @@ def imported_with(model: str | Path | Model, options: CompileOptions) -> Importe
     if not isinstance(model, str | os.PathLike | Model):
         raise InputError(
             f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}",
-            hint="deploy.compile takes PyTorch modules too",
+            hint="deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too",
         )
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported

@@ -29,11 +29,13 @@ from deploy.measure import Measured, keep_quiet, run_series
 from deploy.meter import Meter, Spread, spread
 from deploy.model import Inputs, Model, by_name, imported_with, options_with
 from deploy.oracles import known_oracle
-from deploy.quality import Truth, require_truth
+from deploy.quality import Truth
 from deploy.reals import as_reals
 from deploy.samples import RANDOM_SAMPLES, Samples
+from deploy.size_choice import at_size_of
 from deploy.tuning import TuneChoices, Tuning, tune_model
 from deploy.verifying import Verdict, verify_model
+from deploy.verifying_sizes import verify_sizes
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.tuning.search import OnTrial, keep_silent
@@ -73,8 +75,8 @@ def run(
     With quantize=True real numbers become the model's integers, with `dequantize` its outputs real numbers.
     """
     line, data = take_line(options), take_data(options)
-    prepared = prepared_of(model, board, options)
     arrays = None if inputs is None else by_name(inputs)
+    prepared = at_size_of(prepared_of(model, board, options), arrays)
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
     ready = ready_for(prepared, BuildChoices(toolchain), line.runner)
@@ -115,12 +117,16 @@ def verify(
     "litert", "tflm" or "ort", is a runtime that runs the model's file here and is compared with, too.
     """
     line, data = take_line(options), take_data(options)
-    compiled = compiled_of(model, board, options)
-    facts, arrays = compiled.artifact.facts, None if inputs is None else by_name(inputs)
-    samples = make_data(arrays, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM)
+    arrays = None if inputs is None else by_name(inputs)
     truth = Truth(None if labels is None else np.asarray(labels), expected)
-    require_truth(truth, len(samples), facts.outputs)
-    return verify_model(compiled, samples, layers, toolchain, line, truth, known_oracle(oracle))
+    judge = known_oracle(oracle)
+    return verify_sizes(
+        compiled_of(model, board, options),
+        arrays,
+        lambda specs: make_data(arrays, data, specs, RANDOM_SAMPLES, Fill.RANDOM),
+        lambda whole, at, samples: verify_model(at, samples, layers, toolchain, line, truth, judge, whole),
+        truth,
+    )
 
 
 @takes_options([*OPTIONS, *LINE])

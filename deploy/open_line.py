@@ -36,9 +36,10 @@ from deploy.measure import run_on
 from deploy.meter import Meter, Spread, spread
 from deploy.model import Inputs, Model, by_name
 from deploy.on_board import Run, run_of
+from deploy.size_choice import at_size_of
 from platforms.base import BuildChoices
 from platforms.rpc.function_type import DeviceArrayType
-from platforms.rpc.messages import Stats
+from platforms.rpc.messages import Expected, Stats
 
 _OF_DEADLINE = 0.5  # a repeat may take this part of the longest run: the rest is for what is slower once
 _LONGER = 1.1  # than asked for, as runs differ a little
@@ -149,7 +150,7 @@ class OpenLine:
             (model, *_) = device.session.describe()
             self._device = replace(device, model=model)
         self.model, self._functions = model, None
-        self._prepared = replace(self._prepared, inputs=None, outputs=None, layers=())
+        self._prepared = replace(self._prepared, inputs=None, outputs=None, layers=(), sizes=())
 
     @property
     def awaitable(self) -> AwaitableLine:
@@ -168,9 +169,14 @@ class OpenLine:
 
         With `quantize` real numbers become the model's integers, with `dequantize` its outputs real numbers.
         """
-        samples = make_data(by_name(inputs), DataOptions(quantize=quantize), self.inputs, 1)
+        arrays = by_name(inputs)
+        prepared = at_size_of(self._prepared, arrays)
+        samples = make_data(arrays, DataOptions(quantize=quantize), prepared.inputs or self.inputs, 1)
         with self._turn() as device:
-            return run_of(self._meter, self._prepared, samples, run_on(device, samples), dequantize)
+            asked = device
+            if prepared.model is not None:
+                asked = replace(device, model=device.session.find_model(Expected(prepared.model, b"")))
+            return run_of(self._meter, prepared, samples, run_on(asked, samples), dequantize)
 
     def reset(self) -> None:
         """Sets the model's states back, as they were when the firmware started."""

@@ -11,11 +11,13 @@ from aot.errors import InputError, OutputError, did_you_mean
 from aot.ir.types import Array
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
+from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.options import read_options
 from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
 from deploy.files import require_place
+from deploy.open_sizes import require_one_size
 from deploy.quantizing import METHODS, WEIGHTS, Quantized, as_tflite, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
 from deploy.weight_widths import Bound
@@ -33,7 +35,7 @@ def quantize(
     output: str | Path,
     method: str = "minmax",
     io: str = IO_TYPES[0],
-    shape: Mapping[str, tuple[int, ...]] | None = None,
+    shape: Shapes | None = None,
     weights: str = "int8",
     flash: int | None = None,
     signal_to_noise: float | None = None,
@@ -55,7 +57,9 @@ def quantize(
     bound = _bound(weights, flash, signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
-    shapes = read_options({"shape": shape}).shapes
+    options = read_options({"shape": shape})
+    require_one_size(options, "deploy quantize")
+    shapes = largest_shapes(options.shapes)
     slots = model_specs(path, shapes)
     calibration = (
         make_calibration(data, slots) if isinstance(data, Mapping) else read_calibration(Path(data), slots)

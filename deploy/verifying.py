@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aot.counted import counted
@@ -82,11 +82,12 @@ class Verdict(Paged):
     distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
     oracle: OracleVerdict | None = None  # where another runtime was asked
     approximate: bool = False  # functions of real numbers are polynomials
+    others: tuple[Verdict, ...] = ()  # on the model at its other sizes
 
     @property
     def equal(self) -> bool:
         judged_otherwise = self.oracle is not None and self.oracle.differences
-        return self._is_as_reference and not judged_otherwise
+        return self._is_as_reference and not judged_otherwise and all(each.equal for each in self.others)
 
     @property
     def _is_as_reference(self) -> bool:
@@ -99,6 +100,7 @@ class Verdict(Paged):
         judged = [self._bits()] + ([str(self.oracle)] if self.oracle else [])
         parts = ["\n".join(judged), str(self.accuracy or "")]
         parts += [distances_text(self.distances)] if self.distances else []
+        parts += [str(each) for each in self.others]
         return "\n\n".join(filter(None, parts))
 
     def _bits(self) -> str:
@@ -114,6 +116,8 @@ class Verdict(Paged):
 
     def require_equal(self) -> None:
         """Raises DeviceError where the outputs differ."""
+        for each in self.others:
+            each.require_equal()
         if self._is_as_reference:
             if self.oracle is not None:
                 self.oracle.require_equal(self.model, self.board)
@@ -147,6 +151,7 @@ class Verdict(Paged):
                 "origin": wrong.layer.origin,
                 "kernel": wrong.layer.kernel,
             },
+            **({"sizes": [each.as_json() for each in self.others]} if self.others else {}),
         }
 
 
@@ -158,14 +163,17 @@ def verify_model(
     line: LineOptions,
     truth: Truth = NOTHING_KNOWN,
     oracle: str | None = None,
+    firmware: Compiled | None = None,
 ) -> Verdict:
     """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
 
-    With an oracle they are compared with what that runtime makes of the file, too.
+    With an oracle they are compared with what that runtime makes of the file, too. `firmware` has the model
+    as one of its sizes.
     """
     judged = ask_oracle(oracle, compiled.job.model, compiled.job.options, samples) if oracle else None
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
-    ready = ready_for(prepare_compiled(compiled), BuildChoices(toolchain, profile=layers), line.runner)
+    prepared = replace(prepare_compiled(firmware or compiled), model=facts.name if firmware else None)
+    ready = ready_for(prepared, BuildChoices(toolchain, profile=layers), line.runner)
     with open_device(ready, line) as device:
         with progress("running", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)

@@ -87,6 +87,7 @@ def plain_words(artifact: Artifact, expected: Sequence[Array]) -> dict[str, Any]
         "cc": compiler,
         "sources": sorted(name for name in code if name.endswith(".c")),
         "seed": _SEED,
+        "other_sizes": source.beside,
         "is_streamed": source.is_streamed,
         "keeps_state": source.keeps_state,
         "inputs": [_input(tensor) for tensor in source.inputs],

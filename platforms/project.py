@@ -134,7 +134,7 @@ class ProjectSource:
 
 def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> ProjectSource:
     """Joins several models in one firmware, whose arena is the largest of theirs. Raises InputError."""
-    names = [source.name for source in (first, *others)]
+    names = [name for source in (first, *others) for name in source.models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InputError(
@@ -234,9 +234,9 @@ def require_no_line_key(source: ProjectSource, platform: str) -> None:
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
-    """Extracts the part of a compiled model that a project holds."""
+    """Extracts the part of a compiled model that a project holds; of several sizes, each is a model."""
     facts = artifact.facts
-    return ProjectSource(
+    source = ProjectSource(
         name=facts.name,
         sources=artifact.sources,
         headers=artifact.headers,
@@ -256,3 +256,5 @@ def project_source(artifact: Artifact) -> ProjectSource:
         kernels=facts.kernels,
         callers=facts.callers,
     )
+    sizes = [project_source(each) for each in artifact.sizes]
+    return share_firmware(source, sizes) if sizes else source

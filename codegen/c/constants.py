@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
@@ -13,6 +13,7 @@ from aot.ir.types import Array, DType
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literal
+from codegen.job import NOTHING_DEFINED
 from codegen.kernels.memory_demand import WORD
 from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import LoweredStage
@@ -33,6 +34,7 @@ class Constants:
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
     aligns: Mapping[str, int]  # C name -> where it begins, of those that kernels want at more than words
     external: frozenset[str] = frozenset()  # those of the arrays that lie where the program says
+    elsewhere: Mapping[str, Array] = field(default_factory=dict)  # those that other models' files define
 
     @property
     def bytes(self) -> int:
@@ -59,6 +61,7 @@ def collect_constants(
     stage_regions: Sequence[str] = (),
     outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
     external: bool = False,
+    defined: Mapping[str, Array] = NOTHING_DEFINED,
 ) -> Constants:
     """`stage_regions` are those of each stage's constants; without them all lie with the code.
 
@@ -66,18 +69,25 @@ def collect_constants(
     Those that say where a kernel reads stay with the code, so that no weights make it read elsewhere.
 
     `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
+    `defined` are constants of other models in the same firmware by their names in C: equal ones are those.
     """
     regions: dict[str, str] = {}
     aligns: dict[str, int] = {}
     arrays: dict[str, Array] = {}
     known: dict[tuple[object, ...], str] = {}
+    theirs = {} if external else {_contents(array): name for name, array in defined.items()}
+    elsewhere: dict[str, Array] = {}
     weights: set[str] = set()
     names = []
     for index, stage in enumerate(stages):
         mine = {}
         stays = place_tables(stage.kernel.procs) if external else frozenset(stage.kernel.constants)
         for param, data in stage.kernel.constants.items():
-            key: tuple[object, ...] = (index, param) if external else (data.dtype.name, data.tobytes())
+            key: tuple[object, ...] = (index, param) if external else _contents(data)
+            if key in theirs and _lies_anywhere(stage, stage_regions, index):
+                mine[param] = theirs[key]
+                elsewhere[theirs[key]] = data
+                continue
             if key not in known:
                 known[key] = f"{model}_layer{index}_{param}" if param in stays else f"layer{index}_{param}"
                 arrays[known[key]] = data
@@ -96,7 +106,16 @@ def collect_constants(
     for state in states:
         if state.constant is not None:
             arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions, outside, aligns, frozenset(weights))
+    return Constants(arrays, tuple(names), regions, outside, aligns, frozenset(weights), elsewhere)
+
+
+def _contents(data: Array) -> tuple[object, ...]:
+    return data.dtype.name, data.tobytes()
+
+
+def _lies_anywhere(stage: LoweredStage, stage_regions: Sequence[str], index: int) -> bool:
+    """True where the constants of a stage may be those of another model: no place is asked for."""
+    return stage.kernel.demand.align <= WORD and not (stage_regions and stage_regions[index])
 
 
 def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:

@@ -68,11 +68,11 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     weights = {**common, **_weights_context(parts)}
     form = "weights" if parts.weights is None else "external"
     generated = {
-        f"{name}.h": _render("model.h.j2", common),
-        f"{name}.c": _render("model.c.j2", {**common, **_model_context(parts)}),
-        f"{name}_weights.h": _render(f"{form}.h.j2", weights),
-        f"{name}_weights.c": _render(f"{form}.c.j2", weights),
-        f"{name}_describe.c": _render("describe.c.j2", common),
+        f"{name}.h": render("model.h.j2", common),
+        f"{name}.c": render("model.c.j2", {**common, **_model_context(parts)}),
+        f"{name}_weights.h": render(f"{form}.h.j2", weights),
+        f"{name}_weights.c": render(f"{form}.c.j2", weights),
+        f"{name}_describe.c": render("describe.c.j2", common),
     }
     for file in (file for library in parts.library.libraries for file in library.files):
         if generated.setdefault(file.name, file.text) != file.text:
@@ -188,7 +188,8 @@ def _weights_context(parts: SourceParts) -> Mapping[str, object]:
         }
     return {
         "declarations": [
-            declaration(name, array, dialect, aligns.get(name, WORD)) for name, array in arrays.items()
+            declaration(name, array, dialect, aligns.get(name, WORD))
+            for name, array in {**constants.elsewhere, **arrays}.items()
         ],
         "definitions": [
             definition(name, array, dialect, regions.get(name, ""), aligns.get(name, WORD))
@@ -217,7 +218,8 @@ def _environment() -> Environment:
     )
 
 
-def _render(template: str, context: Mapping[str, object]) -> str:
+def render(template: str, context: Mapping[str, object]) -> str:
+    """The text of a template of this room."""
     text = _environment().get_template(template).render(context)
     return text.rstrip("\n") + "\n"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from aot.errors import FitError
+from aot.errors import FitError, InputError
 from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
+from codegen.axis_sizes import is_open
 from codegen.c.constants import collect_constants
 from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.fit.arenas import arenas_of
@@ -31,6 +32,11 @@ def plan_job(job: Job) -> CompiledPlan:
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
     transformed, in more bytes, have them as long as the flash has room.
     """
+    if is_open(job.options.shapes):
+        raise InputError(
+            "one size of each input is compiled at a time, and --shape gives several",
+            hint="--shape x=1,3,32,32; deploy compile, run, verify and connect take several",
+        )
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)

@@ -20,6 +20,7 @@ from codegen.formats import RowFormat, RowRequest, dense_format, requested_forma
 from codegen.isa.table import rewritten
 from codegen.kernels.approximate import with_approximations
 from codegen.kernels.default_points import default_points, with_default
+from codegen.kernels.half_weights import with_half_weights
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
@@ -153,6 +154,7 @@ class _Lowering:
             made = chosen.lower(replace(site, tuned=points), formats, result.format)
             made = made if site.is_plain else with_sketches(made, points)
             made = with_approximations(made) if self.options.approximate else made
+            made = with_half_weights(made, self.target) if self.options.half_weights else made
             return with_planned_scratch(rewritten(made, self.target))
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:

@@ -19,6 +19,7 @@ from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
 from deploy.open_batch import open_batch_lines
+from deploy.open_sizes import sizes_json, sizes_page
 from deploy.print_after import print_after, printed_if_refused
 from deploy.saving import is_folder, require_output_place
 
@@ -125,6 +126,7 @@ def _facts(compiled: Compiled, output: Path) -> dict[str, object]:
         "code_bytes_estimate": facts.code_bytes_estimate,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
         "compile_s": round(compiled.seconds, 3),
+        **({"sizes": sizes_json(compiled.costs)} if compiled.others else {}),
     }
 
 
@@ -140,6 +142,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
         + "".join(f"\n{line}" for line in open_batch_lines(compiled.job.model))
         + "".join(f"\n  {line}" for line in _own_lines(compiled.job.options.schedules, facts.layers))
+        + (f"\n\n{sizes_page(compiled.costs)}" if compiled.others else "")
     )
 
 

@@ -20,7 +20,8 @@ from deploy.measure import Measured, run_series
 from deploy.meter import Meter, is_emulated, spread
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
-from deploy.samples import Samples
+from deploy.samples import Samples, read_arrays
+from deploy.size_choice import at_size_of
 from deploy.top_outputs import top_facts, top_text
 from platforms.base import BuildChoices
 from platforms.cycles.model import described, lacks_program
@@ -85,6 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
+    if prepared.sizes and arguments.inputs:
+        prepared = at_size_of(prepared, read_arrays(arguments.inputs))
     data = options.data_options(arguments)
     cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None
     if prepared.inputs is not None:
@@ -92,7 +95,7 @@ def run(arguments: argparse.Namespace) -> None:
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     line = options.line_options(arguments)
     choices = BuildChoices(arguments.toolchain)
-    ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model)
+    ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model or prepared.model)
     with open_device(ready, line) as device:
         if cartridge:
             load_into(device.session, cartridge)

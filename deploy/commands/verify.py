@@ -11,9 +11,10 @@ from deploy.compiling import compile_for
 from deploy.console import print_result
 from deploy.data import Fill, read_data
 from deploy.oracles import ORACLES
-from deploy.quality import Truth, read_labels, require_truth
+from deploy.quality import Truth, read_labels
 from deploy.samples import RANDOM_SAMPLES, read_arrays
 from deploy.verifying import verify_model
+from deploy.verifying_sizes import verify_sizes
 from platforms.board_files import load_board
 
 EXAMPLE = """
@@ -60,15 +61,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
-    facts, data = compiled.artifact.facts, options.data_options(arguments)
-    samples = read_data(
-        arguments.inputs, data, facts.inputs, RANDOM_SAMPLES, Fill.RANDOM, facts.options.front
-    )
-    truth = _truth(arguments)
-    require_truth(truth, len(samples), facts.outputs)
-    line = options.line_options(arguments)
-    verdict = verify_model(
-        compiled, samples, arguments.layers, arguments.toolchain, line, truth, arguments.oracle
+    front, data = compiled.artifact.facts.options.front, options.data_options(arguments)
+    truth, line, given = _truth(arguments), options.line_options(arguments), arguments.inputs
+    verdict = verify_sizes(
+        compiled,
+        read_arrays(given) if given and compiled.others else None,
+        lambda specs: read_data(given, data, specs, RANDOM_SAMPLES, Fill.RANDOM, front),
+        lambda whole, at, samples: verify_model(
+            at, samples, arguments.layers, arguments.toolchain, line, truth, arguments.oracle, whole
+        ),
+        truth,
     )
     print_result(arguments.json, verdict.as_json(), str(verdict))
     verdict.require_equal()

@@ -184,7 +184,8 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
         (
             "shape",
             {"x": (1, 0)},
-            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32",
+            "error: shape ('x', (1, 0)) is not an input with its sizes, such as x=1,3,32,32, "
+            "or x=1..4,3,16/32,32 for several",
         ),
         ("value", "axes=", 'error: value "axes=" is not an input with its value, such as axes=0,1'),
         ("tuning_records", 1, "error: tuning_records 1 is not the path of a file"),
@@ -219,7 +220,10 @@ def test_what_is_no_model_is_told(model: object) -> None:
     with pytest.raises(InputError) as caught:
         deploy.compile(cast("Path", model), board="host")
     said = f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}"
-    assert str(caught.value) == f"error: {said}\n  hint: deploy.compile takes PyTorch modules too"
+    assert (
+        str(caught.value)
+        == f"error: {said}\n  hint: deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too"
+    )
 
 
 def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> None:

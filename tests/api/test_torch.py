@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 
 import deploy
-from deploy.from_torch import CompiledModule, Conversion
+from benchmarks.pytorch import compiled_network, conversion_of
+from benchmarks.pytorch_networks import NETWORKS
+from deploy.from_framework import CompiledModule, Conversion
 
 DEMO = Path(deploy.__file__).parent / "demo"
 EXAMPLE = (1, 1, 8, 8)
@@ -38,7 +40,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> FakeModule:
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "no example": (
         {},
-        "a PyTorch module is exported with an example of its input\n"
+        "a module of PyTorch is exported with an example of its input\n"
         "  hint: deploy.compile(module, board=..., example=torch.zeros(1, 3, 32, 32))",
     ),
     "labels alone": (
@@ -72,14 +74,14 @@ def test_files_have_none_of_these_words(word: str) -> None:
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(DEMO / "digits.tflite", "host", **given)
     assert str(caught.value) == (
-        "error: an example, calibration, labels and signal_to_noise are for PyTorch modules, "
-        "and this model is exported\n"
+        "error: an example, calibration, labels and signal_to_noise are for models of frameworks, "
+        "and this one is a file\n"
         "  hint: deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels"
     )
 
 
 def test_a_float_conversion_is_told_in_a_line() -> None:
-    told = str(Conversion(2.5e-7, 1, None, None, None))
+    told = str(Conversion("PyTorch", 2.5e-7, 1, None, None, None))
     assert told == "exported      outputs differ from PyTorch's by 2.5e-07 at most, 1 sample"
 
 
@@ -129,12 +131,12 @@ def test_a_network_keeps_its_accuracy_up_to_the_emulated_board(require_tool: Cal
     assert conversion is not None
     assert network.training, "its mode is as it was"
     assert conversion.distance < 1e-4
-    assert conversion.torch_right is not None
-    assert conversion.torch_right > 0.9
+    assert conversion.framework_right is not None
+    assert conversion.framework_right > 0.9
     assert conversion.verdict is not None
     assert conversion.verdict.equal
     assert conversion.board_right is not None
-    assert conversion.board_right > conversion.torch_right - 0.03
+    assert conversion.board_right > conversion.framework_right - 0.03
     assert "the same bits" in str(compiled)
     assert "signal to noise" in str(compiled)
     assert conversion.quantized is not None
@@ -215,5 +217,41 @@ def test_what_pytorch_cannot_export_is_told() -> None:
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(Strange(), "host", example=torch.zeros(3, 3))
     assert str(caught.value).startswith(
-        "error: PyTorch cannot export the module\n  Strange\n  hint: it says: "
+        "error: PyTorch cannot export the module\n"
+        f"  Strange, test_torch.py, line {Strange.forward.__code__.co_firstlineno + 1}\n  hint: it says: "
     )
+
+
+@pytest.mark.slow
+def test_what_is_not_read_is_told_with_its_module_and_line() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Finds(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Gives as many numbers as the input wants."""
+
+        def forward(self, x: Any) -> Any:
+            return torch.nonzero(x * 2)
+
+    class Asks(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Fails by itself."""
+
+        def forward(self, x: Any) -> Any:
+            raise ValueError("no such thing")
+
+    for part, what in ((Finds(), "known when the model is compiled"), (Asks(), "cannot export the module")):
+        network = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 1), part)
+        with pytest.raises(deploy.DeployError) as caught:
+            deploy.compile(network, "host", example=torch.zeros(1, 1, 4, 4))
+        assert what in str(caught.value)
+        name, line = type(part).__name__, type(part).forward.__code__.co_firstlineno + 1
+        assert f"\n  Sequential, module 1 ({name}), test_torch.py, line {line}\n" in str(caught.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NETWORKS)
+def test_networks_of_pytorchs_are_within_a_ten_thousandth(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    if NETWORKS[name].is_of_torchvision:
+        pytest.importorskip("torchvision")
+    conversion = conversion_of(compiled_network(torch, name, samples=0))
+    assert conversion.distance < 1e-4

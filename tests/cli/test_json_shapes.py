@@ -10,6 +10,7 @@ from typing import Any
 import jsonschema
 import numpy as np
 import pytest
+from open_models import open_convolutions
 from small_float_net import small_net
 from still_host import still_host
 
@@ -36,6 +37,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "compile": [
         ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
         ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
+        ["compile", "open.onnx", "--board", "host", "-o", "d.tar", "--shape", "x=1..2,4,8"],
     ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
     "doctor": [["doctor"]],
@@ -65,6 +67,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
         ["verify", DIGITS, "--board", "host", "--layers"],
         [*("verify", DIGITS, "--board", "host", "--inputs", "images.npz"), "--labels", "digits.npy"],
         [*("verify", DIGITS, "--board", "host", "--inputs", "images.npz"), "--expected", "outputs.npz"],
+        ["verify", "open.onnx", "--board", "host", "--shape", "x=1..2,4,8"],
     ],
 }
 # By command: what is run before, for the files that it needs.
@@ -171,6 +174,7 @@ def printed(
     run_deploy("compile", DIGITS, "--board", "host", "-o", "b.tar", "--optimize", "ram")
     rng = np.random.default_rng(1)
     small_net(tmp_path / "small.onnx")
+    Path("open.onnx").write_bytes(open_convolutions())
     np.savez("samples.npz", x=rng.normal(size=(8, 2, 8, 8)).astype(np.float32))
     np.savez("images.npz", image=rng.integers(-128, 128, (4, 1, 8, 8, 1), np.int8))
     np.savez("outputs.npz", digit=np.zeros((4, 1, 10), np.int8))

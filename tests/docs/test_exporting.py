@@ -17,8 +17,13 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.options import CompileOptions
 
-NEEDED = {"keras": ("keras", "tensorflow"), "sklearn": ("sklearn", "skl2onnx"), "torch": ("torch", "onnx")}
-WRITES = {"keras": "model.tflite", "sklearn": "model.onnx", "torch": "model.onnx"}
+NEEDED = {
+    "keras": ("keras", "tensorflow"),
+    "sklearn": ("sklearn", "skl2onnx"),
+    "torch": ("torch", "onnx"),
+    "jax": ("jax", "jax2onnx"),
+}
+WRITES = {"keras": "model.tflite", "sklearn": "model.onnx", "torch": "model.onnx", "jax": "model.onnx"}
 OPEN = {"sklearn": InputOverrides(shapes={"X": (1, 6)})}
 
 

@@ -64,6 +64,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),
     "approximate": ("", True),
+    "half_weights": ("", True),
     "dialect": ("strict", "strict"),
     "disable": ("merge-tables", ["merge-tables"]),
     "check": ("", True),

@@ -1,8 +1,10 @@
-"""Gemm biases of shape [1, n] become vectors: the same sum, and what quantisers expect."""
+"""Gemm biases of shape [1, n] or of one number become vectors: the same sum, and what quantisers expect."""
 
 from __future__ import annotations
 
+import numpy as np
 import onnx
+from onnx import numpy_helper
 
 
 def with_vector_biases(data: bytes) -> bytes:
@@ -18,8 +20,24 @@ def with_vector_biases(data: bytes) -> bytes:
         is_bias = constant.name in biases - others
         if is_bias and len(constant.dims) == 2 and constant.dims[0] == 1:
             del constant.dims[0]
+    _spread_numbers(model)
     constants = {constant.name for constant in model.graph.initializer}
     for entry in [entry for entry in model.graph.input if entry.name in constants]:
         model.graph.input.remove(entry)  # so old models list them; their shapes there are those of before
     del model.graph.value_info[:]
     return bytes(model.SerializeToString())
+
+
+def _spread_numbers(model: onnx.ModelProto) -> None:
+    """Gives each Gemm that adds one number a vector of it."""
+    constants = {constant.name: constant for constant in model.graph.initializer}
+    for node in model.graph.node:
+        bias = constants.get(node.input[2]) if node.op_type == "Gemm" and len(node.input) == 3 else None
+        weights = constants.get(node.input[1]) if bias is not None and not bias.dims else None
+        if bias is not None and weights is not None:
+            is_turned = any(each.name == "transB" and each.i for each in node.attribute)
+            vector = np.full(weights.dims[0 if is_turned else 1], numpy_helper.to_array(bias))
+            node.input[2] = f"{bias.name}_of_{weights.name}"
+            if node.input[2] not in constants:
+                constants[node.input[2]] = numpy_helper.from_array(vector, node.input[2])
+                model.graph.initializer.append(constants[node.input[2]])

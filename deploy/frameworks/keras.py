@@ -1,0 +1,129 @@
+"""Keras' models: converted by LiteRT's converter, which also makes them int8."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from typing import Any
+
+import numpy as np
+
+from aot.errors import MissingToolError, ToolError
+from aot.ir.types import Array
+from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
+from deploy.frameworks.user_lines import defined_at, last_users_frame, line_said
+
+_PLACE = re.compile(r'"([^"]+?)@__inference')
+_REASON = re.compile(r"error: (?:loc\(.*\): )?(?:error: )?(?P<what>'tf\.\w+' op [^\n]*)")
+_LONGEST = 200  # characters of a converter's message
+
+
+def _is_model(model: object) -> bool:
+    keras = sys.modules.get("keras")
+    return keras is not None and isinstance(model, keras.Model)
+
+
+class _KerasModel(FrameworkModel):
+    """A model, whose open batch is that of the example."""
+
+    def __init__(self, model: Any, examples: Sequence[Any]) -> None:
+        self._model, self._examples = model, [np.asarray(each) for each in examples]
+
+    @property
+    def name(self) -> str:
+        return str(self._model.name)
+
+    @property
+    def examples(self) -> Sequence[Any]:
+        return self._examples
+
+    def exported(self) -> bytes:
+        return self._converted(None)
+
+    def in_integers(self, samples: Sequence[Sample]) -> bytes:
+        """Weights and activations of eight bits; inputs and outputs stay real numbers."""
+        return self._converted(samples)
+
+    def outputs(self, sample: Sample) -> list[Array]:
+        values = [np.asarray(array) for array in sample.values()]
+        outputs = self._model(values if len(values) > 1 else values[0], training=False)
+        return [as_array(each) for each in (outputs if isinstance(outputs, list | tuple) else [outputs])]
+
+    def _converted(self, samples: Sequence[Sample] | None) -> bytes:
+        try:
+            import tensorflow as tf
+        except ImportError as error:
+            raise MissingToolError(
+                "Keras' models are converted by TensorFlow, which is not installed",
+                self.name,
+                "pip install 'solder[keras]'",
+            ) from error
+        try:
+            with _quiet():
+                converter = tf.lite.TFLiteConverter.from_keras_model(self._at_its_sizes())
+                if samples is not None:
+                    converter.optimizations = [tf.lite.Optimize.DEFAULT]
+                    converter.representative_dataset = lambda: (list(each.values()) for each in samples)
+                return bytes(converter.convert())
+        except Exception as error:  # whatever it is, it speaks of this model
+            raise self._refused(error) from error
+
+    def _at_its_sizes(self) -> Any:
+        """The model with the sizes of the examples in the place of open ones."""
+        import keras
+
+        names = [getattr(each, "name", None) for each in getattr(self._model, "inputs", None) or ()]
+        names += [None] * (len(self._examples) - len(names))
+        inputs = [
+            keras.Input(each.shape[1:], batch_size=each.shape[0], dtype=each.dtype.name, name=name)
+            for each, name in zip(self._examples, names, strict=True)
+        ]
+        return keras.Model(inputs, self._model(inputs if len(inputs) > 1 else inputs[0], training=False))
+
+    def _refused(self, error: Exception) -> ToolError:
+        text = str(error)
+        found = _REASON.search(text)
+        says = found["what"] if found else (text or type(error).__name__).splitlines()[0][:_LONGEST]
+        place = self.place_of(text)
+        frame = last_users_frame(error)
+        if not place and frame is not None:
+            place = line_said(frame[0].f_code.co_filename, frame[1])
+        where = f"{self.name}, {place}" if place else self.name
+        return ToolError("LiteRT's converter cannot convert the model", where, f"it says: {says}")
+
+    def place_of(self, told: str) -> str:
+        """The layer whose name a message has, and the line where its class computes."""
+        paths = {part for path in _PLACE.findall(told) for part in path.split("/")}
+        for layer in self._model._flatten_layers():
+            if layer is not self._model and any(_is_named(part, layer.name) for part in paths):
+                line = defined_at(type(layer).call)
+                return ", ".join(filter(None, (f"layer {layer.name} ({type(layer).__name__})", line)))
+        return ""
+
+
+def _is_named(part: str, name: str) -> bool:
+    return re.fullmatch(rf"{re.escape(name)}(_\d+)*", part) is not None
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Nothing of what the converter tells of its steps, in Python or beside it."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a file number is what is needed
+        os.dup2(nowhere.fileno(), 2)
+    try:
+        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(kept)
+
+
+KERAS = Framework("Keras", "model", "keras_model.tflite", "np.zeros((1, 32, 32, 3))", _is_model, _KerasModel)

@@ -1,0 +1,116 @@
+"""Estimators and pipelines of scikit-learn: exported as ONNX by skl2onnx."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from aot.errors import InputError, MissingToolError, ToolError
+from aot.ir.types import Array
+from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
+from deploy.frameworks.user_lines import defined_at
+
+_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_TENSORS = {"zipmap": False}  # probabilities as a tensor and no dictionary
+_SECOND = ("predict_proba", "decision_function", "transform")  # the first that there is
+_LONGEST = 200  # characters of a converter's message
+
+
+def _is_estimator(model: object) -> bool:
+    base = sys.modules.get("sklearn.base")
+    return base is not None and isinstance(model, base.BaseEstimator)
+
+
+class _Estimator(FrameworkModel):
+    """A fitted estimator over a row of numbers."""
+
+    def __init__(self, estimator: Any, examples: Sequence[Any]) -> None:
+        self._estimator = estimator
+        row = np.asarray(examples[0], dtype=np.float32)
+        self._examples = [row.reshape(1, -1) if row.ndim == 1 else row[:1]]
+
+    @property
+    def name(self) -> str:
+        return type(self._estimator).__name__
+
+    @property
+    def examples(self) -> Sequence[Any]:
+        return self._examples
+
+    def exported(self) -> bytes:
+        try:
+            from skl2onnx import to_onnx
+            from skl2onnx.common.data_types import FloatTensorType
+        except ImportError as error:
+            raise MissingToolError(
+                "scikit-learn's estimators are exported by skl2onnx, which is not installed",
+                self.name,
+                "pip install 'solder[sklearn]'",
+            ) from error
+        self._require_numbers()
+        types = [("X", FloatTensorType(list(self._examples[0].shape)))]
+        reasons = []
+        for options in (_TENSORS, None):  # those that give no probabilities know no such option
+            try:
+                chosen = {id(self._estimator): options} if options else None
+                with _quiet():
+                    made = to_onnx(self._estimator, initial_types=types, options=chosen, target_opset=_OPSETS)
+                return bytes(made.SerializeToString())
+            except Exception as error:  # whatever it is, it speaks of this estimator
+                reasons.append(error)
+        says = (str(reasons[1]) or type(reasons[1]).__name__).splitlines()[0][:_LONGEST]
+        where = ", ".join(filter(None, (self.name, self.place_of(str(reasons[1])))))
+        raise ToolError("skl2onnx cannot export the estimator", where, f"it says: {says}") from reasons[1]
+
+    def outputs(self, sample: Sample) -> list[Array]:
+        """The class or number, and with it probabilities, scores or distances where they are exported."""
+        (row,) = sample.values()
+        known = [name for name in _SECOND if hasattr(self._estimator, name)]
+        asked = ["predict", *known[:1]] if hasattr(self._estimator, "predict") else ["transform"]
+        with _quiet():
+            return [as_array(getattr(self._estimator, name)(row)) for name in asked]
+
+    def place_of(self, told: str) -> str:
+        """The step that a message speaks of, and where the user wrote its class."""
+        for name, step in _steps("", self._estimator):
+            if name and type(step).__name__ in told:
+                line = defined_at(type(step))
+                return ", ".join(filter(None, (f"step {name} ({type(step).__name__})", line)))
+        return defined_at(type(self._estimator))
+
+    def _require_numbers(self) -> None:
+        classes = np.asarray(getattr(self._estimator, "classes_", []))
+        if classes.dtype.kind not in "iub" and classes.size:
+            raise InputError(
+                f"the classes of {self.name} are texts, such as {str(classes.flat[0])!r}, "
+                "and boards take numbers",
+                hint="fit it with numbers: np.unique(labels, return_inverse=True)[1]",
+            )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No words of what scikit-learn is going to leave out one day."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _steps(name: str, estimator: Any) -> Iterator[tuple[str, Any]]:
+    """An estimator and the parts of pipelines and the like, innermost first."""
+    parts = [
+        *(getattr(estimator, "steps", None) or ()),
+        *(getattr(estimator, "transformer_list", None) or ()),
+        *((part[0], part[1]) for part in getattr(estimator, "transformers", None) or ()),
+    ]
+    for part, inner in parts:
+        yield from _steps(f"{name}.{part}" if name else part, inner)
+    yield name, estimator
+
+
+SKLEARN = Framework("scikit-learn", "estimator", "estimator.onnx", "samples[:1]", _is_estimator, _Estimator)

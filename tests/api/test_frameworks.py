@@ -1,0 +1,261 @@
+"""Models of scikit-learn, Keras and JAX in one call; what is not installed is not asked for."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import deploy
+from deploy.frameworks.table import framework_of
+from deploy.from_framework import CompiledModule
+
+FRAMES = 60
+SAMPLES = np.random.default_rng(0).normal(size=(FRAMES, 6)).astype(np.float32)
+CLASSES = (SAMPLES[:, 0] > SAMPLES[:, 1]).astype(np.int64) + (SAMPLES[:, 2] > 0.5)
+NUMBERS = (SAMPLES[:, 0] * 2 + np.sin(SAMPLES[:, 1])).astype(np.float32)
+
+
+def estimators() -> dict[str, Any]:
+    from sklearn import (
+        cluster,
+        decomposition,
+        ensemble,
+        feature_selection,
+        linear_model,
+        naive_bayes,
+        neighbors,
+        neural_network,
+        pipeline,
+        preprocessing,
+        svm,
+        tree,
+    )
+
+    pipe = pipeline.make_pipeline
+    return {
+        "tree": tree.DecisionTreeClassifier(max_depth=5),
+        "tree of numbers": tree.DecisionTreeRegressor(max_depth=5),
+        "forest": ensemble.RandomForestClassifier(n_estimators=3, max_depth=3),
+        "forest of numbers": ensemble.RandomForestRegressor(n_estimators=3, max_depth=3),
+        "boosted trees": ensemble.GradientBoostingClassifier(n_estimators=4),
+        "isolation forest": ensemble.IsolationForest(n_estimators=5),
+        "support vectors": svm.SVC(),
+        "support vectors of numbers": svm.SVR(),
+        "support vectors of one class": svm.OneClassSVM(),
+        "linear support vectors": svm.LinearSVC(),
+        "neighbours": neighbors.KNeighborsClassifier(3),
+        "neighbours of numbers": neighbors.KNeighborsRegressor(3),
+        "naive Bayes": naive_bayes.GaussianNB(),
+        "naive Bayes of bits": naive_bayes.BernoulliNB(),
+        "a network": neural_network.MLPClassifier((8,), max_iter=20),
+        "a network of numbers": neural_network.MLPRegressor(hidden_layer_sizes=(8,), max_iter=20),
+        "principal components": decomposition.PCA(3),
+        "standard scaler": preprocessing.StandardScaler(),
+        "minimum and maximum": preprocessing.MinMaxScaler(),
+        "robust scaler": preprocessing.RobustScaler(),
+        "k means": cluster.KMeans(3, n_init=1),
+        "linear": linear_model.Ridge(),
+        "logistic": linear_model.LogisticRegression(),
+        "a pipeline": pipe(preprocessing.StandardScaler(), decomposition.PCA(4), svm.SVC()),
+        "a pipeline with a choice": pipe(
+            feature_selection.SelectKBest(k=3),
+            preprocessing.StandardScaler(),
+            neighbors.KNeighborsClassifier(3),
+        ),
+        "a pipeline with a union": pipe(
+            pipeline.make_union(decomposition.PCA(2), preprocessing.StandardScaler()),
+            neural_network.MLPClassifier((8,), max_iter=20),
+        ),
+    }
+
+
+def fitted(estimator: Any, labels: Any = CLASSES) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # few rounds are enough here
+        return estimator.fit(SAMPLES, labels)
+
+
+def test_estimators_compute_what_scikit_learn_computes(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx")
+    for name, estimator in estimators().items():
+        model = fitted(estimator, NUMBERS if name.endswith("of numbers") or name == "linear" else CLASSES)
+        compiled = deploy.compile(model, "host", example=SAMPLES[:1])
+        assert isinstance(compiled, CompiledModule)
+        assert compiled.conversion is not None
+        assert compiled.conversion.distance < 1e-5, name
+
+
+@pytest.mark.cc
+def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx")
+    for name in ("a pipeline", "forest"):
+        model = fitted(estimators()[name])
+        compiled = deploy.compile(model, "host", example=SAMPLES[0])
+        found = deploy.run(compiled, SAMPLES[:40]).outputs
+        assert np.array_equal(next(iter(found.values())).reshape(-1), model.predict(SAMPLES[:40])), name
+
+
+def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx", "onnxruntime")
+    model = fitted(estimators()["a network of numbers"], NUMBERS)
+    compiled = deploy.compile(model, "host", example=SAMPLES[:1], calibration=SAMPLES[:50])
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.framework == "scikit-learn"
+    assert compiled.conversion.quantized is not None
+    assert compiled.conversion.quantized.refinements[0].signal_to_noise_db > 20
+
+
+def own_step() -> Any:
+    from sklearn.base import BaseEstimator, TransformerMixin
+
+    class Doubled(TransformerMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types here
+        """A step that nobody exports."""
+
+        def fit(self, x: Any, y: Any = None) -> Any:
+            return self
+
+        def transform(self, x: Any) -> Any:
+            return 2 * x
+
+    return Doubled()
+
+
+def test_what_skl2onnx_cannot_export_is_told_with_its_step_and_line(
+    require_package: Callable[..., None],
+) -> None:
+    require_package("sklearn", "skl2onnx")
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    model = fitted(make_pipeline(StandardScaler(), own_step()))
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(model, "host", example=SAMPLES[:1])
+    line = own_step.__code__.co_firstlineno + 3
+    head, where, hint = str(caught.value).splitlines()[:3]
+    assert head == "error: skl2onnx cannot export the estimator"
+    assert where == f"  Pipeline, step doubled (Doubled), test_frameworks.py, line {line}"
+    assert hint.startswith("  hint: it says: ")
+
+
+def test_classes_that_are_texts_are_told(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx")
+    model = fitted(estimators()["tree"], np.array(["no", "yes", "perhaps"])[CLASSES])
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(model, "host", example=SAMPLES[:1])
+    assert str(caught.value) == (
+        "error: the classes of DecisionTreeClassifier are texts, such as 'no', and boards take numbers\n"
+        "  hint: fit it with numbers: np.unique(labels, return_inverse=True)[1]"
+    )
+
+
+def test_what_is_not_read_is_told_with_the_estimator(
+    require_package: Callable[..., None],
+) -> None:
+    require_package("sklearn", "skl2onnx")
+    from sklearn.svm import SVC
+
+    model = fitted(SVC(probability=True))
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(model, "host", example=SAMPLES[:1])
+    assert str(caught.value).splitlines()[:3] == [
+        "error: probabilities are not supported: they are searched for until they no longer change",
+        '  at SVMClassifier #0 "SVMc" (estimator.onnx)',
+        "  SVC",
+    ]
+
+
+def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx")
+    words: dict[str, Any] = {"calibration": SAMPLES[:9], "labels": CLASSES[:9], "example": SAMPLES[:1]}
+    with pytest.raises(deploy.DeployError, match="one for each class, and the first output has shape"):
+        deploy.compile(fitted(estimators()["tree"]), "host", **words)
+
+
+def test_an_estimator_needs_an_example(require_package: Callable[..., None]) -> None:
+    require_package("sklearn")
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(fitted(estimators()["tree"]), "host")
+    assert str(caught.value) == (
+        "error: an estimator of scikit-learn is exported with an example of its input\n"
+        "  hint: deploy.compile(estimator, board=..., example=samples[:1])"
+    )
+
+
+def test_files_and_functions_are_of_no_framework_that_is_not_loaded() -> None:
+    assert framework_of("model.onnx") is None
+    assert framework_of(int) is None
+
+
+@pytest.mark.slow
+def test_keras_models_are_converted_by_litert_and_their_layers_named() -> None:
+    tensorflow = pytest.importorskip("tensorflow")
+    keras = pytest.importorskip("keras")
+    layers = keras.layers
+    picture = keras.Sequential(
+        [
+            *(keras.Input((16, 16, 1), name="image"), layers.Conv2D(4, 3, activation="relu")),
+            *(layers.BatchNormalization(), layers.GlobalAveragePooling2D(), layers.Dense(3)),
+        ]
+    )
+    pictures = np.random.default_rng(1).normal(size=(20, 16, 16, 1)).astype(np.float32)
+    compiled = deploy.compile(picture, "host", example=pictures[:1], calibration=pictures)
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.distance < 1e-4
+    assert "by LiteRT's converter; outputs, signal to noise: " in str(compiled)
+    assert {layer.op for layer in compiled.artifact.facts.layers} >= {"quantize", "conv2d", "dense"}
+    words = keras.Sequential([keras.Input((10, 6)), layers.LSTM(8), layers.Dense(3)])
+    recurrent = deploy.compile(words, "host", example=np.ones((1, 10, 6), np.float32))
+    assert isinstance(recurrent, CompiledModule)
+    assert recurrent.conversion is not None
+    assert recurrent.conversion.distance < 1e-4
+
+    class Odd(layers.Layer):  # type: ignore[misc,name-defined]  # Keras has no types here
+        """A layer that LiteRT lacks."""
+
+        def call(self, x: Any) -> Any:
+            return tensorflow.linalg.svd(x)[0]
+
+    odd = keras.Sequential([keras.Input((4, 4)), layers.Dense(4), Odd(name="odd")])
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(odd, "host", example=np.zeros((1, 4, 4), np.float32))
+    line = Odd.call.__code__.co_firstlineno
+    assert str(caught.value) == (
+        "error: LiteRT's converter cannot convert the model\n"
+        f"  {odd.name}, layer odd (Odd), test_frameworks.py, line {line}\n"
+        "  hint: it says: 'tf.Svd' op is neither a custom op nor a flex op"
+    )
+
+
+@pytest.mark.slow
+def test_jax_functions_are_exported_and_their_lines_named() -> None:
+    jax = pytest.importorskip("jax")
+    pytest.importorskip("jax2onnx")
+    weights = np.random.default_rng(1).normal(size=(4, 3)).astype(np.float32)
+
+    def net(x: Any) -> Any:
+        return jax.numpy.tanh(x @ weights) + jax.nn.softmax(x[:, :3])
+
+    rows = np.random.default_rng(2).normal(size=(9, 4)).astype(np.float32)
+    for function in (net, jax.jit(net)):
+        compiled = deploy.compile(function, "host", example=jax.numpy.ones((1, 4)), calibration=rows)
+        assert isinstance(compiled, CompiledModule)
+        assert compiled.conversion is not None
+        assert compiled.conversion.framework == "JAX"
+        assert compiled.conversion.distance < 1e-4
+
+    def strange(x: Any) -> Any:
+        y = x + 1
+        return jax.lax.linalg.schur(y)[0]
+
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(strange, "host", example=jax.numpy.ones((4, 4)))
+    line = strange.__code__.co_firstlineno + 2
+    head, where = str(caught.value).splitlines()[:2]
+    assert head == "error: jax2onnx cannot export the function"
+    assert where == f"  strange, test_frameworks.py, line {line}"

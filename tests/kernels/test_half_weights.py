@@ -1,0 +1,185 @@
+"""--half-weights: constants of half precision take 16 bits, others stay, and no bit of a result moves."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from row_machine import run_lowered
+
+import deploy
+from aot.frontend.load import parse_model
+from aot.interpret import run_graph
+from aot.passes.pipeline import run_meaning
+from aot.target import Feature, Target
+from codegen.kernels.half_weights import _BY_FPU, _IN_WHOLE_NUMBERS, is_half
+from codegen.lower.lower import lower_graph
+from codegen.options import CompileOptions
+
+FINITE = np.array([bits for bits in range(1 << 16) if (bits >> 10) & 31 != 31], np.uint16).view(np.int16)
+CORES = {
+    "plain": Target("cortex-m3"),
+    "fpu": Target("cortex-m4", frozenset({Feature.FPU, Feature.DSP, Feature.UNALIGNED})),
+    "host": Target("host"),
+}
+_PROGRAM = """
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+{definition}
+int main(void)
+{{
+    int16_t bits;
+    while (fread(&bits, sizeof bits, 1, stdin) == 1) {{
+        const float real = real_of_half(bits);
+        fwrite(&real, sizeof real, 1, stdout);
+    }}
+    return 0;
+}}
+"""
+
+
+def network(half: bool = True) -> bytes:
+    """Convolutions, depthwise too, and a dense layer, with weights that float16 has, or has not."""
+    rng = np.random.default_rng(2)
+    step = np.float16 if half else np.float32
+
+    def weights(name: str, *shape: int) -> Any:
+        values = (rng.standard_normal(shape) / 3).astype(step).astype(np.float32)
+        return numpy_helper.from_array(values, name)
+
+    nodes = [
+        helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("Conv", ["b", "w2"], ["c"], group=8, pads=[1, 1, 1, 1]),
+        helper.make_node("Flatten", ["c"], ["d"]),
+        helper.make_node("Gemm", ["d", "w3", "b3"], ["y"], transB=1),
+    ]
+    value = helper.make_tensor_value_info
+    constants = [
+        *(weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 1, 3, 3)),
+        *(weights("w3", 5, 288), weights("b3", 5)),
+    ]
+    ends = [[value("x", 1, [1, 3, 6, 6])], [value("y", 1, [1, 5])]]
+    graph = helper.make_graph(nodes, "half", *ends, constants)
+    opset = [helper.make_opsetid("", 17)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "half.onnx"
+    path.write_bytes(network())
+    return path
+
+
+def inputs() -> dict[str, Any]:
+    return {"x": np.random.default_rng(4).standard_normal((1, 3, 6, 6)).astype(np.float32)}
+
+
+def test_the_meaning_is_numpys() -> None:
+    found = np.array([_IN_WHOLE_NUMBERS.meaning(bits) for bits in FINITE], np.float32)
+    assert np.array_equal(found.view(np.int32), FINITE.view(np.float16).astype(np.float32).view(np.int32))
+    assert _BY_FPU.compute is _IN_WHOLE_NUMBERS.compute
+
+
+def test_each_number_of_half_precision_is_converted_exactly_in_c(
+    require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("cc")
+    (tmp_path / "program.c").write_text(_PROGRAM.format(definition=_IN_WHOLE_NUMBERS.definition))
+    program = tmp_path / "program"
+    flags = ["-std=c99", "-O2", "-Wall", "-Wextra", "-Werror", "-fsanitize=undefined"]
+    subprocess.run(["cc", *flags, tmp_path / "program.c", "-o", program], check=True)
+    made = subprocess.run([program], input=FINITE.tobytes(), check=True, capture_output=True).stdout
+    wanted = FINITE.view(np.float16).astype(np.float32)
+    assert np.array_equal(np.frombuffer(made, np.int32), wanted.view(np.int32))
+
+
+@pytest.mark.parametrize(
+    ("values", "is_it"),
+    [
+        (np.full(16, 0.5, np.float32), True),
+        (np.full(15, 0.5, np.float32), False),
+        (np.full(16, 0.1, np.float32), False),
+        (np.full(16, 65504.0, np.float32), True),
+        (np.full(16, 65536.0, np.float32), False),
+        (np.full(16, 2.0**-24, np.float32), True),
+        (np.full(16, 2.0**-25, np.float32), False),
+        (np.full(16, np.inf, np.float32), False),
+        (np.full(16, np.nan, np.float32), False),
+        (np.full(16, -0.0, np.float32), True),
+        (np.full(16, 1, np.int8), False),
+    ],
+)
+def test_constants_that_half_precision_holds_are_found(values: Any, is_it: bool) -> None:
+    assert is_half(values) == is_it
+
+
+@pytest.mark.parametrize("core", CORES)
+def test_loops_compute_the_same_bits(core: str) -> None:
+    graph = run_meaning(parse_model(network(), "half.onnx"), frozenset()).graph
+    found = [
+        run_lowered(lower_graph(graph, CORES[core], options), inputs())
+        for options in (CompileOptions(), CompileOptions(half_weights=True))
+    ]
+    (plain,), (half,) = (list(each.values()) for each in found)
+    assert np.array_equal(plain.view(np.int32), half.view(np.int32))
+    (wanted,) = run_graph(graph, inputs()).values()
+    assert np.allclose(half.reshape(-1), wanted.reshape(-1), rtol=1e-5, atol=1e-5)
+
+
+def constants_bytes(file: Path) -> list[int]:
+    """Without and with the option."""
+    made = (deploy.compile(file, "mps2-an386", half_weights=asked) for asked in (False, True))
+    return [each.constants_bytes for each in made]
+
+
+def test_constants_take_half_the_bytes_and_others_stay(file: Path, tmp_path: Path) -> None:
+    sizes = [
+        deploy.compile(file, "mps2-an386", half_weights=asked).constants_bytes for asked in (False, True)
+    ]
+    assert sizes[1] < 0.52 * sizes[0]
+    other = tmp_path / "single.onnx"
+    other.write_bytes(network(half=False))
+    sizes = [
+        deploy.compile(other, "mps2-an386", half_weights=asked).constants_bytes for asked in (False, True)
+    ]
+    assert sizes[0] == sizes[1]
+
+
+def test_an_fpu_converts_and_other_cores_compute(file: Path) -> None:
+    for board, word in (
+        ("mps2-an386", "vcvtb.f32.f16"),
+        ("mps2-an385", "5192296858534827628530496329220096.0f"),
+    ):
+        text = "".join(deploy.compile(file, board, half_weights=True).artifact.sources.values())
+        assert text.count(word) == 1
+        assert "half_layer" in text
+        assert "const int16_t half_layer" in text
+
+
+@pytest.mark.parametrize(
+    "board",
+    [
+        pytest.param("host", marks=pytest.mark.cc),
+        pytest.param("mps2-an385", marks=(pytest.mark.arm, pytest.mark.qemu)),
+        pytest.param("mps2-an386", marks=(pytest.mark.arm, pytest.mark.qemu)),
+    ],
+)
+def test_boards_give_the_same_bits(board: str, file: Path, require_tool: Callable[..., None]) -> None:
+    require_tool("gcc", *(() if board == "host" else ("arm-none-eabi-gcc", "qemu-system-arm")))
+    plain, half = (
+        deploy.run(file, inputs(), board, half_weights=asked).outputs["y"] for asked in (False, True)
+    )
+    assert np.array_equal(plain.view(np.int32), half.view(np.int32))
+
+
+def test_a_head_says_it(file: Path) -> None:
+    compiled = deploy.compile(file, "host", half_weights=True)
+    assert "--half-weights" in compiled.artifact.sources["half.c"]
