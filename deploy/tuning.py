@@ -27,10 +27,11 @@ from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
 from deploy.line import LineOptions
 from deploy.meter import Meter
+from deploy.own_firmware import require_own_firmware
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
-from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
+from platforms.runners.runner import ANY_BOARD, ATTACH, BoardSelector, choose_runner
 from platforms.toolchains import find_toolchain
 from platforms.tuning.auto import AutoTask
 from platforms.tuning.farm import FarmBench
@@ -108,6 +109,8 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    if choices.runner == ATTACH:
+        require_own_firmware(job, board, LineOptions(choices.runner, *astuple(choices.where)))
     used = _choose_devices(job, board, choices, records)
     left = replace(choices, trials=max(choices.trials - used, 0))
     return search_from(lambda known: begin(job, board, left, known), board, left, records, on_begin)
@@ -168,7 +171,12 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
-    starts_free = choose_runner(board, choices.runner) in EMULATORS
+    runs_already = choices.runner == ATTACH
+    if runs_already and choices.place == "image":
+        raise InputError(
+            "firmware that runs already is not built anew: candidates go into its RAM", hint="--place ram"
+        )
+    starts_free = not runs_already and choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
     return (ImageBench if in_image else LoadedBench)(
         board,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +37,10 @@ GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
+_WITHOUT_END = """\
+Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own. Write
+functions of your own below `src/`, and they take the place of the weak ones: `app_inputs` (of a streamed model
+`app_row`), `app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
@@ -73,11 +78,15 @@ class Baremetal(CompilerPlatform):
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
         if source.functions:
             own["src/board/heap.c"] = template_text("baremetal", "heap.c")
-        if is_bare_board(board) and app is App.STANDALONE:
+        runs_without_end = is_bare_board(board) and app is App.STANDALONE
+        if runs_without_end:
             own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
         abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
         cc = _DEFAULT_CC[board.core.machine]
-        return project_files(source, board, app, self._platform_files(own, abilities, cc))
+        platform_files = replace(
+            self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""
+        )
+        return project_files(source, board, app, platform_files)
 
     def generate(self, source: ProjectSource, directory: Path, board: Board, app: App) -> None:
         """Writes the project; a chip's maker's headers are used where a CMSIS pack with them is unpacked."""

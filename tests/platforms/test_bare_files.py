@@ -168,3 +168,17 @@ def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name: str, hz: in
         chip_words(replace(load_board(name), clock_hz=hz))
     assert caught.value.what == said
     assert caught.value.hint == "clock_hz of the board's file says at how much it is to run"
+
+
+@pytest.mark.parametrize(("app", "says"), [(App.RPC, "Serves the model"), (App.STANDALONE, "without end")])
+def test_a_projects_readme_says_what_its_program_does(tiny: ProjectSource, app: App, says: str) -> None:
+    board = load_board("nrf52840dk")
+    assert says in platform_of(board, "baremetal").files(tiny, board, app)["README.md"]
+
+
+def test_a_streamed_models_program_asks_for_rows(tiny: ProjectSource) -> None:
+    board = load_board("nrf52840dk")
+    platform = platform_of(board, "baremetal")
+    main = platform.files(replace(tiny, is_streamed=True), board, App.STANDALONE)["src/main.c"]
+    assert "__attribute__((weak)) int app_row(int8_t *row)\n" in main
+    assert "app_inputs" not in main
