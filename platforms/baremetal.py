@@ -38,9 +38,9 @@ FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
 _WITHOUT_END = """\
-Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own. Write
-functions of your own below `src/`, and they take the place of the weak ones: `app_inputs` (of a streamed model
-`app_row`), `app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
+Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own.
+Functions of yours below `src/` take the place of the weak ones: `app_inputs` (of a streamed model `app_row`),
+`app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
