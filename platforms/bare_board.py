@@ -13,7 +13,11 @@ from platforms.project import App
 from platforms.templates import c_files, filled, template_text
 
 _TEMPLATES = "chips"
-_COUNTERS = ("dwt", "register")
+_TICKS = {
+    "dwt": "DWT_CYCLES",
+    "register": "BOARD_REGISTER({address:#010x}u)",
+    "still": "0",
+}  # in C, by driver
 _ALWAYS = ("wait.c", "ending.c", "interrupts.c")
 _RPC = ("deadline.c", "last_call.c", "last_call.h")  # of every Cortex-M
 _DEFAULT_BAUD = 115_200
@@ -39,8 +43,8 @@ def is_bare_board(board: Board) -> bool:
 def lacks_for_chip(board: Board) -> Iterator[str]:
     """The things that a board's file must have for its chip and has not."""
     table = _table(board)
-    if board.own_counter is None or board.own_counter.driver not in _COUNTERS:
-        yield f"a [counter] with driver = {' or '.join(map(_quoted, _COUNTERS))}"
+    if board.own_counter is None or board.own_counter.driver not in _TICKS:
+        yield f"a [counter] with driver = {' or '.join(map(_quoted, _TICKS))}"
     if board.core.machine != "arm":
         yield f"a Cortex-M for a chip, not {board.core.name}"
     missing = [key for key in ("uart", "tx", "rx") if not table.get(key)]
@@ -115,6 +119,7 @@ def chip_words(board: Board) -> dict[str, Any]:
         "header": bare.chip.makers.file if bare.chip.makers else "",
         "has_caches": bare.chip.has_caches,
         "baud": board.console.baud if board.console else _DEFAULT_BAUD,
+        "ticks": _TICKS[board.counter.driver].format(address=board.counter.address or 0),
         "words": bare.family.words(bare.chip, bare.uart, board.clock_hz),
     }
 
