@@ -35,7 +35,7 @@ class Pin:
 
 @dataclass(frozen=True, slots=True)
 class ChipFamily:
-    """What chips of a family have in common."""
+    """The things that chips of a family have in common."""
 
     files: tuple[str, ...]  # templates of project_templates/chips, in a project without ".jinja" and family
     registers: str  # the template of its few registers

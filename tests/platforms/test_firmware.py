@@ -272,8 +272,8 @@ def test_a_crash_on_a_board_comes_back_as_a_named_fault(
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize(
-    ("how", "cause"), [(1, "hard fault"), (2, "stack overflow"), (3, "hard fault"), (4, "watchdog reset")]
-)
+    ("how", "cause"), [(2, "stack overflow"), (3, "hard fault"), (4, "watchdog reset")]
+)  # and not 1: QEMU's nRF51 has something at that address
 def test_a_crash_without_a_cause_is_a_hard_fault_with_its_place(
     crashing: ProjectSource, build: Builder, need: Need, how: int, cause: str
 ) -> None:
