@@ -11,6 +11,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.recurrent import Recurrent
@@ -19,8 +20,10 @@ from aot.passes.dead_code import without_dead_code
 from aot.passes.names import fresh_name
 from aot.passes.origins import Places, origins
 from aot.passes.outcome import Outcome, outcome
-from aot.passes.recurrence.chains import WrittenOutLayer, find_chain
+from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
 from aot.passes.recurrence.regular import loops_of
+
+_NO_STEPS = "no three steps of a known cell in a row have the same weights"
 
 
 def roll_up_recurrences(graph: Graph) -> Outcome:
@@ -28,7 +31,24 @@ def roll_up_recurrences(graph: Graph) -> Outcome:
     before = graph
     while (chain := find_chain(graph)) is not None:
         graph = _rolled(graph, chain)
-    return outcome(before, graph, {}, "no three steps of a known cell in a row have the same weights")
+    return outcome(before, graph, {}, _steps_in_integers(before) or _NO_STEPS)
+
+
+def _steps_in_integers(graph: Graph) -> str:
+    """Says that steps are not rolled up whose bits no loop computes; "" where there seem to be none."""
+    alike: dict[bytes, list[Node]] = {}
+    for node in graph.nodes:
+        weights = graph.constants.get(node.inputs[1] or "") if isinstance(node.op, Dense) else None
+        if weights is not None and weights.dtype != np.float32:
+            alike.setdefault(weights.tobytes(), []).append(node)
+    for nodes in alike.values():
+        scales = {graph.types[node.outputs[0]].quant for node in nodes}
+        if len(nodes) >= LEAST_STEPS and len(scales) > 1:
+            return (
+                f'{len(nodes)} layers have the weights "{nodes[0].inputs[1]}", their results '
+                f"{len(scales)} scales: a step of integers has scales of its own, and no loop computes the same bits"
+            )
+    return ""
 
 
 def _rolled(graph: Graph, chain: WrittenOutLayer) -> Graph:
