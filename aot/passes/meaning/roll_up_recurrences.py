@@ -46,7 +46,8 @@ def _steps_in_integers(graph: Graph) -> str:
         if len(nodes) >= LEAST_STEPS and len(scales) > 1:
             return (
                 f'{len(nodes)} layers have the weights "{nodes[0].inputs[1]}", their results '
-                f"{len(scales)} scales: a step of integers has scales of its own, and no loop computes the same bits"
+                f"{len(scales)} scales: a step of integers has scales of its own, "
+                "and no loop computes the same bits"
             )
     return ""
 
