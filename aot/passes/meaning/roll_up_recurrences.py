@@ -69,7 +69,8 @@ def _with_layer(graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> Graph
             nodes += layer.nodes()
         nodes.append(parts.get(node.outputs[0], node))
     whole = graph.with_nodes(nodes, layer.types, layer.constants)
-    return without_dead_code(_with_joined_rows(without_dead_code(whole), layer.result))
+    joined = _with_joined_rows(without_dead_code(whole), layer.result)
+    return without_dead_code(_with_values_as_rows(joined, layer.result))
 
 
 @dataclass
@@ -170,6 +171,24 @@ def _with_joined_rows(graph: Graph, steps: str) -> Graph:
         nodes.append(Node(name, _taken_by(loops, graph, steps), (steps,), (name,), node.origin))
         shape = graph.types[node.outputs[0]].shape
         nodes.append(replace(node, op=Reshape(shape), inputs=(name,)))
+    return graph.with_nodes(nodes, types) if types else graph
+
+
+def _with_values_as_rows(graph: Graph, steps: str) -> Graph:
+    """Single steps' values are taken out of the layer's result as rows: else it would be kept as a whole."""
+    nodes: list[Node] = []
+    types: dict[str, TensorType] = {}
+    for node in graph.nodes:
+        op = node.op
+        if not isinstance(op, Rearrange) or node.inputs != (steps,) or len(op.sizes) != 1:
+            nodes.append(node)
+            continue
+        name = fresh_name(f"{node.name}/row", graph.types, types)
+        sizes = (1, 1, 1, *op.sizes)
+        types[name] = TensorType(DType.F32, sizes)
+        row = Rearrange(sizes, sizes, (*op.sizes, *op.sizes, *op.sizes, 1), op.offset)
+        nodes.append(Node(name, row, (steps,), (name,), node.origin))
+        nodes.append(replace(node, op=Reshape(op.shape), inputs=(name,)))
     return graph.with_nodes(nodes, types) if types else graph
 
 
