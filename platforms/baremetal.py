@@ -28,7 +28,6 @@ from platforms.pack_headers import header_options
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
-from platforms.uf2_file import write_uf2
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
@@ -105,6 +104,8 @@ class Baremetal(CompilerPlatform):
     ) -> Path:
         program = super().make(directory, board, toolchain, choices, on_command)
         if "uf2" in board.runners:  # a bootloader that takes no ELF files
+            from platforms.uf2_file import write_uf2  # reading a board's file needs no ELF files
+
             write_uf2(program, board.runners["uf2"]["family"])
         return program
 
