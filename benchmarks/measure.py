@@ -27,6 +27,7 @@ def measure(case: Case) -> Result:
     compiled = compile_for(import_model(model_file(case.model), options), board, options)
     cost = measure_compiled(compiled, NOT_TIMED_S, choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
+    assert cost.code_bytes is not None  # it was built here
     return Result(
         model=case.model,
         board=case.board,

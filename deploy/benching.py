@@ -10,7 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardError
+from aot.errors import BoardError, InputError
 from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
@@ -18,7 +18,7 @@ from codegen.options import CompileOptions
 from deploy.compiling import Compiled, compile_for
 from deploy.cycle_model import ModelCycles, model_cycles
 from deploy.device import Device, open_device
-from deploy.firmware import build_source
+from deploy.firmware import build_source, prepare_compiled, ready_for
 from deploy.line import LineOptions
 from deploy.measure import keep_quiet, run_series
 from deploy.meter import Meter, is_emulated
@@ -29,6 +29,7 @@ from platforms.cycles.model import lacks
 from platforms.cycles.stand_in import stand_in
 from platforms.elf import sizes
 from platforms.project import App, project_source
+from platforms.runners.runner import ATTACH
 from platforms.stack_depth import run_stack
 
 
@@ -55,10 +56,10 @@ class BoardCost:
     io_bytes: int  # of inputs and outputs in the caller's memory
     stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
     run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
-    code_bytes: int
+    code_bytes: int | None  # None where the firmware is the user's own
     constants_bytes: int
     compile_s: float
-    toolchain: str
+    toolchain: str  # "" where the firmware is the user's own
     layers: tuple[LayerCost, ...]  # where they were asked for
     cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
 
@@ -131,30 +132,38 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
 
 
 def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices) -> BoardCost:
-    """Builds and runs the model on random inputs; the median run counts."""
+    """Runs the model on random inputs, in firmware that is built or runs already; the median run counts."""
     board = compiled.board
     _require_clock(board)
-    ready = build_source(project_source(compiled.artifact), board, BuildChoices(choices.toolchain))
+    is_own = choices.line.runner == ATTACH
+    if is_own and choices.layers:
+        raise InputError(
+            "layers are measured in a build that reports each row; firmware that runs already is none",
+            board.name,
+            "leave out --layers, or --runner attach",
+        )
+    ready = ready_for(prepare_compiled(compiled), BuildChoices(choices.toolchain), choices.line.runner)
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
-        board = device.board
-    meter, facts, cycles = Meter(board), compiled.report.facts, _cycles(compiled, board, choices)
-    depth = run_stack(ready.built, ready.model_name)
+        board, arena_bytes = device.board, device.model.arena_bytes
+    meter, facts = Meter(board), compiled.report.facts
+    cycles = None if is_own else _cycles(compiled, board, choices)
+    depth = None if is_own else run_stack(ready.built, ready.model_name)
     return BoardCost(
         model=facts.name,
         board=board,
         count=meter.count(ticks) if meter.unit else None,
         seconds=meter.seconds(ticks),
         macs=facts.macs,
-        arena_bytes=facts.arena_bytes,
+        arena_bytes=arena_bytes if is_own else facts.arena_bytes,
         io_bytes=facts.io_bytes_beside,
         stack_bytes=stack_bytes or None,
         run_stack_bytes=depth.bytes if depth else None,
-        code_bytes=_code_bytes(compiled, board, choices.toolchain),
+        code_bytes=None if is_own else _code_bytes(compiled, board, choices.toolchain),
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,
-        toolchain=str(ready.built.toolchain),
+        toolchain="" if is_own else str(ready.built.toolchain),
         layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
     )

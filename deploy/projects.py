@@ -114,7 +114,7 @@ def flash(
     """Puts a project's firmware onto its board; emulated boards load it when they start."""
     folder, chosen = Path(directory), read_given(LineOptions(), LINE, line)
     board, platform = project_board(folder)
-    name = (choose_dry if dry_run else choose_runner)(board, chosen.runner)
+    name = (choose_dry if dry_run else choose_runner)(board, chosen.runner, platform.name)
     elf = platform.program(folder)
     if not dry_run:
         elf = build_project(platform, folder, board, BuildChoices(toolchain)).elf

@@ -27,10 +27,11 @@ from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
 from deploy.line import LineOptions
 from deploy.objectives import aim_for
+from deploy.own_firmware import require_own_firmware
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
 from platforms.runners import EMULATORS
-from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
+from platforms.runners.runner import ANY_BOARD, ATTACH, BoardSelector, choose_runner
 from platforms.toolchains import find_toolchain
 from platforms.tuning.auto import AutoTask
 from platforms.tuning.farm import FarmBench
@@ -110,6 +111,8 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    if choices.runner == ATTACH:
+        require_own_firmware(job, board, LineOptions(choices.runner, *astuple(choices.where)))
     used = _choose_devices(job, board, choices, records)
     left = replace(choices, trials=max(choices.trials - used, 0))
     return search_from(lambda known: begin(job, board, left, known), board, left, records, on_begin)
@@ -171,15 +174,16 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
     own = aim_for(board, choices.objective).bench
-    if own is not None and (choices.farm is not None or choices.place == "ram"):
-        where = "--farm" if choices.farm is not None else "--place ram"
-        raise InputError(
-            f"{where} has candidates timed by a board, and this objective is computed here",
-            hint=f"leave out {where}, or --objective {choices.objective}",
-        )
+    if own is not None:
+        _require_built_here(choices)
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
-    starts_free = choose_runner(board, choices.runner) in EMULATORS
+    runs_already = choices.runner == ATTACH
+    if runs_already and choices.place == "image":
+        raise InputError(
+            "firmware that runs already is not built anew: candidates go into its RAM", hint="--place ram"
+        )
+    starts_free = not runs_already and choose_runner(board, choices.runner) in EMULATORS
     in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
     return (own or (ImageBench if in_image else LoadedBench))(
         board,
@@ -191,6 +195,20 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
         cache_folder() / _OBJECTS,
         choices.where,
     )
+
+
+def _require_built_here(choices: TuneChoices) -> None:
+    """Refuses places where a board that runs already tells times: what is computed needs whole images."""
+    told = {
+        "--farm": choices.farm is not None,
+        "--place ram": choices.place == "ram",
+        f"--runner {ATTACH}": choices.runner == ATTACH,
+    }
+    for words in (words for words, is_told in told.items() if is_told):
+        raise InputError(
+            f"{words} has candidates timed by a board, and this objective is computed here",
+            hint=f"leave out {words}, or --objective {choices.objective}",
+        )
 
 
 def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:

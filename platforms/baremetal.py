@@ -1,33 +1,53 @@
-"""The platform "baremetal": only this firmware on the board, with its own startup code and linker script."""
+"""The platform "baremetal": only this firmware on the board, with its own startup code and linker script.
+
+Emulated boards (a table [uart], an end by semihosting) and boards with a chip of their own (bare_board.py).
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from aot.errors import BoardError, FitError
 from aot.target import Region
 from boards.board import Board
 from boards.board_keys import Section
+from boards.schema import Key, text
 from codegen.fit.arenas import Arena
 from platforms.arena_words import variable
-from platforms.base import CompilerPlatform
-from platforms.layout import PlatformFiles, project_files
+from platforms.bare_board import GUARD_BYTES as CHIP_GUARD_BYTES
+from platforms.bare_board import bare_board, chip_files, chip_words, is_bare_board, lacks_for_chip
+from platforms.base import BuildChoices, CompilerPlatform
+from platforms.build import OnCommand
+from platforms.folder import write_project
+from platforms.layout import PlatformFiles, project_files, tensor_words
+from platforms.pack_headers import header_options
 from platforms.project import App, ProjectSource
 from platforms.templates import c_files, filled, template_text
+from platforms.toolchains import Toolchain
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
 SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
-GUARD_BYTES = 0x1_0000  # as startup.c's MPU_RASR_64K
+GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
+_WITHOUT_END = """\
+Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own.
+Functions of yours below `src/` take the place of the weak ones: `app_inputs` (of a streamed model `app_row`),
+`app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
 
 def _lacks(board: Board) -> Iterator[str]:
+    if is_bare_board(board):
+        yield from lacks_for_chip(board)
+        return
     if board.core.machine not in _PROCESSOR:
         yield f"a core of a machine that it knows ({', '.join(_PROCESSOR)}), not {board.core.name}"
     if board.own_counter is None or board.own_counter.driver != "register":
@@ -38,7 +58,7 @@ def _lacks(board: Board) -> Iterator[str]:
         yield f'a [uart] with a driver that it has ({", ".join(known)}), not "{board.uart.driver}"'
 
 
-SECTION = Section(lacks=_lacks)
+SECTION = Section({key: Key(text, "") for key in ("chip", "uart", "tx", "rx")}, _lacks)
 
 
 class Baremetal(CompilerPlatform):
@@ -57,9 +77,37 @@ class Baremetal(CompilerPlatform):
             own["src/main.c"] = template_text("baremetal", "main_rpc.c")
         if source.functions:
             own["src/board/heap.c"] = template_text("baremetal", "heap.c")
+        runs_without_end = is_bare_board(board) and app is App.STANDALONE
+        if runs_without_end:
+            own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
         abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
         cc = _DEFAULT_CC[board.core.machine]
-        return project_files(source, board, app, self._platform_files(own, abilities, cc))
+        platform_files = replace(
+            self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""
+        )
+        return project_files(source, board, app, platform_files)
+
+    def generate(self, source: ProjectSource, directory: Path, board: Board, app: App) -> None:
+        """Writes the project; a chip's maker's headers are used where a CMSIS pack with them is unpacked."""
+        files = dict(self.files(source, board, app))
+        if is_bare_board(board) and (makers := bare_board(board).chip.makers) is not None:
+            files["flags/compile"] += "".join(f"{option}\n" for option in header_options(makers))
+        write_project(directory, files)
+
+    def make(
+        self,
+        directory: Path,
+        board: Board,
+        toolchain: Toolchain,
+        choices: BuildChoices,
+        on_command: OnCommand,
+    ) -> Path:
+        program = super().make(directory, board, toolchain, choices, on_command)
+        if "uf2" in board.runners:  # a bootloader that takes no ELF files
+            from platforms.uf2_file import write_uf2  # reading a board's file needs no ELF files
+
+            write_uf2(program, board.runners["uf2"]["family"])
+        return program
 
     def _platform_files(
         self, files: Mapping[str, str], abilities: tuple[str, ...], default_cc: str
@@ -83,6 +131,10 @@ class Baremetal(CompilerPlatform):
 
 
 def _board_files(board: Board, app: App) -> dict[str, str]:
+    if is_bare_board(board):
+        board_h = _board_h(board, CHIP_GUARD_BYTES, chip_words(board))
+        startup = template_text("cortex_m", "startup.c")
+        return {"board.h": board_h, "startup.c": startup, **chip_files(board, app)}
     processor = _PROCESSOR[board.core.machine]
     rpc = {
         "fault.c": template_text(processor, "fault_rpc.c"),
@@ -92,7 +144,7 @@ def _board_files(board: Board, app: App) -> dict[str, str]:
     }
     standalone = {"fault.c": template_text("baremetal", "fault_standalone.c")}
     return {
-        "board.h": filled("baremetal", "board.h.jinja", board=board, guard_bytes=_guard_bytes(board)),
+        "board.h": _board_h(board, GUARD_BYTES, {"board": board, "chip": None}),
         "port.c": template_text("baremetal", "port.c"),
         **{name: template_text(processor, name) for name in ("startup.c", "ending.c")},
         **(rpc if app is App.RPC else standalone),
@@ -115,13 +167,17 @@ def _uart_drivers() -> dict[str, str]:
     return {name.removeprefix("uart_").removesuffix(".c"): text for name, text in files.items()}
 
 
-def _guard_bytes(board: Board) -> int:
-    """The bytes below the stack that the MPU can forbid: one region of a fixed size, or none."""
+def _board_h(board: Board, guard_bytes: int, words: Mapping[str, Any]) -> str:
+    return filled("baremetal", "board.h.jinja", guard_bytes=_guard_bytes(board, guard_bytes), **words)
+
+
+def _guard_bytes(board: Board, wanted: int) -> int:
+    """The bytes below the stack that the MPU can forbid: one region of that size, or none."""
     origin = board.region("ram").origin
-    low = origin - GUARD_BYTES
-    fits = low >= 0 and origin % GUARD_BYTES == 0
+    low = origin - wanted
+    fits = low >= 0 and origin % wanted == 0
     free = all(r.origin >= origin or r.origin + r.bytes <= low for r in board.regions)
-    return GUARD_BYTES if fits and free else 0
+    return wanted if fits and free else 0
 
 
 def _linker_script(source: ProjectSource, board: Board) -> str:
@@ -133,6 +189,7 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
         "baremetal",
         "board.ld.jinja",
         board=board,
+        is_chip=is_bare_board(board),
         access={"flash": "rx", "ram": "rwx"},
         flash=board.region("flash").name,
         ram=board.region("ram").name,

@@ -103,7 +103,7 @@ class Platform(ABC):
         self, firmware: Firmware, board: Board, runner: str | None = None, selector: BoardSelector = ANY_BOARD
     ) -> Transport:
         """Starts the firmware on that runner, or the first usable one of the board, and connects to it."""
-        return open_line(firmware.elf, board, runner, selector)
+        return open_line(firmware.elf, board, runner, selector, self.name)
 
 
 class CompilerPlatform(Platform):

@@ -78,6 +78,7 @@ class PlatformFiles:
     link_flags: Mapping[str, tuple[str, ...]]  # by family
     link_needs: tuple[str, ...] = ()  # files the linker reads
     can_sanitize: bool = False  # whether the address and undefined-behaviour sanitizers run there
+    purpose: str = ""  # of its program, where it is another than elsewhere
 
 
 def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
@@ -225,7 +226,7 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
         name=source.name,
         macro=source.name.upper(),
         board=board,
-        purpose=PURPOSE[app],
+        purpose=own.purpose or PURPOSE[app],
         try_it=TRY_IT[app],
         main_says=_MAIN_SAYS[app],
         default_cc=own.default_cc,

@@ -95,7 +95,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_compile_options(parser, without=("tuning_records",))  # it makes them
     options.add_toolchain(parser)
-    options.add_line(parser, ("runner", "serial", "port"), can_attach=False)
+    options.add_line(parser, ("runner", "serial", "port"))
     options.add_json(parser)
 
 

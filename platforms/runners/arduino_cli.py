@@ -17,7 +17,7 @@ def _lacks(board: Board) -> list[str]:
     return [] if "arduino" in board.platforms else ["a table [platforms.arduino]"]
 
 
-SECTION = Section(lacks=_lacks)
+SECTION = Section(lacks=_lacks, writes="arduino")
 
 
 def missing() -> str:

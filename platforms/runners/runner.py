@@ -12,6 +12,7 @@ from typing import Protocol, cast
 
 from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
 from boards.board import Board
+from boards.board_keys import Section
 from platforms.runners import EMULATORS, FLASHERS, RUNNERS
 from platforms.transport.base import Transport
 
@@ -32,7 +33,9 @@ _ENOUGH = ": one of these is enough"
 
 
 class Runner(Protocol):
-    """The functions that every module in the tables has."""
+    """The things that every module in the tables has."""
+
+    SECTION: Section  # its keys of a board's file
 
     def missing(self) -> str:
         """The thing that this machine lacks for it and how to get it; "" when nothing is lacking."""
@@ -68,14 +71,25 @@ def flash_commands(
     return cast(Flasher, import_module(FLASHERS[name])).flash_commands(elf, board, selector)
 
 
-def choose_runner(board: Board, wanted: str | None = None) -> str:
-    """The name of the wanted runner, or of the first in the board's file that misses nothing here."""
+def choose_runner(board: Board, wanted: str | None = None, platform: str | None = None) -> str:
+    """The name of the wanted runner, or of the first in the board's file that misses nothing here.
+
+    With a platform, runners that write only another one's firmware are left out.
+    """
     if wanted is not None and wanted not in board.runners:
         raise BoardError(
             f'board "{board.name}" has no runner "{wanted}"{did_you_mean(wanted, board.runners)}',
             hint=f"runners of {board.name}: {', '.join(board.runners)}",
         )
-    names = [wanted] if wanted else list(board.runners)
+    taking = _that_take(board, platform)
+    names = [name for name in taking if wanted in (None, name)]
+    if not names:
+        refused = wanted or ", ".join(board.runners)
+        raise BoardError(
+            f"firmware of the platform {platform} is not taken by {refused}",
+            board.name,
+            f"runners that take it: {', '.join(taking) or 'none; docs/adding-a-board.md has them all'}",
+        )
     lacks = {name: runner_named(name).missing() for name in names}
     usable = next((name for name in names if not lacks[name]), None)
     if usable is None:
@@ -86,16 +100,26 @@ def choose_runner(board: Board, wanted: str | None = None) -> str:
     return usable
 
 
-def choose_dry(board: Board, wanted: str | None = None) -> str:
+def _that_take(board: Board, platform: str | None) -> list[str]:
+    """The board's runners that take firmware of that platform."""
+    writes = {name: runner_named(name).SECTION.writes for name in board.runners}
+    return [name for name, only in writes.items() if platform is None or only in ("", platform)]
+
+
+def choose_dry(board: Board, wanted: str | None = None, platform: str | None = None) -> str:
     """Chooses as choose_runner does, but takes a runner that cannot run here: nothing is run."""
     try:
-        return choose_runner(board, wanted)
+        return choose_runner(board, wanted, platform)
     except ToolError:
-        return wanted or next(iter(board.runners))
+        return wanted or _that_take(board, platform)[0]
 
 
 def open_line(
-    elf: Path, board: Board, wanted: str | None = None, selector: BoardSelector = ANY_BOARD
+    elf: Path,
+    board: Board,
+    wanted: str | None = None,
+    selector: BoardSelector = ANY_BOARD,
+    platform: str | None = None,
 ) -> Transport:
     """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port.
 
@@ -106,7 +130,7 @@ def open_line(
 
     if _runs_already(board, wanted, selector):
         return open_port_of(board, selector.serial, selector.port)
-    name = choose_runner(board, wanted)
+    name = choose_runner(board, wanted, platform)
     if name in EMULATORS:
         return emulator_named(name).open_line(elf, board)
     run_all(flash_commands(name, elf, board, selector))

@@ -9,7 +9,7 @@ from pathlib import Path
 from aot.errors import ToolError
 from boards.board import Board
 from boards.board_keys import Section
-from boards.schema import Key, text
+from boards.schema import Key, at_least, text
 from platforms.runners.runner import Argv, BoardSelector
 
 INFO = "INFO_UF2.TXT"  # on every such drive, with a line Board-ID
@@ -17,7 +17,14 @@ PLACES = ("/media", "/run/media", "/Volumes")
 DEPTH = 3  # /run/media/USER/DRIVE
 
 
-SECTION = Section({"board_id": Key(text)})  # as INFO_UF2.TXT has it
+SECTION = Section(
+    {
+        "board_id": Key(text),  # as INFO_UF2.TXT has it
+        "family": Key(
+            at_least(0), 0
+        ),  # of chips, as UF2 files name it: for the platform that writes them here
+    }
+)
 
 
 def missing() -> str:

@@ -26,7 +26,7 @@ def _lacks(board: Board) -> list[str]:
     return [] if "zephyr" in board.platforms else ["a table [platforms.zephyr]"]
 
 
-SECTION = Section({"runner": Key(text, "")}, lacks=_lacks)
+SECTION = Section({"runner": Key(text, "")}, _lacks, writes="zephyr")
 
 
 def missing() -> str:

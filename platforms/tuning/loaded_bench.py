@@ -2,7 +2,8 @@
 
 The slot holds the code at its start and, at its end, the rows: inputs, guard, result, guard. The firmware
 watches over its own memory and over the time; what it finds comes back as a fault. Where memory cannot be
-executed, or not even one candidate fits, they are measured in images after all.
+executed, or not even one candidate fits, they are measured in images after all. Firmware that runs already is
+only asked: nothing is built but candidates.
 """
 
 from __future__ import annotations
@@ -12,13 +13,16 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 
-from aot.errors import DeployError, DeviceError, ToolError
+from aot.errors import BoardError, DeployError, DeviceError, ToolError
 from platforms.base import Firmware
 from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.messages import Call, Code, Slot
 from platforms.rpc.session import Session
+from platforms.runners.runner import ATTACH
+from platforms.transport.base import Transport
+from platforms.transport.ports import APPEARS_S, open_port_of
 from platforms.tuning.board_bench import BoardBench
 from platforms.tuning.candidates import GUARD, GUARD_BYTES, Batch, Places, input_bytes, without_candidates
 from platforms.tuning.image_bench import run_image
@@ -61,12 +65,21 @@ class LoadedBench(BoardBench):
     def session(self) -> Session:
         """A board that answers; started again where it was lost."""
         if self._session is None:
-            assert self._firmware is not None
-            line = self.open_line(self._firmware)
+            line = self._line()
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s)
             self._session = Session(line, adapted(deadlines, line))
             self._session.hello()
         return self._session
+
+    @property
+    def _runs_already(self) -> bool:
+        return self._runner == ATTACH
+
+    def _line(self) -> Transport:
+        if self._runs_already:
+            return open_port_of(self.board, self._where.serial, self._where.port, APPEARS_S)
+        assert self._firmware is not None
+        return self.open_line(self._firmware)
 
     def _rest(self) -> None:
         """Lets the board rest while the next batch is compiled."""
@@ -76,7 +89,7 @@ class LoadedBench(BoardBench):
 
     def slot(self, batch: Batch) -> Slot:
         """The memory where the firmware takes code; it has no bytes where the firmware takes none."""
-        if self._firmware is None and self._slot != _NO_SLOT:
+        if self._firmware is None and self._slot != _NO_SLOT and not self._runs_already:
             self._firmware = self.workshop.build(without_candidates(batch))
         if self._slot is None:
             self._slot = self._asked_slot()
@@ -89,9 +102,26 @@ class LoadedBench(BoardBench):
             return _NO_SLOT
 
     def _in_an_image(self, batch: Batch) -> list[Outcome]:
+        if self._runs_already:
+            raise _cannot_be_loaded(self._slot or _NO_SLOT, self.board.name)
         self.close()
         self._firmware = None  # the image takes its place on the board
         return run_image(self, self.workshop.build(batch), batch)
+
+
+def _cannot_be_loaded(slot: Slot, board: str) -> BoardError:
+    """Says why firmware that runs already measures nothing."""
+    if slot == _NO_SLOT:
+        return BoardError(
+            "the firmware that runs there takes no code over its line",
+            board,
+            "build it with solder_slot.c, -DSOLDER_SLOT and the two functions of solder_slot.h",
+        )
+    return BoardError(
+        f"a candidate and its rows do not fit into the {slot.bytes:,} bytes that the firmware has for them",
+        board,
+        "leave more RAM to solder_port_slot() in solder_slot.h",
+    )
 
 
 def _arena_offset(code: bytes, places: Places, slot: Slot) -> int | None:

@@ -63,6 +63,8 @@ class Workshop:
 
     def loadable(self, batch: Batch, address: int) -> tuple[bytes, Mapping[str, int]]:
         """Links code for that address and returns it with the offset of each function. Raises ToolError."""
+        if not self.folder.exists():  # no firmware was built: the board's own runs already
+            self._make_project(batch.places.arena_bytes)
         objects = [object_of(name, _PROFILED) for name in self._compile_candidates(batch)]
         program = self.folder / build_folder(_PROFILED) / "loadable.elf"
         cpu = f"@flags/{spelling_of(self.toolchain.family)}/cpu"
@@ -103,13 +105,16 @@ class Workshop:
         if self.folder.exists() and arena_bytes <= self._arena_bytes:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._make_project(arena_bytes)
+        with ThreadPoolExecutor(JOBS) as pool:
+            list(pool.map(lambda s: self._run(compile_argv(self.toolchain, s, _PROFILED)), self._runtime()))
+
+    def _make_project(self, arena_bytes: int) -> None:
         self._arena_bytes = arena_bytes
         self.platform.generate(_source(arena_bytes), self.folder, self.board, App.RPC)
         (self.folder / _PARTS).parent.mkdir(exist_ok=True)
         for source in (*self._runtime(), _MODELS, f"{_PARTS}0.c"):
             (self.folder / object_of(source, _PROFILED)).parent.mkdir(parents=True, exist_ok=True)
-        with ThreadPoolExecutor(JOBS) as pool:
-            list(pool.map(lambda s: self._run(compile_argv(self.toolchain, s, _PROFILED)), self._runtime()))
 
     def _compile(self, source: str) -> None:
         """Compiles a file, unless an equal one was compiled before and its object was kept."""

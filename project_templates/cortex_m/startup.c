@@ -11,13 +11,22 @@
 #define MPU_RBAR_VALID 0x10u /* and the region's number, 0, in the bits below */
 #define MPU_RASR BOARD_REGISTER(0xE000EDA0u)
 #define MPU_RASR_NO_ACCESS (1u << 28) /* nor execution; no permission bits set */
-#define MPU_RASR_64K (15u << 1)
+#define MPU_RASR_SIZE (BOARD_GUARD_SIZE << 1)
 #define MPU_RASR_ENABLE 1u
 
 int main(void);
 void Reset_Handler(void);
 void Fault_Handler(void);
 void SysTick_Handler(void) __attribute__((weak, alias("Fault_Handler"))); /* deadline.c has one */
+#ifdef BOARD_INTERRUPTS
+void Interrupt_Handler(void); /* interrupts.c */
+#define VTOR BOARD_REGISTER(0xE000ED08u)
+#define VECTORS (16u + BOARD_INTERRUPTS)
+#define VECTORS_ALIGN (BOARD_INTERRUPTS > 112u ? 1024 : BOARD_INTERRUPTS > 48u ? 512 : 256) /* bytes, a power of two */
+#else
+#define VECTORS 16u
+#define VECTORS_ALIGN 4
+#endif
 
 /* Its own small stack: the fault may be that the other one is full. */
 uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(8)));
@@ -27,7 +36,7 @@ union vector {
     void (*handler)(void);
 };
 
-static const union vector vectors[16] __attribute__((used, section(".vectors"))) = {
+static const union vector vectors[VECTORS] __attribute__((used, section(".vectors"), aligned(VECTORS_ALIGN))) = {
     {.stack = board_stack_high},
     {.handler = Reset_Handler},
     {.handler = Fault_Handler}, /* NMI */
@@ -44,6 +53,9 @@ static const union vector vectors[16] __attribute__((used, section(".vectors")))
     {.handler = 0},
     {.handler = Fault_Handler}, /* PendSV */
     {.handler = SysTick_Handler},
+#ifdef BOARD_INTERRUPTS
+    [16u ... VECTORS - 1u] = {.handler = Interrupt_Handler},
+#endif
 };
 
 /* A stack that grows too far must fault at once: not every bus refuses what lies below the memory. */
@@ -57,7 +69,7 @@ static void guard_stack(void)
 {
     if (MPU_TYPE != 0 && BOARD_GUARD_BYTES != 0) {
         MPU_RBAR = ((uint32_t)board_stack_low - BOARD_GUARD_BYTES) | MPU_RBAR_VALID;
-        MPU_RASR = MPU_RASR_NO_ACCESS | MPU_RASR_64K | MPU_RASR_ENABLE;
+        MPU_RASR = MPU_RASR_NO_ACCESS | MPU_RASR_SIZE | MPU_RASR_ENABLE;
         MPU_CTRL = MPU_CTRL_ENABLE | MPU_CTRL_REST_AS_BEFORE;
         __asm__ volatile("dsb\n isb" ::: "memory");
     }
@@ -84,6 +96,9 @@ void Reset_Handler(void)
 #ifdef __ARM_FP
     CPACR |= CPACR_FPU;
     __asm__ volatile("dsb\n isb" ::: "memory");
+#endif
+#ifdef BOARD_INTERRUPTS
+    VTOR = (uint32_t)vectors; /* a loader may have left its own */
 #endif
     fill_memory();
     guard_stack();

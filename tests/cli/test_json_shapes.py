@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+import subprocess
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +24,7 @@ Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 STREAMS = {"completion", "monitor"}  # which print a script, or go on until they are ended
 WHERE_A_FARM_IS = {"farm"}  # tests/tuning/test_farm.py holds its shape
+OWN_FIRMWARE = "the port of the project's firmware, which runs already"
 # By command: command lines whose shapes together are the command's.
 LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "accelerators": [["accelerators"]],
@@ -30,6 +33,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
         ["bench", DIGITS, "--board", "mps2-an386", "--against", "said_0.json"],
         ["bench", DIGITS, "--board", "mps2-an386", "--layers"],
         ["bench", DIGITS, "--board", "host"],
+        ["bench", DIGITS, "--board", "host", "--runner", "attach", "--port", OWN_FIRMWARE],
     ],
     "boards": [["boards", "list"]],
     "bug-report": [["bug-report", "-o", "bug.zip"]],
@@ -72,6 +76,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
 }
 # By command: what is run before, for the files that it needs.
 BEFORE: Mapping[str, Sequence[Sequence[object]]] = {
+    "bench": [["new", "a.tar", "project", "--board", "host"], ["build", "project"]],
     "build": [["new", "a.tar", "project", "--board", "host"]],
     "flash": [["new", "a.tar", "project", "--board", "host"], ["build", "project"]],
     "load": [
@@ -164,6 +169,22 @@ def _kinds(shape: dict[str, Any]) -> list[str]:
     return [shape["type"]] if isinstance(shape["type"], str) else list(shape["type"])
 
 
+@contextmanager
+def port_in(words: Sequence[object]) -> Iterator[Sequence[object]]:
+    """The words, with the port of the project's firmware, which is started for them where they ask for it."""
+    if OWN_FIRMWARE not in words:
+        yield words
+        return
+    argv = ["project/build/firmware", "--tcp", "0"]
+    with subprocess.Popen(argv, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        port = f"tcp://{process.stderr.readline().strip()}"
+        try:
+            yield [port if word is OWN_FIRMWARE else word for word in words]
+        finally:
+            process.kill()
+
+
 @pytest.fixture
 def printed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
@@ -186,7 +207,8 @@ def printed(
             assert run_deploy(*words).status == 0
         found = []
         for number, words in enumerate(LINES[command]):
-            said = run_deploy(*words, "--json")
+            with port_in(words) as really:
+                said = run_deploy(*really, "--json")
             assert said.status == 0, said.err
             Path(f"said_{number}.json").write_text(said.out, encoding="utf-8")
             found.append(json.loads(said.out))

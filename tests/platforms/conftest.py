@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,7 +11,9 @@ import pytest
 from aot.ir.types import DType, TensorType
 from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
-from platforms.project import ProjectSource
+from platforms.base import BuildChoices, Firmware, platform_of
+from platforms.board_files import load_board
+from platforms.project import App, ProjectSource
 
 FOUR_BYTES = TensorType(DType.I8, (1, 4))
 _FOLDER = Path(__file__).parent / "tiny_model"
@@ -77,3 +80,25 @@ def crashing(tiny: ProjectSource) -> ProjectSource:
     text = tiny.sources["tiny.c"].replace("int32_t tiny_run(", _CRASHES, 1)
     text = text.replace("(void)arena;", "(void)arena;\n    crash(in->x[0]);")
     return replace(tiny, sources={**tiny.sources, "tiny.c": text}, c_flags=("-O1",))
+
+
+BareBuild = Callable[..., Firmware]
+
+
+@pytest.fixture(scope="session")
+def bare_firmware(tiny: ProjectSource, tmp_path_factory: pytest.TempPathFactory) -> BareBuild:
+    """bare_firmware(board, app, more): built by gcc, with more files of the user's own."""
+    made: dict[object, Firmware] = {}
+
+    def build(name: str, app: App = App.RPC, more: Mapping[str, str] = {}) -> Firmware:
+        key = (name, app, *more.items())
+        if key not in made:
+            board, folder = load_board(name), tmp_path_factory.mktemp("bare") / "project"
+            platform = platform_of(board, "baremetal")
+            platform.generate(tiny, folder, board, app)
+            for file, text in more.items():
+                (folder / file).write_text(text)
+            made[key] = platform.build(folder, board, BuildChoices("arm-none-eabi-gcc"))
+        return made[key]
+
+    return build

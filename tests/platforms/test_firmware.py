@@ -30,7 +30,11 @@ DEADLINES = Deadlines(
     hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0, retry_most_s=60.0
 )
 SOON_RESET = replace(DEADLINES, device_run_s=2.0)  # of a model that hangs: an emulator is busy until then
-ARM_BOARDS = ("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547")
+ARM_BOARDS = (
+    *("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547"),
+    "qemu-netduinoplus2",
+)
+WITHOUT_CAUSES = "qemu-microbit"  # a Cortex-M0 has no registers that tell why it faults
 UNICORN_BOARDS = ("mps2-an383", *(name for name in ARM_BOARDS if "unicorn" in load_board(name).runners))
 # What a test with this compiler or runner needs, as ("tool" or "package", name).
 NEEDS = {
@@ -119,7 +123,7 @@ def test_the_host_serves_the_model(tiny: ProjectSource, build: Builder, need: Ne
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("compiler", ["arm-none-eabi-gcc", "zig"])
-@pytest.mark.parametrize("name", ARM_BOARDS)
+@pytest.mark.parametrize("name", [*ARM_BOARDS, WITHOUT_CAUSES])
 def test_a_board_in_qemu_serves_the_model(
     tiny: ProjectSource, build: Builder, need: Need, name: str, compiler: str
 ) -> None:
@@ -263,6 +267,19 @@ def test_a_crash_on_a_board_comes_back_as_a_named_fault(
     need(compiler, runner)
     board = load_board(name)
     crash(build(crashing, board, compiler), board, runner, how, cause)
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize(
+    ("how", "cause"), [(2, "stack overflow"), (3, "hard fault"), (4, "watchdog reset")]
+)  # and not 1: QEMU's nRF51 has something at that address
+def test_a_crash_without_a_cause_is_a_hard_fault_with_its_place(
+    crashing: ProjectSource, build: Builder, need: Need, how: int, cause: str
+) -> None:
+    need("arm-none-eabi-gcc", "qemu")
+    board = load_board(WITHOUT_CAUSES)
+    crash(build(crashing, board, "arm-none-eabi-gcc"), board, "qemu", how, cause)
 
 
 @pytest.mark.cc

@@ -11,8 +11,10 @@ from model_checks import DSP, compiled
 from model_run import NEAR
 from onnx_oracle import run_onnx
 from recurrent_models import GATES, recurrent_classifier
+from unrolled_models import lstm
 
 import deploy
+from aot.frontend.load import parse_model
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
@@ -42,6 +44,13 @@ def test_steps_cost_neither_layers_nor_memory(kind: str, way: str) -> None:
     assert len(model.layers) <= LAYERS
     assert model.plan.arena_bytes <= ARENA_BYTES
     assert model.code_bytes_estimate <= CODE_BYTES
+
+
+def test_a_layer_that_is_written_out_keeps_one_step() -> None:
+    graph = parse_model(lstm().bytes(), "net.onnx")
+    model = compiled(graph, DSP, CompileOptions(), "net")
+    (steps,) = (b for b in model.plan.buffers.values() if b.name.endswith("/steps"))
+    assert steps.rows_held == 1
 
 
 @pytest.mark.cc

@@ -11,6 +11,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.concat import Concat
 from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.recurrent import Recurrent
@@ -19,8 +20,10 @@ from aot.passes.dead_code import without_dead_code
 from aot.passes.names import fresh_name
 from aot.passes.origins import Places, origins
 from aot.passes.outcome import Outcome, outcome
-from aot.passes.recurrence.chains import WrittenOutLayer, find_chain
+from aot.passes.recurrence.chains import LEAST_STEPS, WrittenOutLayer, find_chain
 from aot.passes.recurrence.regular import loops_of
+
+_NO_STEPS = "no three steps of a known cell in a row have the same weights"
 
 
 def roll_up_recurrences(graph: Graph) -> Outcome:
@@ -28,7 +31,25 @@ def roll_up_recurrences(graph: Graph) -> Outcome:
     before = graph
     while (chain := find_chain(graph)) is not None:
         graph = _rolled(graph, chain)
-    return outcome(before, graph, {}, "no three steps of a known cell in a row have the same weights")
+    return outcome(before, graph, {}, _steps_in_integers(before) or _NO_STEPS)
+
+
+def _steps_in_integers(graph: Graph) -> str:
+    """Says that steps are not rolled up whose bits no loop computes; "" where there seem to be none."""
+    alike: dict[bytes, list[Node]] = {}
+    for node in graph.nodes:
+        weights = graph.constants.get(node.inputs[1] or "") if isinstance(node.op, Dense) else None
+        if weights is not None and weights.dtype != np.float32:
+            alike.setdefault(weights.tobytes(), []).append(node)
+    for nodes in alike.values():
+        scales = {graph.types[node.outputs[0]].quant for node in nodes}
+        if len(nodes) >= LEAST_STEPS and len(scales) > 1:
+            return (
+                f'{len(nodes)} layers have the weights "{nodes[0].inputs[1]}", their results '
+                f"{len(scales)} scales: a step of integers has scales of its own, "
+                "and no loop computes the same bits"
+            )
+    return ""
 
 
 def _rolled(graph: Graph, chain: WrittenOutLayer) -> Graph:
@@ -48,7 +69,8 @@ def _with_layer(graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> Graph
             nodes += layer.nodes()
         nodes.append(parts.get(node.outputs[0], node))
     whole = graph.with_nodes(nodes, layer.types, layer.constants)
-    return without_dead_code(_with_joined_rows(without_dead_code(whole), layer.result))
+    joined = _with_joined_rows(without_dead_code(whole), layer.result)
+    return without_dead_code(_with_values_as_rows(joined, layer.result))
 
 
 @dataclass
@@ -149,6 +171,24 @@ def _with_joined_rows(graph: Graph, steps: str) -> Graph:
         nodes.append(Node(name, _taken_by(loops, graph, steps), (steps,), (name,), node.origin))
         shape = graph.types[node.outputs[0]].shape
         nodes.append(replace(node, op=Reshape(shape), inputs=(name,)))
+    return graph.with_nodes(nodes, types) if types else graph
+
+
+def _with_values_as_rows(graph: Graph, steps: str) -> Graph:
+    """Single steps' values are taken out of the layer's result as rows: else it would be kept as a whole."""
+    nodes: list[Node] = []
+    types: dict[str, TensorType] = {}
+    for node in graph.nodes:
+        op = node.op
+        if not isinstance(op, Rearrange) or node.inputs != (steps,) or len(op.sizes) != 1:
+            nodes.append(node)
+            continue
+        name = fresh_name(f"{node.name}/row", graph.types, types)
+        sizes = (1, 1, 1, *op.sizes)
+        types[name] = TensorType(DType.F32, sizes)
+        row = Rearrange(sizes, sizes, (*op.sizes, *op.sizes, *op.sizes, 1), op.offset)
+        nodes.append(Node(name, row, (steps,), (name,), node.origin))
+        nodes.append(replace(node, op=Reshape(op.shape), inputs=(name,)))
     return graph.with_nodes(nodes, types) if types else graph
 
 

@@ -1,0 +1,34 @@
+"""Writes a program as a UF2 file, which bootloaders take that look like a drive (Microsoft, version 1)."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from platforms.elf import image
+
+PAYLOAD_BYTES = 256
+_BLOCK = struct.Struct("<8I476sI")
+_MAGIC = (0x0A324655, 0x9E5D5157)
+_MAGIC_END = 0x0AB16F30
+_HAS_FAMILY = 0x2000
+
+
+def write_uf2(program: Path, family: int) -> Path:
+    """Puts the ELF file's image beside it, for chips of that family; returns where."""
+    address, data = image(program)
+    path = program.with_suffix(".uf2")
+    path.write_bytes(b"".join(uf2_blocks(address, data, family)))
+    return path
+
+
+def uf2_blocks(address: int, data: bytes, family: int) -> Iterator[bytes]:
+    """Yields a block for each page of flash; the address is a page's."""
+    count = -(-len(data) // PAYLOAD_BYTES)
+    for number in range(count):
+        payload = data[number * PAYLOAD_BYTES :][:PAYLOAD_BYTES].ljust(PAYLOAD_BYTES, b"\0")
+        place = address + number * PAYLOAD_BYTES
+        yield _BLOCK.pack(
+            *_MAGIC, _HAS_FAMILY, place, PAYLOAD_BYTES, number, count, family, payload, _MAGIC_END
+        )

@@ -1,0 +1,45 @@
+/* A fault of the processor is told on the UART, and the board starts anew: nobody may be there with a debugger. */
+#include "board.h"
+#include "solder_port.h"
+
+#define FRAME_WORDS 8u /* r0-r3, r12, lr, pc, psr */
+#define FRAME_LR 5u
+#define FRAME_PC 6u
+
+void board_fault(const uint32_t *frame);
+void board_on_fault(uint32_t pc, uint32_t lr);
+
+static void tell(const char *text)
+{
+    while (*text != '\0') {
+        uart_write((const uint8_t *)text++, 1);
+    }
+}
+
+static void tell_address(uint32_t address)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    tell("0x");
+    for (int32_t shift = 28; shift >= 0; shift -= 4) {
+        uart_write((const uint8_t *)&digits[(address >> shift) & 15u], 1);
+    }
+}
+
+/* Yours to replace, in a file of your own; 0: not known. When it returns, the board starts anew. */
+__attribute__((weak)) void board_on_fault(uint32_t pc, uint32_t lr)
+{
+    tell("fault at ");
+    tell_address(pc);
+    tell(", called from ");
+    tell_address(lr);
+    tell("\n");
+}
+
+void board_fault(const uint32_t *frame)
+{
+    const int is_whole = frame >= board_stack_low && frame + FRAME_WORDS <= board_stack_high;
+
+    board_on_fault(is_whole ? frame[FRAME_PC] : 0, is_whole ? frame[FRAME_LR] : 0);
+    solder_port_reset();
+}

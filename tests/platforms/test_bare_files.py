@@ -1,0 +1,184 @@
+"""Files of boards and chips for bare metal: what is refused, with which words; makers' headers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from aot.errors import BoardError, DeployError
+from boards.bare_chip import load_chip
+from platforms.bare_board import chip_words
+from platforms.base import BuildChoices, platform_of
+from platforms.board_files import load_board
+from platforms.project import App, ProjectSource
+from platforms.runners.runner import choose_dry
+
+GCC = "arm-none-eabi-gcc"
+
+
+NOT_OURS = """
+#include "device.h"
+#if !defined THE_MAKERS || defined REGISTERS_H
+#error "not the maker's"
+#endif
+"""
+PACK_HEADER = """
+#include "core_cm4.h"
+#define THE_MAKERS 1
+#include "%s"
+"""
+
+
+@pytest.mark.arm
+def test_a_makers_header_is_used_where_its_pack_is(
+    tiny: ProjectSource, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, require_tool: Callable[[str], None]
+) -> None:
+    require_tool(GCC)
+    board = load_board("nucleo-f446re")
+    platform = platform_of(board, "baremetal")
+    own = platform.files(tiny, board, App.RPC)["src/board/registers.h"]
+    for version in ("2.9.0", "2.14.0"):
+        folder = tmp_path / "packs" / "Keil" / "STM32F4xx_DFP" / version / "Device Headers"
+        folder.mkdir(parents=True)
+        (folder / "facts.h").write_text(own.replace("REGISTERS_H", "FACTS_H"))
+        (folder / "stm32f446xx.h").write_text(PACK_HEADER % "facts.h")
+    core = tmp_path / "packs" / "ARM" / "CMSIS" / "5.9.0" / "Include"
+    core.mkdir(parents=True)
+    monkeypatch.setenv("CMSIS_PACK_ROOT", str(tmp_path / "packs"))
+    platform.generate(tiny, tmp_path / "without", board, App.RPC)  # the core's header is missing
+    assert "isystem" not in (tmp_path / "without" / "flags" / "compile").read_text()
+    (core / "core_cm4.h").write_text("")
+    platform.generate(tiny, tmp_path / "with", board, App.RPC)
+    options = (tmp_path / "with" / "flags" / "compile").read_text()
+    assert (
+        f'"-isystem{(tmp_path / "packs").resolve().as_posix()}/Keil/STM32F4xx_DFP/2.14.0/Device Headers"'
+        in options
+    )
+    assert "-DSTM32F446xx\n" in options
+    (tmp_path / "with" / "src" / "board" / "mine.c").write_text(NOT_OURS)
+    platform.build(tmp_path / "with", board, BuildChoices(GCC))
+
+
+def test_a_runner_of_another_platforms_firmware_is_not_chosen() -> None:
+    assert choose_dry(load_board("nucleo-f446re"), None, "baremetal") != "west"
+    with pytest.raises(BoardError) as caught:
+        choose_dry(load_board("nucleo-f446re"), "west", "baremetal")
+    assert str(caught.value) == (
+        "error: firmware of the platform baremetal is not taken by west\n  nucleo-f446re\n"
+        "  hint: runners that take it: pyocd, openocd"
+    )
+    only_west = replace(load_board("nucleo-f446re"), runners={"west": {}})
+    with pytest.raises(BoardError, match="is not taken by west") as caught:
+        choose_dry(only_west, None, "baremetal")
+    assert caught.value.hint == "runners that take it: none; docs/adding-a-board.md has them all"
+
+
+BOARD = """
+mcu = "X"
+core = "cortex-m4"
+clock_hz = 96_000_000
+regions = [
+  {name = "FLASH", origin = 0x800_0000, bytes = 0x8_0000, role = "flash"},
+  {name = "RAM", origin = 0x2000_0000, bytes = 0x1_0000, role = "ram"},
+]
+counter = {driver = "dwt", hz = 96_000_000, bits = 32}
+[platforms.baremetal]
+"""
+CHIP = """
+title = "Some chip"
+family = "stm32f4"
+interrupts = 9
+sources = ["a test"]
+[clock]
+most_hz = 96_000_000
+most_without_overdrive_hz = 96_000_000
+apb1_most_hz = 48_000_000
+apb2_most_hz = 96_000_000
+flash_wait_hz = 30_000_000
+power_scale = 0
+[uarts.USART9]
+driver = "lin"
+address = 1
+clock = "apb1"
+"""
+REFUSED = (
+    ('chip = "stm32f446"', "uart and tx and rx beside chip: the UART that the chip is to use, and its pins"),
+    (
+        'chip = "stm32f446"\nuart = "USART9"\ntx = "PA2:7"\nrx = "PA3:7"',
+        'a uart that STM32F446 has (USART1, USART2, USART3, UART4, UART5, USART6), not "USART9"',
+    ),
+    (
+        'chip = "stm32f446"\nuart = "USART2"\ntx = "PA2"\nrx = "PA3:7"',
+        'tx as PA2:7, the port, the number and the alternate function, not "PA2"',
+    ),
+    (
+        'chip = "some"\nuart = "USART9"\ntx = "PA2:7"\nrx = "PA3:7"',
+        'a uart with a driver that it has (nrf, pl011, stm32_v1, stm32_v2), not "lin"',
+    ),
+)
+
+
+@pytest.mark.parametrize(("table", "lack"), REFUSED)
+def test_a_board_that_lacks_something_for_its_chip_is_refused_with_words(
+    table: str, lack: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "boards" / "chip").mkdir(parents=True)
+    (tmp_path / "boards" / "chip" / "some.toml").write_text(CHIP)
+    (tmp_path / "mine.toml").write_text(BOARD + table)
+    with pytest.raises(DeployError) as caught:
+        load_board("mine.toml")
+    assert str(caught.value).splitlines()[0] == f"error: the platform baremetal needs {lack}"
+
+
+def test_an_unknown_chip_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+    with pytest.raises(BoardError, match='chip "stm32f447" not found - did you mean "stm32f4') as caught:
+        load_chip("stm32f447", "mine.toml")
+    assert caught.value.hint.startswith("known: nrf51822, nrf52832, ")
+
+
+CLOCKS_REFUSED = (
+    (
+        "nucleo-f446re",
+        200_000_000,
+        "STM32F446 cannot run at 200,000,000 Hz on bare metal: 180,000,000 is the most",
+    ),
+    (
+        "nucleo-f446re",
+        95_300_000,
+        "STM32F446 cannot run at 95,300,000 Hz on bare metal: "
+        "its PLL makes multiples of 2,000,000 Hz between 192,000,000 and 432,000,000, divided",
+    ),
+    ("nrf52840dk", 32_000_000, "nRF52840 cannot run at 32,000,000 Hz on bare metal: its clock is 64,000,000"),
+    (
+        "rpi-pico",
+        124_999_999,
+        "RP2040 cannot run at 124,999,999 Hz on bare metal: "
+        "its PLL makes multiples of 12,000,000 Hz, divided by two numbers",
+    ),
+)
+
+
+@pytest.mark.parametrize(("name", "hz", "said"), CLOCKS_REFUSED)
+def test_a_clock_that_a_chip_cannot_have_is_refused_with_words(name: str, hz: int, said: str) -> None:
+    with pytest.raises(BoardError) as caught:
+        chip_words(replace(load_board(name), clock_hz=hz))
+    assert caught.value.what == said
+    assert caught.value.hint == "clock_hz of the board's file says at how much it is to run"
+
+
+@pytest.mark.parametrize(("app", "says"), [(App.RPC, "Serves the model"), (App.STANDALONE, "without end")])
+def test_a_projects_readme_says_what_its_program_does(tiny: ProjectSource, app: App, says: str) -> None:
+    board = load_board("nrf52840dk")
+    assert says in platform_of(board, "baremetal").files(tiny, board, app)["README.md"]
+
+
+def test_a_streamed_models_program_asks_for_rows(tiny: ProjectSource) -> None:
+    board = load_board("nrf52840dk")
+    platform = platform_of(board, "baremetal")
+    main = platform.files(replace(tiny, is_streamed=True), board, App.STANDALONE)["src/main.c"]
+    assert "__attribute__((weak)) int app_row(int8_t *row)\n" in main
+    assert "app_inputs" not in main
