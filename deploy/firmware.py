@@ -13,6 +13,7 @@ from aot.ir.tensor_spec import TensorSpec
 from artifact.archive import read_archive
 from artifact.archive_file import is_archive
 from artifact.artifact import Artifact
+from artifact.facts import ModelFacts
 from artifact.report import make_report
 from boards.board import Board
 from codegen.job import import_model
@@ -70,6 +71,7 @@ class Prepared:
     outputs: tuple[TensorSpec, ...] | None = None  # likewise
     layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
     front: str | None = None  # the declared front end, likewise
+    may_observe: bool = True  # False: its runs count nothing
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -84,13 +86,16 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
     board, artifact = named_board(board_name, path), read_archive(path)
     facts = artifact.facts
     source = source_for(artifact, board)
-    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, facts.options.front)
+    return _prepared(board, source, facts)
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    source, facts = project_source(compiled.artifact), compiled.artifact.facts
-    front = facts.options.front
-    return Prepared(compiled.board, source, facts.inputs, facts.outputs, facts.layers, front)
+    return _prepared(compiled.board, project_source(compiled.artifact), compiled.artifact.facts)
+
+
+def _prepared(board: Board, source: ProjectSource, facts: ModelFacts) -> Prepared:
+    front, observes = facts.options.front, facts.options.observe
+    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, front, observes)
 
 
 def named_board(name: str | None, path: Path) -> Board:

@@ -95,6 +95,7 @@ def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Boa
         "queue_rows": _QUEUE_ROWS,
         "c_type": dtype.c_name,
         "is_real": is_real,
+        "observes": source.observes,
         "finds_boxes": pipeline.most_boxes > 0,
         "is_picture": pipeline.sensor is SensorKind.PICTURE,
         "least": least,
