@@ -69,7 +69,8 @@ def _refuse_choices(app: App, choices: SensorChoices) -> None:
 
 def _require_platform(app: App, platform: str) -> None:
     if platform not in PLATFORMS_OF_SENSOR_APPS:
-        known = " and ".join(PLATFORMS_OF_SENSOR_APPS)
+        *others, last = PLATFORMS_OF_SENSOR_APPS
+        known = f"{', '.join(others)} and {last}"
         raise InputError(
             f"the app {app.value} is made for the platforms {known}, not for {platform}",
             hint="a board with one of these; or --app standalone, which is a start",

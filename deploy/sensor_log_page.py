@@ -140,6 +140,11 @@ class LogReader:
             return ""
         return f"   busy {ticks / self.start.ticks_hz * 1e8 / span_us:5.1f} %"
 
+    @property
+    def has_ended(self) -> bool:
+        """True when the program has told its end."""
+        return self._losses.is_end
+
     def summary(self) -> Iterator[str]:
         """The lines of the summary."""
         losses, runs = self._losses, self._runs

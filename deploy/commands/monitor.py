@@ -72,7 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
     if arguments.decode:
         emulated = None if board.counter.instruction_ns is None else board.counter.instructions
-        explain(_received(line), LogReader(emulated))
+        explain(_received(line), LogReader(emulated), is_live=True)
         return
     show = _show_packets() if app is App.RPC else _show_text()
     for received in _received(line):

@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     "another platform": (
         "for a board",
         {"board": "nano-33-ble", "platform": "arduino"},
-        "the app kws is made for the platforms baremetal and host, not for arduino\n"
+        "the app kws is made for the platforms baremetal, host and zephyr, not for arduino\n"
         "  hint: a board with one of these; or --app standalone, which is a start",
     ),
 }
