@@ -15,8 +15,8 @@ from platforms.templates import filled, template_text
 _TEMPLATES = "sensor_app"
 _AS_THEY_ARE = ("log.h", "log.c", "sensor.h")
 _QUEUE_ROWS = 16
-PLATFORMS_OF_SENSOR_APPS = ("baremetal", "host", "zephyr")  # whose sensors there are templates for
-_ZEPHYR = "zephyr"
+PLATFORMS_OF_SENSOR_APPS = ("arduino", "baremetal", "host", "zephyr")  # whose sensors there are templates for
+_ZEPHYR, _ARDUINO = "zephyr", "arduino"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +50,10 @@ def sensor_app_files(
     """The files of the program, and of its sensor: files of this computer, a recording, or the user's own."""
     pipeline, kind = source.pipeline, SENSOR_APPS[app]
     assert pipeline is not None  # deploy new sees to it
-    every = {**words, **_words(source, pipeline, app, board, platform)}
+    every = {**words, **sensor_words(source, pipeline, app, board, platform)}
     own = {
         **{name: template_text(_TEMPLATES, name) for name in _AS_THEY_ARE},
-        "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
+        "app_main.c" if every["is_arduino"] else "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
         "app.h": filled(_TEMPLATES, "app.h.jinja", **every),
         "decision.h": filled(_TEMPLATES, "decision.h.jinja", **every),
         "decision.c": filled(_TEMPLATES, f"decision_{kind.decision}.c.jinja", **every),
@@ -89,12 +89,14 @@ def _sensor_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[st
             "input.h": template_text(_ZEPHYR, "input.h"),
             "input.c": filled(_ZEPHYR, f"input_{kind}.c.jinja", **words),
         }
-    return {"sensor.c": filled(_TEMPLATES, "sensor_board.c.jinja", **words)}
+    own = {"input.h": template_text(_ARDUINO, "input.h")} if words["is_arduino"] else {}
+    return {"sensor.c": filled(_TEMPLATES, "sensor_board.c.jinja", **words), **own}
 
 
-def _words(
+def sensor_words(
     source: ProjectSource, pipeline: SensorPipeline, app: App, board: Board, platform: str
 ) -> dict[str, Any]:
+    """The words of the templates."""
     dtype, quant = source.inputs[0].type.dtype, source.inputs[0].type.quant
     is_real = dtype is DType.F32
     least, most = ("-FLT_MAX", "FLT_MAX") if is_real else map(str, dtype.limits)
@@ -116,5 +118,6 @@ def _words(
         "zero": 0 if quant is None else quant.zero_point,
         "is_host": board.core.machine == "host" and platform != _ZEPHYR,
         "is_zephyr": platform == _ZEPHYR,
+        "is_arduino": platform == _ARDUINO,
         "is_paced": board.counter.instruction_ns is None,
     }

@@ -191,6 +191,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     return settle(code);
 }
 
+#ifndef __AVR__
 static uint8_t observed(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     const struct solder_model *model = solder_find_model(payload[0]);
@@ -204,6 +205,7 @@ static uint8_t observed(const uint8_t *payload, uint32_t count, struct solder_re
     solder_reply_bytes(reply, counters_of(model), SOLDER_OBSERVED_BYTES);
     return SOLDER_OK;
 }
+#endif
 
 static uint8_t stats(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -280,7 +282,9 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_TIME] = {time, 4, 4},
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
+#ifndef __AVR__ /* whose table would lie in its little RAM, with the gap before this entry */
     [SOLDER_MESSAGE_OBSERVED] = {observed, 1, 1},
+#endif
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
     [SOLDER_MESSAGE_RATE] = {solder_rate_change, 4, 4},
 #ifdef SOLDER_SLOT

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from listener import records
-from movement_cost import FRONTS, network
+from small_apps import HEARD, HEARD_LABELS, MOVED, MOVED_LABELS, model_for, recording_for
 
 import deploy
 from deploy.firmware import build_project, project_board
@@ -24,8 +23,6 @@ pytestmark = [pytest.mark.cc, pytest.mark.slow, pytest.mark.qemu]
 BOARD = "mps2-an385"
 FAKES = Path(__file__).with_name("zephyr")
 BINDING = 'description: A fake for tests\ncompatible: "solder,{name}"\ninclude: base.yaml\n'
-HEARD = "micro_frontend:window_size=30,window_step=20,num_channels=40,out_scale=26"
-MOVED = FRONTS["rms, skew, kurtosis and welch of 16"][0]
 
 
 @dataclass(frozen=True)
@@ -43,14 +40,14 @@ CASES = {
     "kws": ZephyrCase(
         "kws",
         {"front": HEARD, "back": "classes:threshold=0.3"},
-        {"labels": "silence,unknown,yes,no"},
+        {"labels": HEARD_LABELS},
         "fake_microphone",
         '/ { dmic_dev: microphone { compatible = "solder,fake-microphone"; }; };\n',
     ),
     "motion": ZephyrCase(
         "motion",
         {"front": MOVED, "back": "classes:threshold=0.3"},
-        {"labels": "still,wave,circle,knock"},
+        {"labels": MOVED_LABELS},
         "fake_inertial",
         "/ { aliases { accel0 = &inertial; };\n"
         '    inertial: inertial { compatible = "solder,fake-inertial"; }; };\n',
@@ -64,23 +61,6 @@ def zephyr_tree(require_tool: Callable[..., None]) -> None:
     if not os.environ.get("ZEPHYR_BASE"):
         pytest.skip("needs Zephyr's tree: ZEPHYR_BASE is not set")
     require_tool("west", "ninja", "qemu-system-arm")
-
-
-def recording_for(app: str, folder: Path, shared_dir: Path) -> Path:
-    if app == "kws":
-        return shared_dir / "datasets" / "yes_1000ms.wav"
-    t, path = np.arange(250) / 62.5, folder / "moves.csv"
-    rows = np.stack([np.sin(9 * t), np.cos(23 * t) ** 3, 9.81 + 0.1 * np.sin(50 * t)], 1)
-    np.savetxt(path, rows.astype(np.float32), "%.6f", ",")
-    return path
-
-
-def model_for(app: str, folder: Path, shared_dir: Path) -> Path:
-    if app == "kws":
-        return shared_dir / "models" / "tflm_micro_speech_int8" / "model.tflite"
-    path = folder / "moves.tflite"
-    path.write_bytes(network(FRONTS["rms, skew, kurtosis and welch of 16"][1]))
-    return path
 
 
 def made(case: ZephyrCase, folder: Path, shared_dir: Path, played: bool) -> Path:
