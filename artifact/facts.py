@@ -10,6 +10,7 @@ from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
 from aot.target import Target
 from artifact.memory_map import MemoryMap, map_memory
+from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.arenas import Arena, arenas_of, line_bytes
 from codegen.fit.budgets import MemoryNeeds
 from codegen.model import CompiledModel, LayerInfo, TensorInfo
@@ -89,6 +90,7 @@ class ModelFacts:
             max(0, self.constants_bytes - self.weights_bytes),
             self.constants_in,
             self.code_bytes_estimate,
+            OBSERVED_BYTES if self.options.observe else 0,
         )
 
     @property

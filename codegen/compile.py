@@ -18,6 +18,7 @@ from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
 from codegen.c.names import unique_identifiers
+from codegen.c.observe import observation_of
 from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
 from codegen.c.stack_size import estimate_stack_bytes, work_of
@@ -135,6 +136,8 @@ def _source_parts(
     layers = _layers(graph, lowered, maker, planned.steps)
     rows = [stage.result.image_rows for stage in lowered.stages]
     work = work_of(graph)
+    run = maker.make()
+    stream_rows = run.stream.rows if run.stream is not None else 0
     parts = SourceParts(
         name=name,
         model_hash=job.model.hash,
@@ -152,9 +155,10 @@ def _source_parts(
         arenas=arenas,
         arena_align=_arena_align(lowered),
         library=library,
-        run=maker.make(),
+        run=run,
         constants=constants,
         weights=require_some(layout_of(constants)) if external else None,
+        observation=observation_of(graph, lowered, stream_rows) if options.observe else None,
     )
     return parts, layers
 

@@ -266,6 +266,14 @@ class CompileOptions:
         "ultralytics.yolov8:conf=0.4,iou=0.5,max_det=10",
         reads_model=True,
     )
+    observe: bool = option(
+        False,
+        OnOff(),
+        "--observe",
+        "count in the field what runs say of themselves, in 128 bytes of RAM: results that do not fit their "
+        "integers, how far the best class is ahead, entropy, the drift of the input, run times; run and "
+        "monitor --decode show it",
+    )
     name: str | None = option(
         None,
         Text("NAME"),

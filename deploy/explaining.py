@@ -13,11 +13,16 @@ from deploy.sensor_log_page import LogReader
 _READ_BYTES = 4096
 
 
-def explain(pieces: Iterable[bytes], reader: LogReader) -> None:
-    """Prints a line for each record, and the summary. Raises InputError where the program has failed."""
+def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -> None:
+    """Prints a line for each record, and the summary. Raises InputError where the program has failed.
+
+    A program that is live is not waited for when it has told its end: a board would be silent for ever.
+    """
     for piece in pieces:
         for line in reader.feed(piece):
             print(line, flush=True)
+        if is_live and reader.has_ended:
+            break
     for line in reader.feed(b"\n"):
         print(line)
     if not reader.start.app:

@@ -74,6 +74,7 @@ class Prepared:
     front: str | None = None  # the declared front end, likewise
     sizes: tuple[ModelFacts, ...] = ()  # where the firmware has several: of each, the largest first
     model: str | None = None  # which of the firmware's models is run; None: its first
+    may_observe: bool = True  # False: its runs count nothing
 
 
 def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
@@ -95,8 +96,16 @@ def prepare_compiled(compiled: Compiled) -> Prepared:
 
 def _prepared(board: Board, source: ProjectSource, artifact: Artifact) -> Prepared:
     facts, others = artifact.facts, [each.facts for each in artifact.sizes]
-    sizes = (facts, *others) if others else ()
-    return Prepared(board, source, facts.inputs, facts.outputs, facts.layers, facts.options.front, sizes)
+    return Prepared(
+        board,
+        source,
+        facts.inputs,
+        facts.outputs,
+        facts.layers,
+        facts.options.front,
+        sizes=(facts, *others) if others else (),
+        may_observe=facts.options.observe,
+    )
 
 
 def named_board(name: str | None, path: Path) -> Board:

@@ -35,6 +35,7 @@ from deploy.line import LINE, LineOptions
 from deploy.measure import run_on
 from deploy.meter import Meter, Spread, spread
 from deploy.model import Inputs, Model, by_name
+from deploy.observed import Observed, read_observed
 from deploy.on_board import Run, run_of
 from deploy.size_choice import at_size_of
 from platforms.base import BuildChoices
@@ -246,6 +247,13 @@ class OpenLine:
 
     def _layers(self, count: int) -> tuple[LayerInfo | None, ...]:
         return self._prepared.layers or (None,) * count
+
+    @property
+    def observed(self) -> Observed | None:
+        """The counts of the model's runs since the firmware started; None of one without --observe."""
+        with self._turn() as device:
+            data = device.session.observed(device.model)
+        return None if data is None else read_observed(data)
 
     @property
     def stats(self) -> Stats:

@@ -10,6 +10,7 @@ from aot.backs.anomaly import Anomaly
 from aot.backs.table import declared_back
 from aot.errors import InputError
 from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
 from aot.fronts.table import Front, declared_front
 from aot.ops.blobs import Blobs
@@ -68,7 +69,8 @@ def _refuse_choices(app: App, choices: SensorChoices) -> None:
 
 def _require_platform(app: App, platform: str) -> None:
     if platform not in PLATFORMS_OF_SENSOR_APPS:
-        known = " and ".join(PLATFORMS_OF_SENSOR_APPS)
+        *others, last = PLATFORMS_OF_SENSOR_APPS
+        known = f"{', '.join(others)} and {last}"
         raise InputError(
             f"the app {app.value} is made for the platforms {known}, not for {platform}",
             hint="a board with one of these; or --app standalone, which is a start",
@@ -95,15 +97,15 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
         )
     front = None if options.front is None else declared_front(options.front)
     _require_sensor(kind, app, options.front, where)
-    rate_hz = _rate(front, choices.rate_hz, where)
+    rate = _rate(front, choices.rate_hz, where)
     _, rows, *row = source.inputs[0].type.shape
     elements = row[0] * row[1]
     return SensorPipeline(
         sensor=_sensor(front),
-        rate_hz=rate_hz,
+        rate_hz=round(rate),
         window_rows=rows,
         row_elements=elements,
-        window_us=_in_window(front, rows, elements) * _MICROSECONDS // rate_hz if rate_hz else 0,
+        window_us=int(_in_window(front, rows, elements) * _MICROSECONDS / rate) if rate else 0,
         labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
         has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
         arenas=artifact.facts.arenas,
@@ -115,7 +117,7 @@ def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: Sens
 
 def _sensor(front: Front | None) -> SensorKind:
     """The kind of rows that the model takes."""
-    if front is None:
+    if front is None or isinstance(front, Movement):
         return SensorKind.NUMBERS
     return SensorKind.PICTURE if isinstance(front, Picture) else SensorKind.SOUND
 
@@ -129,12 +131,13 @@ def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
     }[_sensor(front)]
 
 
-def _rate(front: Front | None, given_hz: int | None, where: str) -> int:
+def _rate(front: Front | None, given_hz: int | None, where: str) -> float:
     if front is None or isinstance(front, Picture):
         return given_hz or 0
     if given_hz is not None:
         raise InputError(
-            f"the front end says how many samples a second there are: {front.sample_rate}",
+            f"the front end says how many {'rows' if isinstance(front, Movement) else 'samples'} a second "
+            f"there are: {front.sample_rate:g}",
             where,
             "leave --rate out",
         )

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from aot.errors import InputError
+from deploy.observed import Observed, read_observed
 
 LOG_FORMAT = 1
 _LINE = re.compile(rb"\$([^$*\r\n]*)\*([0-9A-F]{4})\s*")
@@ -51,6 +52,13 @@ class FoundBox:
 
 
 @dataclass(frozen=True, slots=True)
+class ToldCounters:
+    """Tells what the model's runs have counted of themselves, where it was compiled with --observe."""
+
+    counters: Observed
+
+
+@dataclass(frozen=True, slots=True)
 class Losses:
     """Tells what is lost so far, after a gap in the rows or at the end."""
 
@@ -69,7 +77,7 @@ class ProgramFault:
     says: str
 
 
-Record = Start | WindowRun | FoundBox | Losses | ProgramFault
+Record = Start | WindowRun | FoundBox | ToldCounters | Losses | ProgramFault
 
 
 class LogError(ValueError):
@@ -114,6 +122,11 @@ def _box(words: list[str]) -> FoundBox:
     return FoundBox(int(run), found, int(thousandths) / 1000, int(left), int(top), int(right), int(bottom))
 
 
+def _counters(words: list[str]) -> ToldCounters:
+    (data,) = words
+    return ToldCounters(read_observed(bytes.fromhex(data)))
+
+
 def _losses(is_end: bool) -> Callable[[list[str]], Losses]:
     return lambda words: Losses(is_end, *map(int, words))
 
@@ -131,6 +144,7 @@ _RECORDS: Mapping[str, Callable[[list[str]], Record]] = {
     "APP": _start,
     "RUN": _run,
     "BOX": _box,
+    "OBS": _counters,
     "GAP": _losses(is_end=False),
     "END": _losses(is_end=True),
     "FAULT": _fault,

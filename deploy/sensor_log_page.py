@@ -9,7 +9,17 @@ from statistics import median
 
 from aot.counted import counted
 from aot.printable import printable
-from deploy.sensor_log import FoundBox, LogError, Losses, Record, Start, WindowRun, read_line
+from deploy.observed import Observed, observed_lines
+from deploy.sensor_log import (
+    FoundBox,
+    LogError,
+    Losses,
+    Record,
+    Start,
+    ToldCounters,
+    WindowRun,
+    read_line,
+)
 
 Instructions = Callable[[int], int]  # of an emulated board's ticks
 _NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
@@ -28,6 +38,7 @@ class LogReader:
     _runs: list[WindowRun] = field(default_factory=list)
     _boxes: Counter[str] = field(default_factory=Counter)
     _losses: Losses = _NOTHING_LOST
+    _counters: Observed | None = None  # as the program told them last
     _missing: int = 0  # runs of which no line has come
     _damaged: int = 0  # lines
     _said: int = 0  # runs that the program has told of
@@ -64,12 +75,15 @@ class LogReader:
             return self._box_line(record)
         if isinstance(record, Losses):
             return self._losses_line(record)
+        if isinstance(record, ToldCounters):
+            self._counters = record.counters
+            return f"            {counted(record.counters.runs, 'run')} observed"
         self.faults.append(record.says)
         return f"the program ends: {printable(record.says)}"
 
     def _forget(self) -> None:
         """Begins anew, as a program does that is started again."""
-        self._runs, self._losses = [], _NOTHING_LOST
+        self._runs, self._losses, self._counters = [], _NOTHING_LOST, None
         self._boxes.clear()
         self._missing = self._said = 0
 
@@ -126,6 +140,11 @@ class LogReader:
             return ""
         return f"   busy {ticks / self.start.ticks_hz * 1e8 / span_us:5.1f} %"
 
+    @property
+    def has_ended(self) -> bool:
+        """True when the program has told its end."""
+        return self._losses.is_end
+
     def summary(self) -> Iterator[str]:
         """The lines of the summary."""
         losses, runs = self._losses, self._runs
@@ -152,6 +171,8 @@ class LogReader:
                 f"latency: {self._time(round(median(ticks))).strip()} (median), "
                 f"{self._time(max(ticks)).strip()} at most{self._whole_load()}"
             )
+        if self._counters is not None:
+            yield from observed_lines(self._counters, lambda each: self._time(round(each)).strip())
 
     def _whole_load(self) -> str:
         """Says how busy the processor was on the whole."""

@@ -42,6 +42,11 @@ def with_slots(
                     f"the {name} {are} for cartridges, and there are no slots for them", hint="--slots 128K"
                 )
         return source
+    if source.observes:
+        raise InputError(
+            f"{source.name} counts what its runs say of themselves, which firmware with slots does not",
+            hint="deploy compile without --observe, or firmware without --slots",
+        )
     if slots < _LEAST:
         raise InputError(
             f"a slot of {slots:,} bytes holds no model", hint=f"--slots 128K; {_LEAST:,} at least"

@@ -111,6 +111,8 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
+    if aim_for(board, choices.objective).bench is not None:
+        _require_built_here(choices)
     if choices.runner == ATTACH:
         require_own_firmware(job, board, LineOptions(choices.runner, *astuple(choices.where)))
     used = _choose_devices(job, board, choices, records)
@@ -174,8 +176,6 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
     own = aim_for(board, choices.objective).bench
-    if own is not None:
-        _require_built_here(choices)
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
     runs_already = choices.runner == ATTACH

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from aot.errors import FitError
+from aot.errors import FitError, InputError
+from aot.fronts.picture import PixelForm
 from aot.target import Target
 from boards.board import Board
 from boards.board_keys import Section
@@ -19,6 +20,7 @@ from platforms.elf import sizes
 from platforms.folder import read_project
 from platforms.layout import (
     TRY_IT,
+    app_files,
     model_files,
     model_table,
     project_json,
@@ -32,6 +34,7 @@ from platforms.project import (
     require_no_functions,
     require_no_line_key,
 )
+from platforms.sensor_app import SENSOR_APPS, sensor_words
 from platforms.templates import filled, template_text
 from platforms.toolchains import Toolchain
 
@@ -45,11 +48,21 @@ _CHIP_FILES = {  # by the kind of machine
 }
 _COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # that those files drive
 ONCE = "examples/once/once.ino"
-SKETCHES = {App.RPC: "server", App.STANDALONE: "once"}
+SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app in SENSOR_APPS}}
 _PURPOSE = {
     App.RPC: "The firmware answers `deploy run`, `verify` and `bench` over the serial port.",
     App.STANDALONE: "It is a start for a program of your own.",
+    **{app: f"{each.says}, without end, and tells what it finds." for app, each in SENSOR_APPS.items()},
 }
+# The words of the library Arduino_OV767X for what a camera gives.
+_CAMERA_SIZES = {
+    (640, 480): "VGA",
+    (352, 288): "CIF",
+    (320, 240): "QVGA",
+    (176, 144): "QCIF",
+    (160, 120): "QQVGA",
+}
+_CAMERA_FORMS = {PixelForm.GRAY: "GRAYSCALE", PixelForm.RGB565_HIGH_FIRST: "RGB565"}
 
 
 FQBN = r"[\w.-]+:\w+:\w+(:\w+=\w+(,\w+=\w+)*)?"  # Arduino's fully qualified board name, with options
@@ -75,8 +88,11 @@ class Arduino(ToolPlatform):
         require_no_line_key(source, self.name)
         require_near_flash(source, board.target, board.name)
         own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
+        if app in SENSOR_APPS:
+            own |= {**runtime_files(app), **_port_files(board)}
         return {
             **{f"src/{name}": text for name, text in own.items()},
+            **(app_files(source, app, board, self.name) if app in SENSOR_APPS else {}),
             **_sketches(source, board, app),
             "library.properties": _properties(source, board),
             "README.md": _readme(source, board, app),
@@ -143,6 +159,12 @@ def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
     return {
         **runtime_files(App.RPC),
         "models.c": model_table(source),
+        **_port_files(board),
+    }
+
+
+def _port_files(board: Board) -> dict[str, str]:
+    return {
         "port.h": template_text("arduino", "port.h"),
         "port_serial.cpp": template_text("arduino", "port_serial.cpp"),
         **_chip_file(board),
@@ -164,12 +186,34 @@ def once_sketch(source: ProjectSource, baud: int = DEFAULT_BAUD) -> str:
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
     """The sketch that calls the model; for the app rpc also the sketch that serves it."""
     baud = board.console.baud if board.console else DEFAULT_BAUD
+    if app in SENSOR_APPS:
+        return {f"examples/{app.value}/{app.value}.ino": _sensor_sketch(source, board, app, baud)}
     sketches = {ONCE: once_sketch(source, baud)}
     if app is App.RPC:
         sketches["examples/server/server.ino"] = filled(
             "arduino", "server.ino.jinja", name=source.name, baud=baud
         )
     return sketches
+
+
+def _sensor_sketch(source: ProjectSource, board: Board, app: App, baud: int) -> str:
+    """The sketch that reads the sensor. Raises InputError for pictures that its library does not give."""
+    pipeline = source.pipeline
+    assert pipeline is not None  # deploy new sees to it
+    camera = {}
+    if pipeline.camera is not None and pipeline.recording is None:
+        size = _CAMERA_SIZES.get((pipeline.camera.width, pipeline.camera.height))
+        form = _CAMERA_FORMS.get(pipeline.camera.form)
+        if size is None or form is None:
+            sizes = ", ".join(f"{width}x{height}" for width, height in _CAMERA_SIZES)
+            raise InputError(
+                f"the front end takes pictures of {pipeline.camera.width}x{pipeline.camera.height}, "
+                f"{pipeline.camera.form.value}; Arduino's camera gives {sizes}, gray or rgb565_high_first",
+                hint="deploy compile --front tf.image:width=160,height=120,format=rgb565_high_first,...",
+            )
+        camera = {"camera_size": size, "camera_form": form}
+    words = sensor_words(source, pipeline, app, board, Arduino.name)
+    return filled("arduino", "sensor.ino.jinja", baud=baud, name=source.name, **words, **camera)
 
 
 def _properties(source: ProjectSource, board: Board) -> str:
@@ -212,6 +256,12 @@ def _readme(source: ProjectSource, board: Board, app: App) -> str:
 
 
 def _places(board: Board, app: App) -> list[tuple[str, str]]:
+    if app in SENSOR_APPS:
+        return [
+            (f"examples/{app.value}/", "takes rows from the sensor; yours to change"),
+            ("src/decision.c", "what shall happen with a decision"),
+            ("src/app_main.c, src/sensor.c", "the queue of rows, and the loop around the model"),
+        ]
     once = ("examples/once/", "calls the model once a second and prints its outputs; yours to change")
     if app is App.STANDALONE:
         return [once]

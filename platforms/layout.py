@@ -86,7 +86,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
     return {
         **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
-        **app_files(source, app, board),
+        **app_files(source, app, board, own.platform),
         **{f"src/{name}": text for name, text in source.functions.items()},
         **cartridge_files(source, board),
         **line_key_file(source),
@@ -129,12 +129,12 @@ def runtime_files(app: App) -> dict[str, str]:
     return dict(c_files("common"))
 
 
-def app_files(source: ProjectSource, app: App, board: Board) -> dict[str, str]:
+def app_files(source: ProjectSource, app: App, board: Board, platform: str) -> dict[str, str]:
     """The table of models that the server asks for, or the program that calls the model."""
     if app is App.RPC:
         return {"src/models.c": model_table(source)}
     if app in SENSOR_APPS:
-        return sensor_app_files(source, app, board, tensor_words(source))
+        return sensor_app_files(source, app, board, platform, tensor_words(source))
     return {"src/main.c": filled("project", "main_standalone.c.jinja", **tensor_words(source))}
 
 

@@ -108,6 +108,7 @@ class ProjectSource:
     line_key: bytes = b""  # that the server asks for before it answers anything; b"": none
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
     pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
+    observes: bool = False  # the model counts what its runs say of themselves
 
     @property
     def arena_bytes(self) -> int:
@@ -255,6 +256,7 @@ def project_source(artifact: Artifact) -> ProjectSource:
         weights_bytes=facts.weights_bytes,
         kernels=facts.kernels,
         callers=facts.callers,
+        observes=facts.options.observe,
     )
     sizes = [project_source(each) for each in artifact.sizes]
     return share_firmware(source, sizes) if sizes else source

@@ -15,7 +15,8 @@ from platforms.templates import filled, template_text
 _TEMPLATES = "sensor_app"
 _AS_THEY_ARE = ("log.h", "log.c", "sensor.h")
 _QUEUE_ROWS = 16
-PLATFORMS_OF_SENSOR_APPS = ("baremetal", "host")  # whose sensors there are templates for
+PLATFORMS_OF_SENSOR_APPS = ("arduino", "baremetal", "host", "zephyr")  # whose sensors there are templates for
+_ZEPHYR, _ARDUINO = "zephyr", "arduino"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +45,15 @@ SENSOR_APPS: Mapping[App, SensorApp] = {
 
 
 def sensor_app_files(
-    source: ProjectSource, app: App, board: Board, words: Mapping[str, Any]
+    source: ProjectSource, app: App, board: Board, platform: str, words: Mapping[str, Any]
 ) -> dict[str, str]:
     """The files of the program, and of its sensor: files of this computer, a recording, or the user's own."""
     pipeline, kind = source.pipeline, SENSOR_APPS[app]
     assert pipeline is not None  # deploy new sees to it
-    every = {**words, **_words(source, pipeline, app, board)}
+    every = {**words, **sensor_words(source, pipeline, app, board, platform)}
     own = {
         **{name: template_text(_TEMPLATES, name) for name in _AS_THEY_ARE},
-        "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
+        "app_main.c" if every["is_arduino"] else "main.c": filled(_TEMPLATES, "main.c.jinja", **every),
         "app.h": filled(_TEMPLATES, "app.h.jinja", **every),
         "decision.h": filled(_TEMPLATES, "decision.h.jinja", **every),
         "decision.c": filled(_TEMPLATES, f"decision_{kind.decision}.c.jinja", **every),
@@ -81,11 +82,22 @@ def _sensor_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[st
                 rows=pipeline.recording.rows,
             ),
         }
-    return {"sensor.c": filled(_TEMPLATES, "sensor_board.c.jinja", **words)}
+    if words["is_zephyr"] and not words["is_picture"]:
+        kind = pipeline.sensor.value
+        return {
+            "sensor.c": template_text(_ZEPHYR, "sensor_thread.c.jinja"),
+            "input.h": template_text(_ZEPHYR, "input.h"),
+            "input.c": filled(_ZEPHYR, f"input_{kind}.c.jinja", **words),
+        }
+    own = {"input.h": template_text(_ARDUINO, "input.h")} if words["is_arduino"] else {}
+    return {"sensor.c": filled(_TEMPLATES, "sensor_board.c.jinja", **words), **own}
 
 
-def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Board) -> dict[str, Any]:
-    dtype = source.inputs[0].type.dtype
+def sensor_words(
+    source: ProjectSource, pipeline: SensorPipeline, app: App, board: Board, platform: str
+) -> dict[str, Any]:
+    """The words of the templates."""
+    dtype, quant = source.inputs[0].type.dtype, source.inputs[0].type.quant
     is_real = dtype is DType.F32
     least, most = ("-FLT_MAX", "FLT_MAX") if is_real else map(str, dtype.limits)
     return {
@@ -95,12 +107,17 @@ def _words(source: ProjectSource, pipeline: SensorPipeline, app: App, board: Boa
         "queue_rows": _QUEUE_ROWS,
         "c_type": dtype.c_name,
         "is_real": is_real,
+        "observes": source.observes,
         "finds_boxes": pipeline.most_boxes > 0,
         "is_picture": pipeline.sensor is SensorKind.PICTURE,
         "least": least,
         "most": most,
         "said_range": "what float holds" if is_real else f"{least} to {most}",
         "lane_arenas": ", ".join(f"{variable(n, each)}[lane]" for n, each in enumerate(source.arenas)),
-        "is_host": board.core.machine == "host",
+        "step": f"{1.0 if quant is None else quant.scale!r}f",
+        "zero": 0 if quant is None else quant.zero_point,
+        "is_host": board.core.machine == "host" and platform != _ZEPHYR,
+        "is_zephyr": platform == _ZEPHYR,
+        "is_arduino": platform == _ARDUINO,
         "is_paced": board.counter.instruction_ns is None,
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -21,7 +22,7 @@ from platforms.layout import (
     project_json,
     runtime_files,
 )
-from platforms.project import App, ProjectSource, require_no_cartridges
+from platforms.project import App, ProjectSource, SensorKind, require_no_cartridges
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west, has_new_names
@@ -109,7 +110,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
     return {
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items() if name != HOOK_HEADER},
         **{f"src/{name}": text for name, text in model_files(source, app).items() if _describes(name)},
-        **app_files(source, app, board),
+        **app_files(source, app, board, Zephyr.name),
         **({"src/main.c": template_text("zephyr", "main_rpc.c")} if app is App.RPC else {}),
         **(_fault_files(board) if app is App.RPC else {}),
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
@@ -201,9 +202,34 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
                 [*_USB_STACK, f"CONFIG_USB_CDC_ACM_RINGBUF_SIZE={USB_BYTES}"],
             )
         )
+    settings += _sensor_settings(source)
+    if any(_CALLS_LIBM.search(text) for text in source.sources.values()):
+        settings.append(
+            (
+                "The model calls functions that Zephyr's own C library has not.",
+                ["CONFIG_REQUIRES_FULL_LIBC=y"],
+            )
+        )
     if Feature.FPU in board.features:
         settings.append(("Real numbers are computed in hardware.", ["CONFIG_FPU=y"]))
     return settings
+
+
+_CALLS_LIBM = re.compile(
+    r"\b(exp|log|log1p|pow|tanh|sin|cos|atan|erf|round|rint|nearbyint|floor|ceil|fmod)f\(|\bHUGE_VALF\b"
+)
+_DRIVERS = {
+    SensorKind.SOUND: ("The microphone, by the DMIC interface.", ["CONFIG_AUDIO=y", "CONFIG_AUDIO_DMIC=y"]),
+    SensorKind.NUMBERS: ("The inertial sensor.", ["CONFIG_SENSOR=y"]),
+}
+
+
+def _sensor_settings(source: ProjectSource) -> list[tuple[str, list[str]]]:
+    """The lines for the driver of the sensor that the app reads; none for a recording."""
+    if source.pipeline is None or source.pipeline.recording is not None:
+        return []
+    kind = source.pipeline.sensor
+    return [_DRIVERS[kind]] if kind in _DRIVERS else []
 
 
 def _describes(file: str) -> bool:

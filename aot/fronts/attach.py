@@ -9,13 +9,15 @@ from aot.frontend.builder import GraphBuilder
 from aot.fronts.audio_input import Sound, add_audio, samples_type
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.model_input import ModelInput
+from aot.fronts.movement import Movement
+from aot.fronts.movement_input import add_rows, rows_type
 from aot.fronts.picture_input import add_image, pixels_type
 from aot.fronts.spectrum import Spectrum
 from aot.fronts.table import Front, declared_front
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 
-SAMPLES, PIXELS = "samples", "pixels"  # the model's new input
+SAMPLES, PIXELS, ROWS = "samples", "pixels", "rows"  # the model's new input
 
 
 def with_front(graph: Graph, declared: str) -> Graph:
@@ -26,12 +28,15 @@ def with_front(graph: Graph, declared: str) -> Graph:
             "the model keeps a state from run to run, and the front end begins anew with each",
             "micro_frontend:continuous=true goes on with the sound of the run before",
         )
-    builder, is_audio = builder_of(graph), isinstance(front, Sound)
-    start = builder.value_names.unique(SAMPLES if is_audio else PIXELS)
+    builder = builder_of(graph)
+    start = builder.value_names.unique(_input_name(front))
     chain = AddedNodes(builder, "front", f"--front {declared.partition(':')[0]}", start)
     if isinstance(front, Sound):
         builder.types[start] = samples_type(front, wanted)
         add_audio(chain, front, wanted)
+    elif isinstance(front, Movement):
+        builder.types[start] = rows_type(front, wanted)
+        add_rows(chain, front, wanted)
     else:
         builder.types[start] = pixels_type(front, wanted)
         add_image(chain, front, wanted)
@@ -41,10 +46,18 @@ def with_front(graph: Graph, declared: str) -> Graph:
     return made
 
 
+def _input_name(front: Front) -> str:
+    if isinstance(front, Movement):
+        return ROWS
+    return SAMPLES if isinstance(front, Sound) else PIXELS
+
+
 def _begins_anew(front: Front) -> bool:
     """True where what becomes of a frame depends on those before it in the same run, and on no other run."""
     if isinstance(front, Spectrum):
         return front.channel_gain is not None
+    if isinstance(front, Movement):
+        return front.sections is not None or front.taps is not None
     return isinstance(front, IntegerFeatures) and not front.continuous
 
 

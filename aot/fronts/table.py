@@ -10,14 +10,16 @@ from aot.frontend.declared import DeclarationError, declared_word, parted, read_
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.libraries.librosa import LibrosaDecibels, LibrosaMel, LibrosaMfcc, LibrosaPcen
 from aot.fronts.libraries.micro_frontend import MicroFrontend
+from aot.fronts.libraries.scipy_signal import ScipyFeatures, ScipyFilter
 from aot.fronts.libraries.tf_image import TfPicture
 from aot.fronts.libraries.tf_signal import TfLogMel, TfMfcc, TfSpectrogram
 from aot.fronts.libraries.torchaudio import TorchDecibels, TorchMel, TorchMfcc, TorchSpectrogram
 from aot.fronts.libraries.torchvision import TorchPicture
+from aot.fronts.movement import Movement
 from aot.fronts.picture import Picture
 from aot.fronts.spectrum import Spectrum
 
-Front = Spectrum | IntegerFeatures | Picture
+Front = Spectrum | IntegerFeatures | Picture | Movement
 _KIND = "front end"
 
 
@@ -34,6 +36,8 @@ FRONTS: Mapping[str, type[FrontParameters]] = {
     "librosa.mfcc": LibrosaMfcc,
     "librosa.pcen": LibrosaPcen,
     "micro_frontend": MicroFrontend,
+    "scipy.features": ScipyFeatures,
+    "scipy.filter": ScipyFilter,
     "tf.image": TfPicture,
     "tf.signal.log_mel": TfLogMel,
     "tf.signal.mfcc": TfMfcc,
@@ -61,7 +65,7 @@ def declared_front(word: str) -> Front:
 def declared_rate(word: str) -> int | None:
     """The samples a second that a declared front end takes; None of one that takes no sound."""
     front = declared_front(word)
-    return None if isinstance(front, Picture) else front.sample_rate
+    return None if isinstance(front, Picture | Movement) else front.sample_rate
 
 
 def _front_of(name: str, values: Mapping[str, object]) -> Front:

@@ -9,6 +9,7 @@ from aot.extensions import OpenTable, entry_of
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.batch_matmul import BatchMatmul
 from aot.ops.binary import Add, Div, Mul, Prelu, SquaredDifference, Sub
+from aot.ops.biquads import Biquads
 from aot.ops.blobs import Blobs
 from aot.ops.combine import Combine
 from aot.ops.compare import Compare
@@ -63,6 +64,7 @@ _OURS = (
     ArgExtreme,
     AveragePool2d,
     BatchMatmul,
+    Biquads,
     Blobs,
     Clamp,
     Combine,

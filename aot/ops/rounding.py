@@ -186,6 +186,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "round_mantissa": _of(FixedRounding.NEAREST_EVEN, "f32"),
         "select": _MOVED,
         "shift_up": _of(FixedRounding.EXACT, "i16"),
+        "biquads": _REAL,
         "smooth": _table(_of(FixedRounding.DOWN, "u32"), _REAL),
         "softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _of(FixedRounding.LINES, "i16"), _REAL),
         "squared_difference": _TWICE,

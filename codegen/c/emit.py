@@ -18,6 +18,7 @@ from codegen.c.dialect import Dialect
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.names import comment_text, string_text
+from codegen.c.observe import Observation, observation_words
 from codegen.c.order import OrderTable
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
@@ -55,6 +56,7 @@ class SourceParts:
     run: RunCode
     constants: Constants
     weights: WeightsLayout | None  # where they are external
+    observation: Observation | None = None  # of runs, where they are observed
     callers: str = ""  # C of the functions by which tables run the kernels; empty where none do
 
     @property
@@ -107,6 +109,7 @@ def _common_context(parts: SourceParts) -> Mapping[str, object]:
         "state_bytes": sum(state.initial.nbytes for state in parts.states),
         "resets": [state.reset(parts.dialect) for state in parts.states],
         "line_arena_bytes": line_bytes(arenas, parts.tensors),
+        "observed": parts.observation and observation_words(parts.observation, parts.dialect),
         **_weights_words(parts),
     }
 
@@ -134,6 +137,7 @@ def _symbols(parts: SourceParts) -> str:
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
     functions = [f"{name}_run", *([f"{name}_push_row"] if is_streamed else [])]
     functions += [f"{name}_reset"] if has_states else []
+    functions += [f"{name}_observed", f"{name}_observe_ticks"] if parts.observation else []
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
     functions += [f"{name}_kernels"] if parts.callers else []
     constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""

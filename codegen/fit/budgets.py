@@ -23,6 +23,7 @@ class MemoryNeeds:
     constants: int
     constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     code: int
+    counters: int = 0  # of --observe
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
         *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
         (_stack_region(target, arenas), "ram", _STACK, needs.stack),
+        *([("", "ram", "counters", needs.counters)] if needs.counters else []),
         ("", "flash", "constants", needs.constants - elsewhere),
         ("", "flash", _CODE, needs.code),
     ]

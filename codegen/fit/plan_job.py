@@ -11,6 +11,7 @@ from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.axis_sizes import is_open
 from codegen.c.constants import collect_constants
+from codegen.c.observe import OBSERVED_BYTES
 from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
@@ -90,6 +91,7 @@ def _missing(plan: CompiledPlan) -> int:
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if job.options.constants else {},
         code=0,
+        counters=OBSERVED_BYTES if job.options.observe else 0,
     )
     return missing_ram_bytes(needs, job.target)
 

@@ -11,8 +11,11 @@ from pathlib import Path
 from aot.errors import InputError
 from aot.printable import printable
 from deploy import options
+from deploy.device import open_device
 from deploy.explaining import explain, explain_file
-from deploy.firmware import build_project, project_board
+from deploy.firmware import Prepared, build, build_project, project_board
+from deploy.meter import Meter
+from deploy.observed import observed_text, read_observed
 from deploy.sensor_log_page import LogReader
 from platforms.base import BuildChoices
 from platforms.folder import read_project
@@ -41,7 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--decode",
         action="store_true",
-        help="explain the log of a program for a sensor (--app kws, ...): decisions, latency, losses",
+        help="explain the log of a program for a sensor (--app kws, ...): decisions, latency, losses; of "
+        "firmware with the server: what the runs of a model with --observe have counted",
     )
     options.add_toolchain(parser)
     options.add_line(parser, ("runner", "serial", "port"))
@@ -53,6 +57,9 @@ def run(arguments: argparse.Namespace) -> None:
         return
     board, platform = project_board(arguments.directory)
     app = read_project(arguments.directory).app
+    if arguments.decode and app is App.RPC:
+        _show_counters(arguments)
+        return
     if arguments.decode and app not in SENSOR_APPS:
         raise InputError(
             f"this project is of app {app.value}, which writes no log to decode",
@@ -65,11 +72,28 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
     if arguments.decode:
         emulated = None if board.counter.instruction_ns is None else board.counter.instructions
-        explain(_received(line), LogReader(emulated))
+        explain(_received(line), LogReader(emulated), is_live=True)
         return
     show = _show_packets() if app is App.RPC else _show_text()
     for received in _received(line):
         show(received)
+
+
+def _show_counters(arguments: argparse.Namespace) -> None:
+    """Asks firmware with the server what its model's runs have counted."""
+    ready = build(
+        Prepared(project_board(arguments.directory)[0], arguments.directory, None),
+        BuildChoices(arguments.toolchain),
+    )
+    with open_device(ready, options.line_options(arguments)) as device:
+        counters = device.session.observed(device.model)
+    if counters is None:
+        raise InputError(
+            f"the runs of {device.model.name} count nothing",
+            str(arguments.directory),
+            "deploy compile --observe makes a model whose runs do",
+        )
+    print(observed_text(read_observed(counters), Meter(device.board)))
 
 
 def _received(line: Transport) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ from deploy.device import open_device
 from deploy.firmware import Ready, prepare, ready_for
 from deploy.measure import Measured, run_series
 from deploy.meter import Meter, is_emulated, spread
+from deploy.observed import observed_text, read_observed
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_arrays
@@ -106,6 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
+        counters = device.session.observed(device.model) if prepared.may_observe else None
         note = counter_note(ready.board, device.board)
         ready = replace(ready, board=device.board)
     specs = prepared.outputs or measured.specs
@@ -118,12 +120,14 @@ def run(arguments: argparse.Namespace) -> None:
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
     facts |= {"cycle_model": cycles.as_json()} if cycles else {}
+    seen = None if counters is None else read_observed(counters)
+    facts |= {"observed": seen.as_json()} if seen else {}
+    counters_text = "" if seen is None else observed_text(seen, Meter(ready.board), prepared.layers)
     if top:
         facts["largest"] = top_facts(measured.outputs, specs, top)
     shown = top_text(measured.outputs, specs, top) if top else ""
-    print_result(
-        arguments.json, facts, "\n\n".join(filter(None, (_text(ready, facts, cycles or lacks, note), shown)))
-    )
+    page = (_text(ready, facts, cycles or lacks, note), counters_text, shown)
+    print_result(arguments.json, facts, "\n\n".join(filter(None, page)))
 
 
 def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:

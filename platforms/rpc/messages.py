@@ -13,6 +13,7 @@ from codegen.element_numbers import ELEMENT_TYPES
 from platforms.rpc.protocol import (
     MOST_HASHES,
     MOST_NUMBERED,
+    OBSERVED_BYTES,
     PROTOCOL_VERSION,
     Capability,
     DescribedTensors,
@@ -328,6 +329,16 @@ def unpack_profile(payload: bytes) -> Profile:
     entries = fields.take_bytes(count * PROFILE_ENTRY.size)
     layers = tuple(LayerProfile(*entry) for entry in PROFILE_ENTRY.iter_unpack(entries))
     return Profile(code, hz, bits, layers)
+
+
+def pack_observed(model: int) -> bytes:
+    return struct.pack("<B", model)
+
+
+def unpack_observed(payload: bytes) -> bytes:
+    if len(payload) != OBSERVED_BYTES:
+        raise MalformedPayloadError(f"counters of {OBSERVED_BYTES} bytes expected, {len(payload)} came")
+    return payload
 
 
 def unpack_stats(payload: bytes) -> Stats:

@@ -20,6 +20,7 @@ NO_FAULT = 0
 CARTRIDGE_FORMAT = 1
 KEY_BYTES = 32  # of a line with a key, and of what answers its challenge
 CHALLENGE_BYTES = 16
+OBSERVED_BYTES = 128  # of counters
 MOST_REPEATS = 32  # in one time request
 MOST_BUILD_ID = 40  # characters of a build id in hello
 MOST_NUMBERED = 256  # models in firmware, inputs of a model, outputs: their numbers are a byte
@@ -53,6 +54,7 @@ class Message(IntEnum):
     CARTRIDGE = 0x16  # which model runs, and what the slots take; or begins an update
     CARTRIDGE_PUT = 0x17
     CARTRIDGE_SWAP = 0x18
+    OBSERVED = 0x19  # what the model's runs have counted
     CHALLENGE = 0x20  # of a line with a key
     UNLOCK = 0x21
 

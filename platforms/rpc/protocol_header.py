@@ -25,6 +25,7 @@ NUMBERS = (
     "CARTRIDGE_FORMAT",
     "KEY_BYTES",
     "MOST_REPEATS",
+    "OBSERVED_BYTES",
     "MOST_BUILD_ID",
     "MOST_HASHES",
 )

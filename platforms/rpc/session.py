@@ -20,7 +20,7 @@ from platforms.rpc.messages import (
     Stats,
     Timing,
 )
-from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset
+from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Reset, Status
 
 
 class Session(Cartridges):
@@ -131,6 +131,16 @@ class Session(Cartridges):
                 "profile", self.line_name, f"1 to {most} layers expected, {len(layers)} came"
             )
         return layers
+
+    def observed(self, model: RemoteModel) -> bytes | None:
+        """The bytes that the model's runs have counted; None of firmware whose model counts nothing."""
+        try:
+            reply = self._request(Message.OBSERVED, messages.pack_observed(model.number), "observed")
+        except failures.RequestRefusedError as refused:
+            if refused.status in (Status.NOT_BUILT, Status.UNKNOWN_MESSAGE):
+                return None
+            raise
+        return self._unpacked("observed", messages.unpack_observed, reply)
 
     def stats(self) -> Stats:
         return self._unpacked("stats", messages.unpack_stats, self._request(Message.STATS, b"", "stats"))

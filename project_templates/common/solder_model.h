@@ -45,6 +45,8 @@ struct solder_model {
     /* `arenas` is a `uint8_t *const *`, as solder_arenas in solder_firmware.h. */
     int32_t (*run)(void *arenas); /* inputs and outputs at their arena offsets */
     void (*reset_state)(void *arenas); /* state tensors to their initial values; NULL where there is none */
+    const void *observed; /* SOLDER_OBSERVED_BYTES that runs have counted; NULL where they count nothing */
+    void (*observe_ticks)(uint32_t ticks); /* counts the time of a run; NULL with it */
 };
 
 #endif

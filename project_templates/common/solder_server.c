@@ -102,6 +102,25 @@ static uint8_t settle(int32_t code)
     return SOLDER_MODEL_FAILED;
 }
 
+/* Models of cartridges count nothing: they have no memory of their own. */
+static const void *counters_of(const struct solder_model *model)
+{
+#ifdef SOLDER_CARTRIDGES
+    (void)model;
+    return NULL;
+#else
+    return model->observed;
+#endif
+}
+
+/* The ticks of a run without those of measuring it, as far as 32 bits hold them. */
+static uint32_t net_ticks(struct solder_timing timing, struct solder_timing empty)
+{
+    const uint64_t ticks = timing.ticks > empty.ticks ? timing.ticks - empty.ticks : 0;
+
+    return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
+}
+
 static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     (void)count;
@@ -111,7 +130,11 @@ static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *
     }
     solder_session_working();
     const struct solder_timing empty = solder_time_nothing(1);
-    const struct solder_timing timing = solder_time_runs(solder_find_model(payload[0]), 1, solder_run_deadline_ms);
+    const struct solder_model *model = solder_find_model(payload[0]);
+    const struct solder_timing timing = solder_time_runs(model, 1, solder_run_deadline_ms);
+    if (counters_of(model) != NULL && timing.code == 0) {
+        model->observe_ticks(net_ticks(timing, empty));
+    }
     solder_reply_counter(reply, timing.code);
     solder_reply64(reply, empty.ticks);
     solder_reply64(reply, timing.ticks);
@@ -167,6 +190,22 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     reply->count += layers * SOLDER_PROFILE_ENTRY_BYTES;
     return settle(code);
 }
+
+#ifndef __AVR__
+static uint8_t observed(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const struct solder_model *model = solder_find_model(payload[0]);
+    (void)count;
+    if (model == NULL) {
+        return SOLDER_NO_SUCH_MODEL;
+    }
+    if (counters_of(model) == NULL) {
+        return SOLDER_NOT_BUILT;
+    }
+    solder_reply_bytes(reply, counters_of(model), SOLDER_OBSERVED_BYTES);
+    return SOLDER_OK;
+}
+#endif
 
 static uint8_t stats(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -243,6 +282,9 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_TIME] = {time, 4, 4},
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
+#ifndef __AVR__ /* whose table would lie in its little RAM, with the gap before this entry */
+    [SOLDER_MESSAGE_OBSERVED] = {observed, 1, 1},
+#endif
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
     [SOLDER_MESSAGE_RATE] = {solder_rate_change, 4, 4},
 #ifdef SOLDER_SLOT

@@ -10,6 +10,7 @@
 #define MOST_AT_ONCE 64u /* bytes that the port takes */
 #define MOST_THOUSANDTHS 999999999.0f
 
+static const char digits[] = "0123456789ABCDEF";
 static uint16_t crc;
 
 static void send(const char *text, uint32_t count)
@@ -71,9 +72,20 @@ void log_thousandths(float number)
     }
 }
 
+void log_bytes(const void *bytes, uint32_t count)
+{
+    const uint8_t *const each = bytes;
+
+    send_counted(",", 1);
+    for (uint32_t i = 0; i < count; i++) {
+        const char pair[] = {digits[each[i] >> 4], digits[each[i] & 15u]};
+
+        send_counted(pair, sizeof pair);
+    }
+}
+
 void log_end(void)
 {
-    static const char digits[] = "0123456789ABCDEF";
     const char end[] = {'*', digits[crc >> 12], digits[(crc >> 8) & 15u], digits[(crc >> 4) & 15u],
                         digits[crc & 15u], '\n'};
 

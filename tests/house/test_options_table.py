@@ -60,6 +60,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
         },
     ),
     "back": ("classes:average=4", {"name": "classes", "average": 4}),
+    "observe": ("", True),
     "name": ("my_model", "my_model"),
     "tuning_records": ("kws.jsonl", Path("kws.jsonl")),
     "schedules": (str(_TILED), [_TILED]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from biquads_cases import case as filtered
 from blobs_cases import case as blobs
 from contract_cases import matrices
 from conv2d_add_cases import case as added
@@ -149,6 +150,11 @@ def _headroom(draw: Draw) -> OpCase:
     return op_case("headroom", Headroom(), [plain(DType.I16, draw.upto(60))], I32)
 
 
+def _biquads(draw: Draw) -> OpCase:
+    section = [0.25, -0.5, 0.125, -0.75, 0.25]
+    return filtered("any", [section] * draw.upto(3), *draw.shape(3, 5))
+
+
 def _smooth(draw: Draw) -> OpCase:
     if draw.chance():
         return smoothed(
@@ -192,6 +198,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "blobs": _blobs,
     "contract": _contract,
     "conv2d+add": _conv2d_add,
+    "biquads": _biquads,
     "detect": _detect,
     "energy": _energy,
     "unpack_rgb565": _unpack_rgb565,

@@ -72,6 +72,20 @@ def test_a_run_computes_what_the_model_computes(connect: Callable[..., Any]) -> 
     assert (timing.code, timing.counter_hz, timing.counter_bits, len(timing.ticks)) == (0, 1_000_000, 24, 1)
 
 
+def test_what_runs_have_counted_is_told_of_models_that_count(connect: Callable[..., Any]) -> None:
+    session = connect()
+    session.hello()
+    models = session.describe()
+    assert session.observed(models[RUNNING_SUM]) is None
+    for runs in range(3):
+        counters = session.observed(models[PLUS_ONE])
+        assert (len(counters), counters[:2]) == (128, bytes([1, runs]))
+        session.write_input(models[PLUS_ONE], 0, bytes(4))
+        (ticks,) = session.run(models[PLUS_ONE]).net_ticks
+    last = session.observed(models[PLUS_ONE])[-4:]
+    assert int.from_bytes(last, "little") == ticks
+
+
 def test_state_carries_over_until_it_is_reset(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()

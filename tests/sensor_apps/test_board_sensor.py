@@ -71,7 +71,7 @@ def test_overruns_and_stalls_are_told(
 ) -> None:
     require_tool("cc")
     templates = repo_root / "project_templates"
-    sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws", is_picture=is_picture)
+    sensor = filled("sensor_app", "sensor_board.c.jinja", name="kws", is_picture=is_picture, is_arduino=False)
     assert EMPTY in sensor
     (tmp_path / "sensor_under_test.c").write_text(sensor.replace(EMPTY, FILLED_IN))
     (tmp_path / "app.h").write_text(APP)

@@ -11,6 +11,8 @@ from tiny_models import TINY
 
 import deploy
 from deploy.compiling import Compiled
+from deploy.sensor_apps import SensorChoices, with_pipeline
+from platforms.project import App, project_source
 
 LABELS = "a,b,c,d,e"
 
@@ -86,12 +88,6 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "functions called by name, cartridges and a line key need the server, which the app kws leaves out\n"
         "  hint: app rpc",
     ),
-    "another platform": (
-        "for a board",
-        {"board": "nano-33-ble", "platform": "arduino"},
-        "the app kws is made for the platforms baremetal and host, not for arduino\n"
-        "  hint: a board with one of these; or --app standalone, which is a start",
-    ),
 }
 
 
@@ -103,6 +99,17 @@ def test_it_is_told(name: str, archives: Mapping[str, Compiled], tmp_path: Path)
         deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words})
     assert str(caught.value) == f"error: {text}"
     assert not (tmp_path / "p").exists()
+
+
+def test_a_platform_without_templates_for_sensors_is_told(archives: Mapping[str, Compiled]) -> None:
+    compiled = archives["for a board"]
+    source, board = project_source(compiled.artifact), compiled.board
+    with pytest.raises(deploy.DeployError) as caught:
+        with_pipeline(source, compiled.artifact, App.KWS, board, "kitchen", SensorChoices())
+    assert str(caught.value) == (
+        "error: the app kws is made for the platforms arduino, baremetal, host and zephyr, not for kitchen\n"
+        "  hint: a board with one of these; or --app standalone, which is a start"
+    )
 
 
 RECORDINGS: dict[str, tuple[bytes, str]] = {

@@ -34,6 +34,7 @@ class AppCase:
     write: Callable[[Path, Path], Rows]  # the recording, from the shared folder; its rows
     step: int  # rows from window to window
     found: frozenset[str]
+    name: str = ""  # where an app has several
 
 
 def write_gestures(path: Path, shared_dir: Path) -> Rows:
@@ -63,13 +64,27 @@ def write_sound(path: Path, shared_dir: Path) -> Rows:
 
 
 CASES = {
-    case.app: case
+    case.name or case.app: case
     for case in (
         AppCase(
             app="motion",
             model="tflm_magic_wand_f32",
             options={"back": "classes:threshold=0.85"},
             words={"labels": "wing,ring,slope,negative", "rate": 25},
+            suffix=".csv",
+            write=write_gestures,
+            step=64,
+            found=frozenset({"slope"}),
+        ),
+        AppCase(
+            app="motion",
+            name="motion behind a filter",
+            model="tflm_magic_wand_f32",
+            options={
+                "front": "scipy.filter:sample_rate=25,axes=3,N=2,Wn=8",
+                "back": "classes:threshold=0.85",
+            },
+            words={"labels": "wing,ring,slope,negative"},
             suffix=".csv",
             write=write_gestures,
             step=64,

@@ -5,6 +5,7 @@
 #include "solder_fault.h"
 #include "solder_firmware.h"
 #include "solder_port.h"
+#include "solder_protocol.h"
 #include "solder_session.h"
 
 static uint8_t *arena_of(void *arenas)
@@ -22,12 +23,22 @@ static int32_t run_plus_one(void *arenas)
     return 0;
 }
 
+/* What plus_one counts: the ticks of its last run, in the last bytes. */
+static uint8_t counters[SOLDER_OBSERVED_BYTES] = {1};
+
+static void count_ticks(uint32_t ticks)
+{
+    counters[1]++;
+    memcpy(&counters[SOLDER_OBSERVED_BYTES - sizeof ticks], &ticks, sizeof ticks);
+}
+
 static const uint32_t four[] = {4};
 static const struct solder_tensor plus_one_in[] = {{"x", four, 1, SOLDER_I8, 0, 0, 4}};
 static const struct solder_tensor plus_one_out[] = {{"y", four, 1, SOLDER_I8, 0, 0, 4}};
 static const uint32_t plus_one_bytes[] = {4};
 static const struct solder_model plus_one = {
-    "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 1, plus_one_bytes, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL};
+    "plus_one", {1, 2, 3, 4, 5, 6, 7, 8}, 1, plus_one_bytes, 1, 1, 0, plus_one_in, plus_one_out, run_plus_one, NULL,
+    counters, count_ticks};
 
 /* running_sum: sum += a + b, elementwise over 1200 bytes; a second execution of one request would show. Each layer
    (add, then sum) reports ten rows. */
@@ -69,7 +80,8 @@ static const struct solder_tensor sum_in[] = {{"a", wide, 2, SOLDER_U8, 0, 0, WI
 static const struct solder_tensor sum_out[] = {{"sum", wide, 2, SOLDER_U8, 0, 3 * WIDTH, WIDTH}};
 static const uint32_t running_sum_bytes[] = {4 * WIDTH};
 static const struct solder_model running_sum = {
-    "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 1, running_sum_bytes, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum};
+    "running_sum", {9, 9, 9, 9, 9, 9, 9, 9}, 1, running_sum_bytes, 2, 1, 2, sum_in, sum_out, run_sum, clear_sum,
+    NULL, NULL};
 
 /* moody: does what its input byte says. */
 static int32_t deep(uint32_t levels)
@@ -111,7 +123,8 @@ static const uint32_t one[] = {1};
 static const struct solder_tensor moody_in[] = {{"mood", one, 1, SOLDER_U8, 0, 0, 1}};
 static const uint32_t moody_bytes[] = {1};
 static const struct solder_model moody = {
-    "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, moody_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+    "moody", {7, 7, 7, 7, 7, 7, 7, 7}, 1, moody_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL,
+    NULL, NULL};
 
 /* many_layers: more layers than one profile reply has room for; layer i writes the byte i. */
 #define LAYERS 75u
@@ -135,18 +148,21 @@ static int32_t run_echo(void *arenas)
 
 static const uint32_t many_layers_bytes[] = {1};
 static const struct solder_model many_layers = {
-    "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, many_layers_bytes, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL};
+    "many_layers", {6, 6, 6, 6, 6, 6, 6, 6}, 1, many_layers_bytes, 1, 1, LAYERS, moody_in, moody_in, run_many_layers, NULL,
+    NULL, NULL};
 
 static const uint32_t too_large_bytes[] = {1000000};
 static const struct solder_model too_large = {
-    "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1, too_large_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL};
+    "too_large", {5, 5, 5, 5, 5, 5, 5, 5}, 1, too_large_bytes, 1, 1, 0, moody_in, moody_in, run_moody, NULL,
+    NULL, NULL};
 
 /* echo: 4096 bytes, unchanged. */
 static const uint32_t pages[] = {4096};
 static const struct solder_tensor echo_in[] = {{"page", pages, 1, SOLDER_U8, 0, 0, 4096}};
 static const uint32_t echo_bytes[] = {4096};
 static const struct solder_model echo = {
-    "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 1, echo_bytes, 1, 1, 0, echo_in, echo_in, run_echo, NULL};
+    "echo", {4, 4, 4, 4, 4, 4, 4, 4}, 1, echo_bytes, 1, 1, 0, echo_in, echo_in, run_echo, NULL,
+    NULL, NULL};
 
 const struct solder_model *
 #ifndef SOLDER_CARTRIDGES

@@ -1,0 +1,53 @@
+"""Fits features of movement to the model's input: the rows of a window, the order of its elements."""
+
+from __future__ import annotations
+
+from aot.counted import counted
+from aot.frontend.added_nodes import AddedNodes
+from aot.fronts.model_input import ModelInput
+from aot.fronts.movement import Movement
+from aot.fronts.movement_nodes import add_movement
+from aot.ir.types import DType, Quant, TensorType
+from aot.ops.quantize import Quantize
+
+
+def rows_type(movement: Movement, wanted: ModelInput) -> TensorType:
+    """The rows that make the model's input. Raises ModelError where none do."""
+    samples = _filtered_rows(movement, wanted) if movement.is_filter else _window(movement, wanted)
+    quant = None if movement.steps is None else Quant((movement.steps,), (0,))
+    return TensorType(DType.F32 if quant is None else DType.I16, (1, samples, 1, movement.axes), quant)
+
+
+def add_rows(chain: AddedNodes, movement: Movement, wanted: ModelInput) -> None:
+    add_movement(chain, movement)
+    if wanted.type.dtype is not DType.F32:
+        chain.then("quantize", Quantize(wanted.type.dtype), quant=wanted.type.quant)
+    chain.view("input", *wanted.type.shape)
+
+
+def _filtered_rows(movement: Movement, wanted: ModelInput) -> int:
+    rows, rest = divmod(wanted.type.elements, movement.axes)
+    if rest or (movement.samples is not None and movement.samples != rows):
+        window = "" if movement.samples is None else f" and {counted(movement.samples, 'row')} of a window"
+        raise wanted.refusal(
+            f"the front end gives {counted(movement.axes, 'number')} of each row{window}, "
+            f"{wanted.said} has shape {list(wanted.type.shape)}",
+            "axes and samples must be those that the model was trained with",
+        )
+    return rows
+
+
+def _window(movement: Movement, wanted: ModelInput) -> int:
+    made = movement.axes * movement.features
+    if made != wanted.type.elements:
+        raise wanted.refusal(
+            f"the front end makes {counted(movement.features, 'feature')} of each axis, "
+            f"of {movement.axes} together {made:,}; {wanted.said} takes {wanted.type.elements:,}: "
+            f"{list(wanted.type.shape)}",
+            "axes, features and nperseg must be those that the model was trained with",
+        )
+    if movement.samples is None:
+        raise wanted.refusal(
+            "nobody says how many rows a window has", "samples=125, for one of two seconds at 62.5 Hz"
+        )
+    return movement.samples

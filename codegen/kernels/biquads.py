@@ -1,0 +1,69 @@
+"""biquads: a step for each row; what the sections remember lies in the arena."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.biquads import COEFFICIENTS, Biquads
+from aot.ops.op import required
+from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.kernels.kernel import Carried, Kernel, RowAccess, Site
+from codegen.kernels.pixels import every_pixel, pixel_element
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.affine import variable
+from codegen.loops.ir import Binary, Buffer, Const, Expr, For, Proc, Role, Stmt, Store, at, load
+
+
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return (None,)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    assert isinstance(site.node.op, Biquads)
+    x, size = inputs[0], output.width * output.channels
+    sections = np.ascontiguousarray(required(site.constants[1]), np.float32)
+    count, elements = len(sections), output.width * output.channels * (2 * len(sections) + 2)
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    table = Buffer("sections", DType.F32, sections.size, Role.CONSTANT)
+    state = Buffer("state", DType.F32, elements, Role.STATE)
+    ys = Buffer("y", storage_dtype(site.outputs[0], output), output.row_elements, Role.OUTPUT)
+    place, section = variable("column") * output.channels + variable("c"), variable("s")
+    first, second = section * (2 * size) + place, section * (2 * size) + (place + size)
+    given, made = place + 2 * count * size, place + (2 * count + 1) * size
+
+    def times(coefficient: int, element: Expr) -> Expr:
+        return Binary("*", load(table, section * COEFFICIENTS + coefficient), element)
+
+    def less(coefficients: tuple[int, int]) -> Expr:
+        forward, back = coefficients
+        return Binary("-", times(forward, load(state, given)), times(back, load(state, made)))
+
+    each: tuple[Stmt, ...] = (
+        Store(at(state, made), Binary("+", times(0, load(state, given)), load(state, first))),
+        Store(at(state, first), Binary("+", less((1, 3)), load(state, second))),
+        Store(at(state, second), less((2, 4))),
+        Store(at(state, given), load(state, made)),
+    )
+    body = every_pixel(
+        output,
+        Store(at(state, given), load(xs, pixel_element(x))),
+        For("s", count, each),
+        Store(at(ys, pixel_element(output)), load(state, given)),
+    )
+    name = f"biquads_{count}_of_{output.channels}_by_{output.width}"
+    rest = For("i", elements, (Store(at(state, variable("i")), Const(0.0)),))
+    return Kernel(
+        schedule="steps",
+        why="its only schedule",
+        proc=Proc(name, (xs, table, state, ys), (body,)),
+        summary=f"One row, filtered by {count} sections: {output.said}.",
+        access=(RowAccess(1, 0, 1),),
+        constants={"sections": sections.reshape(-1)},
+        carried=Carried(Proc(f"{name}_begin", (state,), (rest,)), state),
+    )
+
+
+KERNEL = OpKernel((Schedule("steps", _requests, _lower),), frozenset({DType.F32}))

@@ -1,0 +1,145 @@
+"""Filters and features of movement are those of scipy and numpy, here and on an emulated Cortex-M4."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from library_bounds import BOUND, movement_distance, movement_features, negating
+from movement_cases import AXES, MOVEMENTS, ROWS, MovementCase, movement
+from movement_cost import FRONTS, compiled
+
+import deploy
+from aot.errors import ModelError
+from aot.frontend.declared import DeclarationError
+from aot.fronts.attach import with_front
+from aot.fronts.table import read_front
+from aot.ir.graph import Graph
+from aot.ir.types import DType, TensorType
+
+EACH = pytest.mark.parametrize("case", MOVEMENTS, ids=lambda case: case.name)
+
+
+def front(declared: str, elements: int) -> Graph:
+    return with_front(negating(TensorType(DType.F32, (1, elements))), declared)
+
+
+@EACH
+def test_it_is_what_the_library_computes(case: MovementCase, require_package: Callable[..., None]) -> None:
+    require_package("scipy")
+    assert movement_distance(case) < BOUND
+
+
+def test_integers_of_a_sensor_have_its_steps() -> None:
+    counts = np.round(movement() * 1000).astype(np.int16)
+    declared = "scipy.filter:sample_rate=100,axes=3,b=0.5/0.5"
+    stepped = movement_features(f"{declared},int16=0.001", counts.size, counts)
+    reals = movement_features(declared, counts.size, counts.astype(np.float32) * np.float32(0.001))
+    assert np.allclose(stepped, reals, rtol=1e-6)
+
+
+def test_what_does_not_move_has_no_skew() -> None:
+    declared = f"scipy.features:sample_rate=100,axes=3,samples={ROWS},features=std/skew/kurtosis"
+    still = np.full((ROWS, AXES), 2.0, np.float32)
+    assert movement_features(declared, 9, still).reshape(3, 3).tolist() == [[0.0, 0.0, -3.0]] * 3
+
+
+WRONG = {
+    "N=3,Wn=60": "Wn is 60 Hz, it must rise within 0 and 50 Hz, half of sample_rate",
+    "N=3,Wn=20/5,btype=bandpass": "Wn is 20/5 Hz, it must rise within 0 and 50 Hz, half of sample_rate",
+    "N=3": "Wn has 0 frequencies for lowpass",
+    "N=13,Wn=3": "N is 13, it must be 1 to 12",
+    "N=3,Wn=3,btype=notch": "btype is notch, it must be lowpass, highpass, bandpass",
+    "N=3,Wn=3,b=1/2": "N and b are given: there is one filter",
+    "sos=1/2/3": "sos has 3 numbers, a section has 6, and there are 1 to 16",
+    "sos=1/2/3/0/1/2": "sos has a section whose a0 is not 1",
+    "b=1/2,a=0/1": "a begins with 0, it must not",
+    "b=1/2,a=1/2/3/4": "a and b have 4 and 2 numbers, a filter with poles is given by 3 at most",
+    "detrend=linear": "detrend is linear, it must be constant or none",
+    "axes=0": "axes is 0, it must be more than 0",
+}
+MUST = (
+    "it must be words out of mean, std, rms, skew, kurtosis, min, max, ptp, each once, and welch at the end"
+)
+WRONG_FEATURES = {
+    "features=rms/peaks": f"features is rms/peaks, {MUST}",
+    "features=welch/rms": f"features is welch/rms, {MUST}",
+    "nperseg=15": "nperseg is 15, it must be even, from 4 to 10922, or a power of 2 up to 32768",
+    "nperseg=128": "nperseg is 128, samples is 125: it must not be more",
+    "noverlap=16": "noverlap is 16, nperseg - 1 is 15: it must not be more",
+    "window=hamming": "window is hamming, it must be boxcar or hann",
+    "scaling=power": "scaling is power, it must be density or spectrum or none",
+}
+
+
+@pytest.mark.parametrize("words", WRONG)
+def test_a_filter_that_is_none_is_refused(words: str) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        read_front(f"scipy.filter:sample_rate=100,{'' if 'axes' in words else 'axes=3,'}{words}")
+    assert refused.value.what == WRONG[words]
+
+
+@pytest.mark.parametrize("words", WRONG_FEATURES)
+def test_features_that_are_none_are_refused(words: str) -> None:
+    with pytest.raises(DeclarationError) as refused:
+        read_front(f"scipy.features:sample_rate=100,axes=3,samples=125,{words}")
+    assert refused.value.what == WRONG_FEATURES[words]
+
+
+@pytest.mark.parametrize(
+    ("declared", "elements", "what"),
+    [
+        (
+            "scipy.features:sample_rate=100,axes=3,samples=125,nperseg=16",
+            37,
+            "the front end makes 12 features of each axis, of 3 together 36; the model's input "
+            '"x" takes 37: [1, 37]',
+        ),
+        (
+            "scipy.features:sample_rate=100,axes=3,nperseg=16",
+            36,
+            "nobody says how many rows a window has",
+        ),
+        (
+            "scipy.filter:sample_rate=100,axes=3,samples=12",
+            33,
+            'the front end gives 3 numbers of each row and 12 rows of a window, the model\'s input "x" has '
+            "shape [1, 33]",
+        ),
+    ],
+)
+def test_what_does_not_fit_the_model_is_refused(declared: str, elements: int, what: str) -> None:
+    with pytest.raises(ModelError) as refused:
+        front(declared, elements)
+    assert refused.value.what == what
+
+
+@pytest.mark.slow
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("stream", [False, True])
+def test_boards_compute_it(shared_dir: Path, stream: bool, require_tool: Callable[..., None]) -> None:
+    """The wand's network behind a filter, row by row and as a whole: what the reference computes."""
+    require_tool("cc", "arm-none-eabi-gcc", "qemu-system-arm")
+    path = shared_dir / "models" / "tflm_magic_wand_f32" / "model.tflite"
+    words = "scipy.filter:sample_rate=25,axes=3,N=4,Wn=5"
+    for board in ("host", "mps2-an386"):
+        verdict = deploy.verify(path, board=board, front=words, stream=stream)
+        assert verdict.equal, str(verdict)
+
+
+@pytest.mark.slow
+@pytest.mark.cc
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("name", [name for name, (declared, _) in FRONTS.items() if "features" in declared])
+def test_boards_compute_features_and_what_a_network_of_integers_makes_of_them(
+    name: str, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("cc", "arm-none-eabi-gcc", "qemu-system-arm")
+    for board in ("host", "mps2-an386"):
+        verdict = deploy.verify(compiled(name, tmp_path, board))
+        assert verdict.equal, str(verdict)
