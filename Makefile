@@ -51,7 +51,7 @@ bench:  ## measure every case again; read the difference before committing it
 	$(RUN) benchmarks measure-memory
 	$(RUN) benchmarks memory > benchmarks/memory.md
 
-fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damaged model files
+fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damaged files of all kinds
 	$(PYTHON) .ci/prepare.py check
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py

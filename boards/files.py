@@ -67,7 +67,7 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
     """The tables of that text, which the caller may change."""
     try:
         return deepcopy(_parsed(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _not_toml(error, file) from error
 
 
@@ -78,5 +78,5 @@ def _parsed(text: str) -> dict[str, Any]:
     return table
 
 
-def _not_toml(error: ValueError, file: Path) -> BoardFileError:
+def _not_toml(error: Exception, file: Path) -> BoardFileError:
     return BoardFileError(f"not a TOML file: {error}", str(file))
