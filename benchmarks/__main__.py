@@ -22,6 +22,8 @@ from benchmarks.estimates import HEAD as HEAD_OF_ESTIMATES
 from benchmarks.estimates import estimate_rows
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
 from benchmarks.ethos_u import ethos_u_rows
+from benchmarks.evidence import HEAD as HEAD_OF_EVIDENCE
+from benchmarks.evidence import evidence_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
 from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
 from benchmarks.gemm_npu import MODELS as MODELS_OF_GEMM_NPU
@@ -183,6 +185,10 @@ def _faults() -> None:
             sys.stdout.flush()
 
 
+def _evidence(*chapters: str) -> None:
+    _print_as_they_come(HEAD_OF_EVIDENCE, evidence_rows(*chapters))
+
+
 def _line() -> None:
     sys.stdout.write(line_report())
 
@@ -251,6 +257,7 @@ COMMANDS = {
     "cmsis-nn": _cmsis_nn,
     "estimates": _estimates,
     "ethos-u": _ethos_u,
+    "evidence": _evidence,
     "gemm-npu": _gemm_npu,
     "int4": _int4,
     "refined": _refined,
