@@ -18,6 +18,8 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
+from benchmarks.endurance import HEAD as HEAD_OF_ENDURANCE
+from benchmarks.endurance import endurance_rows
 from benchmarks.estimates import HEAD as HEAD_OF_ESTIMATES
 from benchmarks.estimates import estimate_rows
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
@@ -189,6 +191,10 @@ def _evidence(*chapters: str) -> None:
     _print_as_they_come(HEAD_OF_EVIDENCE, evidence_rows(*chapters))
 
 
+def _endurance(*hours: str) -> None:
+    _print_as_they_come(HEAD_OF_ENDURANCE, endurance_rows(*map(int, hours)))
+
+
 def _line() -> None:
     sys.stdout.write(line_report())
 
@@ -255,6 +261,7 @@ COMMANDS = {
     "passes": _passes,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
+    "endurance": _endurance,
     "estimates": _estimates,
     "ethos-u": _ethos_u,
     "evidence": _evidence,

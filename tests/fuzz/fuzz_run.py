@@ -13,8 +13,8 @@ import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from itertools import groupby
 from multiprocessing.connection import Connection
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,6 +24,7 @@ from fuzz_kinds import KINDS
 
 from aot.errors import DeployError
 
+IN_MEMORY = Path("/dev/shm")
 DEADLINE_S = 5
 MOST_BYTES = 1 << 30
 READ, REFUSED, CRASHED, HUNG, GREEDY = "read", "refused", "crashed", "hung", "greedy"
@@ -77,7 +78,9 @@ def endings(jobs: Sequence[tuple[Seed, int]], run: int) -> Iterator[Ending]:
     begun = 0
     while begun < len(jobs):
         here, there = multiprocessing.Pipe(duplex=False)
-        worker = multiprocessing.get_context("fork").Process(target=_work, args=(jobs[begun:], run, there))
+        worker = multiprocessing.get_context("fork").Process(
+            target=_work, args=(jobs[begun:], run, there), daemon=True
+        )
         worker.start()
         there.close()
         for how, why in _received(here):
@@ -100,8 +103,9 @@ def _received(pipe: Connection) -> Iterator[tuple[str, str]]:
 def _work(jobs: Sequence[tuple[Seed, int]], run: int, results: Connection) -> None:
     import resource  # which Windows has not
 
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the process that has the counts
     resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         for seed, number in jobs:
             signal.setitimer(
                 signal.ITIMER_PROF, DEADLINE_S
@@ -136,18 +140,14 @@ def main() -> None:
     options = parser.parse_args()
     shared = Path(__file__).resolve().parents[3] / "shared"
     of = seeds(shared, options.kind or KINDS)
-    bad, rows = 0, []
-    for kind, found in groupby(run_fuzz(of, options.count, options.seed), lambda ending: ending.seed.kind):
-        counts: Counter[str] = Counter()
-        for ending in found:
-            counts[ending.how] += 1
+    found: dict[str, Counter[str]] = {}
+    with suppress(KeyboardInterrupt):  # Ctrl-C ends it, and what was done is told
+        for ending in run_fuzz(of, options.count, options.seed):
+            found.setdefault(ending.seed.kind, Counter())[ending.how] += 1
             if ending.how not in GOOD:
-                bad += 1
                 say(f"{ending.how}: {_kept(ending, options)}\n{ending.why}")
-        rows.append(told(kind, counts))
-        say(rows[-1])
-    say("\n".join(["", HEAD, RULE, *rows]))
-    sys.exit(bad > 0)
+    say("\n".join([HEAD, RULE, *(told(kind, counts) for kind, counts in found.items())]))
+    sys.exit(any(counts[how] for counts in found.values() for how in (CRASHED, HUNG, GREEDY)))
 
 
 def say(text: str) -> None:
