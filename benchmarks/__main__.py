@@ -41,6 +41,8 @@ from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, write_memory
 from benchmarks.memory_report import memory_report
+from benchmarks.moments import HEAD as HEAD_OF_MOMENTS
+from benchmarks.moments import moment_rows
 from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
 from benchmarks.operators import operator_rows
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
@@ -195,6 +197,10 @@ def _endurance(*hours: str) -> None:
     _print_as_they_come(HEAD_OF_ENDURANCE, endurance_rows(*map(int, hours)))
 
 
+def _moments(*count: str) -> None:
+    _print_as_they_come(HEAD_OF_MOMENTS, moment_rows(*map(int, count)))
+
+
 def _line() -> None:
     sys.stdout.write(line_report())
 
@@ -268,6 +274,7 @@ COMMANDS = {
     "gemm-npu": _gemm_npu,
     "int4": _int4,
     "refined": _refined,
+    "moments": _moments,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,
