@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from aot.counted import counted
 from aot.errors import DeployError, MissingToolError
 from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.machine.build import obstacle_to_building
@@ -38,12 +37,11 @@ def examine_rebuild(subject: Subject) -> Finding:
     table = Table("Made more than once", ("what", "SHA-256", "outcome"), tuple(_rows(made)))
     differing = [each for each in made if not each.is_same]
     failed = [each.what for each in differing if each.what != _ELF]
-    same = len(made) - len(differing)
-    summary = (
-        f"{same} of {counted(len(made), 'thing')} made more than once {'is' if same == 1 else 'are'} the same"
-    )
+    summary = f"the same bytes again: {', '.join(each.what for each in made if each.is_same) or 'nothing'}"
+    if differing:
+        summary += f"; not: {', '.join(each.what for each in differing)}"
     if failed:
-        return Finding(Standing.FAILED, f"{summary}; not {', '.join(failed)}", (), _METHOD, (table,))
+        return Finding(Standing.FAILED, summary, (), _METHOD, (table,))
     exceptions += [
         f"the {each.what} {each.says}, as what debuggers read names its folder" for each in differing
     ]

@@ -56,15 +56,15 @@ CHAPTERS: Sequence[Chapter] = (
     ),
     Chapter(
         "coding-standard",
-        "MISRA C:2012",
-        "Which rules of the coding standard does the generated C follow, and which not, and why?",
+        "MISRA C:2012 and CERT C",
+        "Which rules of the coding standards do generated C and runtime follow, and which not, and why?",
         examine_coding_standard,
         (Ground.TEXT, Ground.RUNTIME),
     ),
     Chapter(
         "coverage",
         "Branches that tests take",
-        "Does each branch of the generated C run in a test whose outputs are right, and if not, why?",
+        "Does each branch of generated C and runtime run in a test whose outputs are right; if not, why?",
         examine_coverage,
         (*MODEL, *PROGRAM),
     ),

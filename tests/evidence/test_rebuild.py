@@ -11,11 +11,10 @@ from strict_archives import artifact
 
 import deploy
 from aot.target import Optimize
-from codegen.options import CompileOptions
+from codegen.options import CompileOptions, words_of
 from deploy.proving import rebuild
 from deploy.proving.chapter import Standing
 from deploy.proving.rebuild import examine_rebuild
-from deploy.proving.rebuilding.archives import words_of
 from deploy.proving.rebuilding.twice import Twice, twice
 from deploy.proving.rebuilding.wheel import packages_of, source_tree, wheel_again
 from deploy.proving.subject import About, Subject, subject_of
@@ -68,7 +67,7 @@ def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Twice], Subject]:
 def test_another_archive_the_second_time_fails(made: Callable[[Twice], Subject]) -> None:
     found = examine_rebuild(made(twice("archive", [b"one", b"another"])))
     assert found.verdict is Standing.FAILED
-    assert found.summary == "2 of 3 things made more than once are the same; not archive"
+    assert found.summary == "the same bytes again: ELF file of the firmware, wheel; not: archive"
     assert ("archive", "", "differs") in found.tables[0].rows
 
 
@@ -76,7 +75,7 @@ def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[Twice], Subjec
     found = examine_rebuild(made(twice("archive", [b"one"] * 3)))
     assert (found.verdict, found.summary) == (
         Standing.PROVEN,
-        "3 of 3 things made more than once are the same",
+        "the same bytes again: archive, ELF file of the firmware, wheel",
     )
 
 

@@ -6,14 +6,13 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from aot.errors import ToolError
 from artifact.archive import archive_bytes
 from artifact.archive_file import export_time
 from artifact.artifact import Artifact
-from codegen.options import OPTIONS, CompileOptions
+from codegen.options import words_of
 from deploy.proving.rebuilding.twice import Twice, twice
 
 # Names of folders, and the environment there: the order of sets, the time zone, the language.
@@ -42,12 +41,3 @@ def _compile(artifact: Artifact, source: Path, board: str, place: Path, changed:
         lines = (done.stdout + done.stderr).strip().splitlines()[-_MESSAGE_LINES:]
         raise ToolError("compiling again failed", "\n".join(lines))
     return archive.read_bytes()
-
-
-def words_of(options: CompileOptions) -> Iterator[str]:
-    """The options on the command line that are not as they are where none is given."""
-    for option in OPTIONS.values():
-        value = getattr(options, option.field)
-        if value != option.default:
-            for word in option.kind.words(value):
-                yield from (option.flag, word) if word else (option.flag,)
