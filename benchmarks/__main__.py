@@ -27,6 +27,8 @@ from benchmarks.ethos_u import ethos_u_rows
 from benchmarks.evidence import HEAD as HEAD_OF_EVIDENCE
 from benchmarks.evidence import evidence_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.frames import HEAD as HEAD_OF_FRAMES
+from benchmarks.frames import frame_rows
 from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
 from benchmarks.gemm_npu import MODELS as MODELS_OF_GEMM_NPU
 from benchmarks.gemm_npu import gemm_npu_rows
@@ -201,6 +203,10 @@ def _moments(*count: str) -> None:
     _print_as_they_come(HEAD_OF_MOMENTS, moment_rows(*map(int, count)))
 
 
+def _frames(*count: str) -> None:
+    _print_as_they_come(HEAD_OF_FRAMES, frame_rows(*map(int, count)))
+
+
 def _line() -> None:
     sys.stdout.write(line_report())
 
@@ -271,6 +277,7 @@ COMMANDS = {
     "estimates": _estimates,
     "ethos-u": _ethos_u,
     "evidence": _evidence,
+    "frames": _frames,
     "gemm-npu": _gemm_npu,
     "int4": _int4,
     "refined": _refined,
