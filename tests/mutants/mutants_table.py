@@ -21,7 +21,7 @@ KERNELS = (
 
 @dataclass(frozen=True)
 class Room:
-    """`fast` are the tests of `make check`, tried first; `all`, if any, those that what survives must face."""
+    """`fast` are the tests of `make check`, tried first; `all`, if any, what survives must face."""
 
     code: tuple[str, ...]
     number: int  # of changes, besides those of all named constants
