@@ -55,7 +55,7 @@ def stored_coverage() -> RuntimeCoverage:
 
 @dataclass(frozen=True, slots=True)
 class RuntimeBranches:
-    """What a page says of the runtime beside a model; nothing where there is none."""
+    """The part of a page that is about the runtime beside a model; empty where there is none."""
 
     summary: str = ""
     exceptions: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ def sha256_of_runtime(texts: Mapping[str, bytes]) -> str:
 
 
 def reason_in_runtime(file: str, text: str) -> str:
-    """Why no test takes a branch of the line; empty where no reason is known."""
+    """The reason why no test takes a branch of the line; empty where none is known."""
     return next((reason for name, line, reason in _GAPS if name in ("", file) and re.search(line, text)), "")
 
 

@@ -17,7 +17,7 @@ from platforms.project import App, project_source
 
 
 def built_again(subject: Subject, folder: Path) -> Iterator[Twice]:
-    """What is loaded into the board, and the whole file with what debuggers read. Raises MissingToolError."""
+    """Yields what is loaded into the board, and the whole file. Raises MissingToolError."""
     firmware = [_built(subject, folder / place / "firmware") for place in PLACES]
     yield twice("what is loaded of the firmware", [_loaded(each) for each in firmware])
     yield twice("ELF file of the firmware", [each.elf.read_bytes() for each in firmware])

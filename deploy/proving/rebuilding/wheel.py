@@ -8,7 +8,6 @@ import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
-import deploy
 from aot.errors import MissingToolError
 from deploy.proving.rebuilding.twice import Twice, twice
 from deploy.proving.tool_run import run_tool
@@ -19,7 +18,7 @@ _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 def source_tree() -> Path | None:
     """The tree that this program runs from; None where it was installed."""
-    tree = Path(deploy.__file__).resolve().parents[1]
+    tree = Path(__file__).resolve().parents[3]
     return tree if (tree / "pyproject.toml").is_file() and (tree / "Makefile").is_file() else None
 
 
