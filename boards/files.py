@@ -41,7 +41,15 @@ def config_folder() -> Path:
 def find_file(name: str, below: str = "") -> Path | None:
     """The file of that name in the first of the folders, or of their folders `below`, that has it."""
     files = (folder / below / f"{name}.toml" for folder in folders())
-    return next((file for file in files if file.is_file()), None)
+    return next((file for file in files if is_there(file)), None)
+
+
+def is_there(file: Path) -> bool:
+    """True where there is such a file; a name that no file can have, being too long, has none."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
 
 
 def file_names(below: str = "") -> tuple[str, ...]:

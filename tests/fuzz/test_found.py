@@ -29,6 +29,7 @@ from codegen.options import CompileOptions
 from deploy.bench_changes import read_baseline
 from deploy.exploring.kept import read_kept
 from deploy.project_file import read_project_file
+from platforms.board_files import load_board
 from platforms.folder import read_project
 
 LARGEST = 2**31 - 1
@@ -228,6 +229,8 @@ LATE = (
         ("baseline.json", DEEP, read_baseline),
         ("results.jsonl", DEEP, read_kept),
         ("solder.toml", f"deadline = {10**400}", read_project_file),
+        ("core.toml", f'core = "{"m" * 400}"', lambda path: load_board(str(path))),
+        ("soc.toml", f'soc = "{"s" * 400}"', lambda path: load_board(str(path))),
         ("board.toml", f"a = {DEEP}", lambda path: read_toml(path, "the board file")),
     ],
 )
