@@ -12,6 +12,7 @@ import pytest
 
 from aot.errors import OutputError
 from deploy.cache import IN_USE_S, MOST_KEPT, cache_folder, cached
+from platforms.tuning.workshop import keep_object
 
 
 @pytest.fixture(autouse=True)
@@ -117,3 +118,11 @@ def test_a_file_in_the_place_of_the_cache_is_told(monkeypatch: pytest.MonkeyPatc
     with pytest.raises(OutputError) as caught:
         cached("a", fill)
     assert caught.value.what == "the folder for built firmware cannot be made: Not a directory"
+
+
+def test_a_file_in_the_place_of_kept_objects_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError) as caught:
+        keep_object(tmp_path / "file" / "kept.o", b"")
+    assert caught.value.what.startswith("the folder for compiled kernels cannot be made: ")
+    assert caught.value.hint == "set XDG_CACHE_HOME to a folder that can be written"
