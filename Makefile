@@ -13,7 +13,7 @@ test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
 test check golden mutants: export CCACHE_NOHASHDIR := 1
 test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/zig
 
-.PHONY: demo test check lint golden docs bench fuzz mutants newcomer release dist
+.PHONY: demo test check lint golden docs bench fuzz fuzz-long coverage mutants newcomer release dist
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -51,10 +51,20 @@ bench:  ## measure every case again; read the difference before committing it
 	$(RUN) benchmarks measure-memory
 	$(RUN) benchmarks memory > benchmarks/memory.md
 
-fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damaged model files
+fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damaged files of all kinds
 	$(PYTHON) .ci/prepare.py check
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py
+
+fuzz-long:  ## ten million frames and a million files, which takes hours; writes benchmarks/fuzz.md
+	$(PYTHON) .ci/prepare.py check
+	$(RUN) benchmarks frames > benchmarks/fuzz.md
+	echo >> benchmarks/fuzz.md
+	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py --count 1000000 >> benchmarks/fuzz.md
+
+coverage:  ## branches of the device runtime that its tests take; stores the counts that `deploy evidence` reads
+	$(PYTHON) .ci/prepare.py check
+	$(RUN:-m=) tests/runtime_coverage/runtime_coverage.py --store
 
 mutants:  ## some 350 small changes of the code, one at a time; prints those that no test sees and stores the scores
 	$(PYTHON) .ci/prepare.py test

@@ -37,12 +37,12 @@ class Artifact:
     @cached_property
     def sources(self) -> Mapping[str, str]:
         """The C sources by file name: "kws.c", "kws_weights.c", ..."""
-        return {name: data.decode() for name, data in self._below(_SOURCES).items()}
+        return {name: self._text(f"{_SOURCES}{name}") for name in self._below(_SOURCES)}
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
         """The C headers by file name: "kws.h", ..."""
-        return {name: data.decode() for name, data in self._below(_HEADERS).items()}
+        return {name: self._text(f"{_HEADERS}{name}") for name in self._below(_HEADERS)}
 
     @cached_property
     def runtime(self) -> Mapping[str, bytes]:
@@ -51,7 +51,7 @@ class Artifact:
 
     @property
     def graph_text(self) -> str:
-        return self.files[_graph_path(self.name)].decode()
+        return self._text(_graph_path(self.name))
 
     @cached_property
     def graph(self) -> Graph:
@@ -69,8 +69,29 @@ class Artifact:
     def sizes(self) -> tuple[Artifact, ...]:
         """The model at its other sizes, where one firmware has several; this is it at its largest."""
         files = {path: data for path, data in self.files.items() if not path.startswith(_SIZES)}
-        facts = (decode(ModelFacts, json.loads(data)) for _, data in sorted(self._below(_SIZES).items()))
-        return tuple(Artifact(each, files) for each in facts)
+        return tuple(
+            Artifact(self._facts_in(f"{_SIZES}{name}"), files) for name in sorted(self._below(_SIZES))
+        )
+
+    def _facts_in(self, path: str) -> ModelFacts:
+        try:
+            return decode(ModelFacts, json.loads(self._text(path)))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ArchiveError(
+                f"{path} in the archive holds no facts of a model: {type(error).__name__} {error}",
+                f"{self.name}, written by Solder {self.facts.tool_version}",
+                "compile the model again with this version",
+            ) from None
+
+    def _text(self, path: str) -> str:
+        try:
+            return self.files[path].decode()
+        except UnicodeDecodeError as error:
+            raise ArchiveError(
+                f"{path} in the archive is no UTF-8 text: {error.reason} at byte {error.start:,}",
+                f"{self.name}, written by Solder {self.facts.tool_version}",
+                "compile the model again with this version",
+            ) from None
 
     def _below(self, folder: str) -> dict[str, bytes]:
         paths = [path for path in self.files if path.startswith(folder)]

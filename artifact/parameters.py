@@ -74,7 +74,10 @@ class _ValueReader:
         return struct.unpack(f"<{kinds}", self._bytes(struct.calcsize(f"<{kinds}")))
 
     def text(self, length: int) -> str:
-        return self._bytes(length).decode()
+        try:
+            return self._bytes(length).decode()
+        except UnicodeDecodeError:
+            raise ParametersError("a name in it is no UTF-8 text") from None
 
     def array(self) -> Array:
         magic, _, _, _, rank, code, bits, _ = self.numbers("QQiiiBBH")

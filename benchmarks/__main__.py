@@ -18,11 +18,17 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
+from benchmarks.endurance import HEAD as HEAD_OF_ENDURANCE
+from benchmarks.endurance import endurance_rows
 from benchmarks.estimates import HEAD as HEAD_OF_ESTIMATES
 from benchmarks.estimates import estimate_rows
 from benchmarks.ethos_u import HEAD as HEAD_OF_ETHOS_U
 from benchmarks.ethos_u import ethos_u_rows
+from benchmarks.evidence import HEAD as HEAD_OF_EVIDENCE
+from benchmarks.evidence import evidence_rows
 from benchmarks.fault_table import HEAD, ROWS, build_devices, text_of, try_out
+from benchmarks.frames import HEAD as HEAD_OF_FRAMES
+from benchmarks.frames import frame_rows
 from benchmarks.gemm_npu import HEAD as HEAD_OF_GEMM_NPU
 from benchmarks.gemm_npu import MODELS as MODELS_OF_GEMM_NPU
 from benchmarks.gemm_npu import gemm_npu_rows
@@ -39,6 +45,8 @@ from benchmarks.line import report as line_report
 from benchmarks.measure import measure
 from benchmarks.memory import measure_memory, read_memory, write_memory
 from benchmarks.memory_report import memory_report
+from benchmarks.moments import HEAD as HEAD_OF_MOMENTS
+from benchmarks.moments import moment_rows
 from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
 from benchmarks.operators import operator_rows
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
@@ -187,6 +195,22 @@ def _faults() -> None:
             sys.stdout.flush()
 
 
+def _evidence(*chapters: str) -> None:
+    _print_as_they_come(HEAD_OF_EVIDENCE, evidence_rows(*chapters))
+
+
+def _endurance(*hours: str) -> None:
+    _print_as_they_come(HEAD_OF_ENDURANCE, endurance_rows(*map(int, hours)))
+
+
+def _moments(*count: str) -> None:
+    _print_as_they_come(HEAD_OF_MOMENTS, moment_rows(*map(int, count)))
+
+
+def _frames(*count: str) -> None:
+    _print_as_they_come(HEAD_OF_FRAMES, frame_rows(*map(int, count)))
+
+
 def _line() -> None:
     sys.stdout.write(line_report())
 
@@ -263,11 +287,15 @@ COMMANDS = {
     "pytorch": _pytorch,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
+    "endurance": _endurance,
     "estimates": _estimates,
     "ethos-u": _ethos_u,
+    "evidence": _evidence,
+    "frames": _frames,
     "gemm-npu": _gemm_npu,
     "int4": _int4,
     "refined": _refined,
+    "moments": _moments,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,

@@ -41,7 +41,15 @@ def config_folder() -> Path:
 def find_file(name: str, below: str = "") -> Path | None:
     """The file of that name in the first of the folders, or of their folders `below`, that has it."""
     files = (folder / below / f"{name}.toml" for folder in folders())
-    return next((file for file in files if file.is_file()), None)
+    return next((file for file in files if is_there(file)), None)
+
+
+def is_there(file: Path) -> bool:
+    """True where there is such a file; a name that no file can have, being too long, has none."""
+    try:
+        return file.is_file()
+    except OSError:
+        return False
 
 
 def file_names(below: str = "") -> tuple[str, ...]:
@@ -67,7 +75,7 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
     """The tables of that text, which the caller may change."""
     try:
         return deepcopy(_parsed(text))
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise _not_toml(error, file) from error
 
 
@@ -78,5 +86,5 @@ def _parsed(text: str) -> dict[str, Any]:
     return table
 
 
-def _not_toml(error: ValueError, file: Path) -> BoardFileError:
+def _not_toml(error: Exception, file: Path) -> BoardFileError:
     return BoardFileError(f"not a TOML file: {error}", str(file))

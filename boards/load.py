@@ -14,7 +14,7 @@ from aot.target import Feature, Region
 from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
 from boards.board_keys import Sections, board_keys
 from boards.cores import Core, load_core
-from boards.files import OURS, file_names, find_file, read_toml
+from boards.files import OURS, file_names, find_file, is_there, read_toml
 from boards.flash_access import flash_access
 from boards.schema import FilePlace, read_table
 
@@ -101,7 +101,7 @@ def _read_soc(soc: object, file: Path) -> dict[str, Any]:
     """Reads the keys that a board shares with others of its chip; the board's own keys override them."""
     folders = (file.parent / "soc", OURS / "soc")
     for folder in folders:
-        if (folder / f"{soc}.toml").is_file():
+        if is_there(folder / f"{soc}.toml"):
             return read_toml(folder / f"{soc}.toml", "soc file")
     known = sorted({found.stem for folder in folders for found in folder.glob("*.toml")})
     raise BoardFileError(

@@ -244,7 +244,7 @@ class Seconds(OptionKind[float]):
     def read(self, given: object) -> float:
         try:
             found = float(given)  # type: ignore[arg-type]  # what it does not take is refused below
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             found = math.nan
         if not 0 < found < math.inf:
             raise WrongValueError(f"{_shown(given)} is not a number of seconds, such as 120 or 0.5")

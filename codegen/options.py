@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -391,3 +391,12 @@ def read_options(
 ) -> CompileOptions:
     """`start` with what is given of the options with these names. Raises InputError, TypeError."""
     return read_given(start, {name: OPTIONS[name] for name in names}, given)
+
+
+def words_of(options: CompileOptions) -> Iterator[str]:
+    """The options on the command line that are not as they are where none is given."""
+    for each in OPTIONS.values():
+        value = getattr(options, each.field)
+        if value != each.default:
+            for word in each.kind.words(value):
+                yield from (each.flag, word) if word else (each.flag,)

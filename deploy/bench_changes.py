@@ -106,7 +106,7 @@ def read_baseline(path: Path) -> list[Facts]:
         cases = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise InputError(f"the baseline cannot be read: {error.strerror}", str(path), _HOW) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InputError("the baseline is no JSON", str(path), _HOW) from None
     return require_cases(cases, str(path))
 

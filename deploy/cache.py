@@ -51,8 +51,10 @@ def _use_again(place: Path) -> bool:
     """True where the folder exists, which is marked as used. Another process may delete it at any time."""
     try:
         os.utime(place)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:  # a cache that can only be read serves what it has
+        return place.is_dir()
     return True
 
 
@@ -65,10 +67,15 @@ def _move(partial: Path, place: Path) -> None:
 
 
 def _forget_oldest(folder: Path) -> None:
-    """Deletes the folders unused for longest, but none that another process is still making."""
-    kept = [path for path in folder.iterdir() if not path.name.startswith(".")]
+    """Deletes the folders unused for longest, and what a process that was killed had begun.
+
+    None that another process may still be making or using: those were touched not long ago.
+    """
+    paths = list(folder.iterdir())
+    begun = [path for path in paths if path.name.startswith(".")]
+    kept = [path for path in paths if path not in begun]
     idle_since = time.time() - IN_USE_S
-    for old in sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]:
+    for old in (*begun, *sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]):
         if _used_at(old) < idle_since:
             shutil.rmtree(old, ignore_errors=True)
 

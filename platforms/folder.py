@@ -78,7 +78,7 @@ def read_project(directory: Path) -> ProjectInfo:
         raise OutputError(
             f"not a project folder: it has no {PROJECT_FILE}", str(directory), "deploy new makes one"
         ) from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error
     return _info(facts, file)
 

@@ -61,7 +61,7 @@ def from_json(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
     """The graph that `to_json` wrote; `constants` has those that are a hash alone. Raises InputError."""
     try:
         document = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"this is no JSON: {error}") from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:

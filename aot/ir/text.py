@@ -26,7 +26,7 @@ from typing import Any, get_args, get_type_hints
 import numpy as np
 
 from aot.ir.graph import Graph, Node, State
-from aot.ir.line import Line
+from aot.ir.line import GraphTextError, Line
 from aot.ir.region import DeviceRegion, regions_of
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops import OPS
@@ -136,8 +136,18 @@ def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph
         inside: list[_Numbered] = []
         while left and _REGION in text and _depth(left[0]) > _depth((number, text)):
             inside.append(left.pop(0))
-        parser.line(Line(text.strip(), number), inside)
+        _read(parser, Line(text.strip(), number), inside)
     return parser.graph()
+
+
+def _read(parser: _Parser, line: Line, inside: Sequence[_Numbered]) -> None:
+    """Reads a line. What is written as it should be, but has values that cannot be, is no graph either."""
+    try:
+        parser.line(line, inside)
+    except GraphTextError:
+        raise
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise line.error(f"a value that cannot be ({error})") from error
 
 
 def _depth(line: _Numbered) -> int:

@@ -120,7 +120,7 @@ def _record(line: str, where: str) -> TuningRecord:
     try:
         found: dict[str, Any] = json.loads(line)
         return _checked(found)
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(
             "this is no tuning record", where, f"a record is a line such as\n{_EXAMPLE}"
         ) from None

@@ -26,7 +26,7 @@ def read_kept(path: Path) -> dict[str, dict[str, Any]]:
         try:
             result = json.loads(line)
             found[result["key"]] = result
-        except (ValueError, TypeError, KeyError):
+        except (ValueError, TypeError, KeyError, RecursionError):
             if number < len(lines) or number == 1:
                 raise InputError(
                     f"line {number} is no result of deploy explore", str(path), "name another file"

@@ -32,7 +32,7 @@ _METHOD = (
     "outside of its list makes this chapter fail. A program that serves no line has the generated C alone.",
     "CERT C is checked by clang-tidy, as far as it has checks of C; it reads no instructions of a core.",
     "The ports of platforms and the description of the model that is sent over a line are not part of it, "
-    "nor is a library that an accelerator brings; nor is MISRA C:2023, which the addon does not know.",
+    "nor is a library that an accelerator brings.",
 )
 
 
@@ -64,6 +64,7 @@ def examine_coding_standard(subject: Subject) -> Finding:
         *(f"runtime, rule {rule}: {RUNTIME_REASONS[rule].reason}"
           for rule in of_runtime.checked if of_runtime.found.get(rule)),
         *(f"{check}: {CERT_REASONS[check]}" for check in (cert.found if cert else ())),
+        *_beyond_the_tools(found, cert),
         *_not_checked(artifact, why_no_cert, missing),
     )  # fmt: skip
     standing = Standing.EXCEPTIONS if exceptions else Standing.PROVEN
@@ -87,6 +88,17 @@ def _cert(files: tuple[str, ...], folder: Path) -> tuple[CertFindings | None, st
 
 def _broken(found: Mapping[str, int], reasons: Mapping[str, Deviation]) -> list[str]:
     return sorted(rule for rule in found if rule not in reasons)
+
+
+def _beyond_the_tools(found: MisraFindings, cert: CertFindings | None) -> Iterator[str]:
+    """Yields what no rule of these tools is about."""
+    yield (
+        f"of MISRA C:2023, which numbers the rules of MISRA C:2012 as before, the {len(found.checked)} are "
+        f"checked that {found.tool} checks of the earlier edition; its other rules and its directives are not"
+    )
+    if cert is not None:
+        checks = counted(len(cert.checked), "check")
+        yield f"of CERT C those rules are checked that clang-tidy has its {checks} of; the others are not"
 
 
 def _not_checked(artifact: Artifact, why_no_cert: str, missing: str) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The chapter on coverage: which branches of the generated C its tests take, and why others are left."""
+"""The chapter on coverage: which branches of generated C and runtime tests take, and why not the others."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from aot.ir.types import Array
 from artifact.artifact import Artifact
 from deploy.proving.branches.gaps import reason_of
 from deploy.proving.branches.gcov import CountedLine, Coverage, measure_coverage
+from deploy.proving.branches.runtime import runtime_branches
 from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.lone_program import obstacle
 from deploy.proving.sampled import differs_from_reference
@@ -27,6 +28,10 @@ _METHOD = (
     "with each pointer null and with an arena that is not aligned. Outputs are compared with the reference.",
     "gcov counts each condition of an expression by itself. Each line with a branch that is left is an "
     "exception of this page, with a reason by the kind of the line.",
+    "The runtime that serves a line (server, line, lock, loader, cartridges, tables) is the same for every "
+    "model. Its branches are those that the source tree's command counted last, over every build that its "
+    "tests make (tests/runtime_coverage/runtime_coverage.py): they are not counted by this run, and stand "
+    "only for a runtime with the same SHA-256. What a chip needs besides is not in it.",
 )
 
 
@@ -50,9 +55,11 @@ def examine_coverage(subject: Subject) -> Finding:
         summary += f"; of {counted(unknown, 'line')} with a branch left no reason is known"
     if differs_from_reference(artifact, samples, found.outputs):
         return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
-    left = tuple(_said(line) for line in found.gaps)
+    runtime = runtime_branches(artifact.runtime)
+    left = (*(_said(line) for line in found.gaps), *runtime.exceptions)
     standing = Standing.EXCEPTIONS if left else Standing.PROVEN
-    return Finding(standing, summary, left, _METHOD, (table,), (found.tool,))
+    summary = f"{summary}; {runtime.summary}" if runtime.summary else summary
+    return Finding(standing, summary, left, _METHOD, (table, *runtime.tables), (found.tool,))
 
 
 def _samples(artifact: Artifact) -> Iterator[tuple[Array, ...]]:

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from codegen.options import words_of
 from codegen.version import VERSION
 from deploy.answer import Paged
 from deploy.proving.chapter import Chapter, Finding, Standing
@@ -69,6 +70,7 @@ class Evidence(Paged):
             "source_name": facts.source_name,
             "model_hash": facts.model_hash,
             "compiled_by": facts.tool_version,
+            "options": list(words_of(facts.options)),
             "board": None if board is None else board.name,
             "core": facts.target.core,
             "verdict": self.verdict.value,

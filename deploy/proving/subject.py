@@ -40,6 +40,7 @@ class Subject:
     compiled: Compiled | None = None  # of a model file or a compiled model: with its loops
     project: Project | None = None
     toolchain: str | None = None  # the compiler that is preferred
+    source: Path | None = None  # the model file; None: an archive, or a graph that no file holds
 
     @property
     def name(self) -> str:
@@ -71,10 +72,11 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
         if board is not None:
             require_core(artifact.facts, board)
         return _with_project(Subject(artifact, board, toolchain=asked.toolchain), asked.project)
+    source = model if isinstance(model, Path) else model.path if isinstance(model, Model) else None
     if not isinstance(model, Compiled):
         model = compile_for(imported_with(model, options), _named(board, model), options)
     _require_weights(model.artifact)
-    found = Subject(model.artifact, model.board, model, toolchain=asked.toolchain)
+    found = Subject(model.artifact, model.board, model, toolchain=asked.toolchain, source=source)
     return _with_project(found, asked.project)
 
 

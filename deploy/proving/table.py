@@ -9,6 +9,7 @@ from deploy.proving.coding_standard import examine_coding_standard
 from deploy.proving.coverage import examine_coverage
 from deploy.proving.extremes import examine_extremes
 from deploy.proving.interval_walk import examine_intervals
+from deploy.proving.rebuild import examine_rebuild
 from deploy.proving.stack_and_memory import examine_stack_and_memory
 from deploy.proving.sums import examine_sums
 from deploy.proving.time import examine_time
@@ -55,15 +56,15 @@ CHAPTERS: Sequence[Chapter] = (
     ),
     Chapter(
         "coding-standard",
-        "MISRA C:2012",
-        "Which rules of the coding standard does the generated C follow, and which not, and why?",
+        "MISRA C:2012 and CERT C",
+        "Which rules of the coding standards do generated C and runtime follow, and which not, and why?",
         examine_coding_standard,
         (Ground.TEXT, Ground.RUNTIME),
     ),
     Chapter(
         "coverage",
         "Branches that tests take",
-        "Does each branch of the generated C run in a test whose outputs are right, and if not, why?",
+        "Does each branch of generated C and runtime run in a test whose outputs are right; if not, why?",
         examine_coverage,
         (*MODEL, *PROGRAM),
     ),
@@ -80,6 +81,12 @@ CHAPTERS: Sequence[Chapter] = (
         "How many cycles does each layer take at least and at most, and whose time depends on data?",
         examine_time,
         (*PROGRAM, *FIRMWARE),
+    ),
+    Chapter(
+        "rebuild",
+        "Made again, byte for byte",
+        "Are archive and firmware the same bytes when they are made again, elsewhere and later?",
+        examine_rebuild,
     ),
     Chapter(
         "tool-confidence",

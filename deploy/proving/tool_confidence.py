@@ -40,7 +40,10 @@ def examine_tool_confidence(subject: Subject) -> Finding:
         "firmware.cdx.json": bill_of_firmware(artifact.facts, files, foreign),
     }
     scores = mutation_scores()
-    tables = (_ops(artifact), _comparisons(), _compilers(tries), _packages(parts), _scores(scores))
+    tables = (
+        *(_ops(artifact), _comparisons(), _compilers(tries), _packages(parts)),
+        *(_scores(scores), _survivors(scores)),
+    )
     tools = tuple(f"{each.name}: {each.version}" for each in tries if each.version)
     failures = [f"{each.name}: {each.complaint}" for each in tries if each.complaint]
     if failures:
@@ -109,15 +112,25 @@ def _compilers(tries: tuple[CompilerTry, ...]) -> Table:
 
 
 def _scores(scores: tuple[MutationScore, ...]) -> Table:
-    rows = [(each.room, each.changes, each.seen, each.with_reason, each.unseen) for each in scores]
+    rows = [
+        (each.room, each.solder, each.possible, each.changes, each.seen, each.with_reason, each.unseen)
+        for each in scores
+    ]
     columns = (
         "part of the compiler",
-        "changes",
+        "Solder",
+        "possible changes",
+        "tried",
         "noticed",
         "not to be noticed, with a reason",
         "not noticed",
     )
     return Table("Small changes of the compiler that tests notice", columns, rows)
+
+
+def _survivors(scores: tuple[MutationScore, ...]) -> Table:
+    rows = [(each.room, change) for each in scores for change in each.survivors]
+    return Table("Small changes that no test notices", ("part of the compiler", "change"), rows)
 
 
 def _unseen(scores: tuple[MutationScore, ...]) -> Iterator[str]:

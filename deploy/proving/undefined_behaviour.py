@@ -35,7 +35,7 @@ def examine_undefined_behaviour(subject: Subject) -> Finding:
     with TemporaryDirectory() as folder:
         found = analyse(subject.artifact, Path(folder))
     reached = f"{found.reached} of {counted(found.statements, 'statement')} reached"
-    summary = f"{counted(len(found.alarms), 'alarm')}, {len(found.open)} of them without proof; {reached}"
+    summary = f"{_alarms(len(found.alarms), len(found.open))}; {reached}"
     proven = tuple(f"{alarm.place}: {alarm.says} {alarm.proof}" for alarm in found.alarms)
     standing = Standing.EXCEPTIONS if proven else Standing.PROVEN
     if found.open:
@@ -48,6 +48,15 @@ def examine_undefined_behaviour(subject: Subject) -> Finding:
         _tables(found),
         (found.tool,),
         {name: text.encode() for name, text in found.files.items()},
+    )
+
+
+def _alarms(all_of_them: int, without_proof: int) -> str:
+    if not all_of_them:
+        return "no alarm"
+    alarms = counted(all_of_them, "alarm")
+    return (
+        f"{alarms}, {without_proof} without a proof" if without_proof else f"{alarms}, none without a proof"
     )
 
 

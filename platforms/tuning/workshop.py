@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from aot.errors import BuildError
+from aot.errors import BuildError, OutputError
 from artifact.whole_file import write_whole
 from boards.board import Board
 from codegen.fit.arenas import Arena
@@ -126,8 +126,7 @@ class Workshop:
             return
         self._run(argv)
         if kept is not None:
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(kept, made.read_bytes(), "the object file")
+            keep_object(kept, made.read_bytes())
 
     def _kept(self, argv: Sequence[str], source: str) -> Path | None:
         if self.objects is None:
@@ -143,6 +142,19 @@ class Workshop:
             lines = done.stderr.splitlines()
             first = next((line for line in lines if "error" in line), done.stderr[:_MESSAGE])
             raise BuildError(f"the compiler failed with exit status {done.returncode}", first)
+
+
+def keep_object(kept: Path, data: bytes) -> None:
+    """Writes the whole file or nothing. Raises OutputError."""
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(
+            f"the folder for compiled kernels cannot be made: {error.strerror}",
+            str(kept.parent),
+            "set XDG_CACHE_HOME to a folder that can be written",
+        ) from None
+    write_whole(kept, data, "the object file")
 
 
 def _source(arena_bytes: int) -> ProjectSource:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
+import time
 from pathlib import Path
 
 import pytest
 
-from deploy.cache import MOST_KEPT, cache_folder, cached
+from aot.errors import OutputError
+from deploy.cache import IN_USE_S, MOST_KEPT, cache_folder, cached
+from platforms.tuning.workshop import keep_object
 
 
 @pytest.fixture(autouse=True)
@@ -86,3 +90,39 @@ def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(
 
     monkeypatch.setattr(Path, "iterdir", with_one_gone)
     assert (cached("a", fill) / "made").exists()
+
+
+def test_what_a_killed_process_had_begun_goes_when_nobody_can_be_making_it() -> None:
+    cached("a", fill)
+    for name, age_s in ((".killed", 2 * IN_USE_S), (".being-made", 0)):
+        (cache_folder() / name).mkdir()
+        touched = time.time() - age_s
+        os.utime(cache_folder() / name, (touched, touched))
+    cached("b", fill)
+    assert {path.name for path in cache_folder().iterdir()} == {".being-made", "a", "b"}
+
+
+def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = cached("a", fill)
+
+    def refuse(_path: Path) -> None:
+        raise OSError(errno.EROFS, "Read-only file system")
+
+    monkeypatch.setattr("deploy.cache.os.utime", refuse)
+    assert cached("a", must_not_run) == place
+
+
+def test_a_file_in_the_place_of_the_cache_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
+    with pytest.raises(OutputError) as caught:
+        cached("a", fill)
+    assert caught.value.what == "the folder for built firmware cannot be made: Not a directory"
+
+
+def test_a_file_in_the_place_of_kept_objects_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(OutputError) as caught:
+        keep_object(tmp_path / "file" / "kept.o", b"")
+    assert caught.value.what.startswith("the folder for compiled kernels cannot be made: ")
+    assert caught.value.hint == "set XDG_CACHE_HOME to a folder that can be written"

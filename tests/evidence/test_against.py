@@ -121,7 +121,7 @@ def test_another_compiler_invalidates_what_it_built(subject: Subject, tmp_path: 
 def test_another_board_invalidates_stack_and_time(subject: Subject, tmp_path: Path) -> None:
     other = replace(subject, board=load_board("mps2-an386"))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
-    assert found.invalid == ("stack-and-memory", "time", "tool-confidence")
+    assert found.invalid == ("stack-and-memory", "time", "rebuild", "tool-confidence")
 
 
 @pytest.mark.slow

@@ -64,6 +64,9 @@ def test_cert_c_is_told_where_it_was_not_checked(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("deploy.proving.coding_standard.check_cert", absent)
     found = examine_coding_standard(Subject(artifact("dense")))
     assert found.exceptions[-1] == "CERT C is not checked: clang-tidy is not installed"
+    assert found.exceptions[-2].startswith(
+        "of MISRA C:2023, which numbers the rules of MISRA C:2012 as before, the 1"
+    )
     assert found.summary.endswith("; CERT C was not checked")
     assert "runtime" not in found.summary
 

@@ -49,7 +49,7 @@ def test_a_model_s_tools_are_listed_and_its_compilers_tried(
     made = artifact("classifier", CompileOptions())
     found = examine_tool_confidence(Subject(made))
     assert found.verdict is Standing.EXCEPTIONS, found.summary
-    ops, comparisons, compilers, listed, scores = found.tables
+    ops, comparisons, compilers, listed, scores, _ = found.tables
     assert "checker" in [row[0] for row in scores.rows]
     assert {row[0] for row in ops.rows} == {node.op.name for node in made.graph.nodes}
     assert len(comparisons.rows) == len(COMPARISONS)
@@ -85,7 +85,11 @@ def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.
         return (CompilerTry("gcc", "", "", 0),)
 
     monkeypatch.setattr(tool_confidence, "try_compilers", none_here)
-    scores = (MutationScore("checker", 40, 36, 1), MutationScore("line", 9, 8, 1))
+    left = ("check.py: a < b  ->  a <= b", "check.py: x = 1  ->  x = 2", "check.py: x = 1  ->  x = 3")
+    scores = (
+        MutationScore("checker", "0.2.0", 100, 40, 36, 1, left),
+        MutationScore("line", "0.2.0", 9, 9, 8, 1, ()),
+    )
     monkeypatch.setattr(tool_confidence, "mutation_scores", lambda: scores)
     monkeypatch.setattr(tool_confidence, "foreign_sources", lambda made: ("theirs.c",))
     found = examine_tool_confidence(Subject(artifact("dense")))
@@ -93,12 +97,14 @@ def test_what_was_not_tried_or_is_not_known_is_an_exception(monkeypatch: pytest.
     assert "not generated, and of a licence that is not known here: theirs.c" in found.exceptions
     assert found.exceptions[-1].startswith("the tests that are named are not run by this command")
     assert "of 40 small changes of checker its own tests do not notice 3" in found.exceptions
+    assert found.tables[-1].rows == [("checker", each) for each in left]
 
 
 def test_the_scores_are_of_parts_that_make_mutants_knows() -> None:
     for score in mutation_scores():
         assert score.room in ROOMS
-        assert 0 <= score.unseen <= score.changes - score.seen
+        assert score.unseen == len(score.survivors)
+        assert score.changes <= score.possible
 
 
 def test_the_files_that_are_named_exist(repo_root: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -12,20 +11,12 @@ from tiny_models import TINY
 SMALL_BYTES = 60_000  # of the models of others: larger ones take too long to compile
 
 
-@dataclass(frozen=True)
-class Seed:
-    number: int
-    name: str
-    data: bytes
-
-
-def seeds(shared: Path) -> list[Seed]:
-    """In a fixed order."""
+def model_files(shared: Path) -> list[tuple[str, bytes]]:
+    """Names and bytes, in a fixed order."""
     files = [(f"{name}.tflite", make()) for name, make in TINY.items()]
     files += [(f"{name}.tflite", data) for name, data in models(1)]
     files += [(f"{name}.onnx", data) for name, data in _onnx_models()]
-    files += [(str(path.relative_to(shared)), path.read_bytes()) for path in _of_others(shared)]
-    return [Seed(number, name, data) for number, (name, data) in enumerate(files)]
+    return [*files, *((str(path.relative_to(shared)), path.read_bytes()) for path in _of_others(shared))]
 
 
 def _of_others(shared: Path) -> list[Path]:

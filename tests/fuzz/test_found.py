@@ -4,20 +4,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
 from tflite_builder import ModelBuilder
+from tiny_models import TINY
 
-from aot.errors import ModelError
+from aot.errors import DeployError, ModelError
 from aot.frontend.load import parse_model
 from aot.frontend.tflite.read import read_tflite
 from aot.frontend.tflite.write_file import FileTensor
+from aot.ir.line import GraphTextError
+from aot.ir.text import parse_graph
 from aot.target import Target
+from artifact.artifact import Artifact, artifact_of
+from artifact.parameters import ParametersError, pack_parameters, unpack_parameters
+from boards.files import read_toml
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
+from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
+from deploy.bench_changes import read_baseline
+from deploy.exploring.kept import read_kept
+from deploy.project_file import read_project_file
+from platforms.board_files import load_board
+from platforms.folder import read_project
 
 LARGEST = 2**31 - 1
 
@@ -166,3 +179,64 @@ def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
         data[place : place + 2] = min(number + 1, 0xFFFF).to_bytes(2, "little")
         with suppress(ModelError):
             read_tflite(bytes(data), "found.tflite")
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    {
+        'input "x": i8[4] {[] , 0}': "float() argument must be a string or a real number, not 'list'",
+        'input "x": i8[4] {"/dev/zero" , 0}': "could not convert string to float: '/dev/zero'",
+        'input "x": i8[4] {0.5 , null}': "int() argument must be",
+        'constant "c": i8[1] = [300]': "Python integer 300 out of bounds for int8",
+    }.items(),
+)
+def test_a_graph_with_a_value_that_cannot_be_is_no_graph(line: str, why: str) -> None:
+    with pytest.raises(GraphTextError) as refusal:
+        parse_graph(f'graph "net"\n{line}\n')
+    assert str(refusal.value).startswith(f"line 2: a value that cannot be ({why}")
+
+
+def test_a_source_in_an_archive_that_is_no_text_is_told() -> None:
+    graph = read_tflite(next(iter(TINY.values()))(), "found.tflite")
+    imported = ImportedModel(graph, "found.tflite", "00" * 32, "found")
+    whole = artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))
+    changed = Artifact(whole.facts, {**whole.files, "codegen/host/src/found.c": b"\xff"})
+    with pytest.raises(ModelError) as refusal:
+        _ = changed.sources
+    assert refusal.value.what == (
+        "codegen/host/src/found.c in the archive is no UTF-8 text: invalid start byte at byte 0"
+    )
+
+
+def test_a_parameter_whose_name_is_no_text_is_told() -> None:
+    packed = pack_parameters({"weights": np.zeros(1, np.int8)}).replace(b"weights", b"w\xffights")
+    with pytest.raises(ParametersError, match="a name in it is no UTF-8 text"):
+        unpack_parameters(packed)
+
+
+DEEP = "[" * 100_000
+LATE = (
+    '{"task": "t", "core": "c", "knobs": {}, "cost": 1, "default_cost": 1, "seconds": 1' + "0" * 400 + "}\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "read"),
+    [
+        ("deep.jsonl", DEEP, read_records),
+        ("late.jsonl", LATE, read_records),
+        ("project.json", DEEP, lambda path: read_project(path.parent)),
+        ("baseline.json", DEEP, read_baseline),
+        ("results.jsonl", DEEP, read_kept),
+        ("solder.toml", f"deadline = {10**400}", read_project_file),
+        ("core.toml", f'core = "{"m" * 400}"', lambda path: load_board(str(path))),
+        ("soc.toml", f'soc = "{"s" * 400}"', lambda path: load_board(str(path))),
+        ("board.toml", f"a = {DEEP}", lambda path: read_toml(path, "the board file")),
+    ],
+)
+def test_what_is_too_deep_or_too_large_is_told(
+    name: str, text: str, read: Callable[[Path], object], tmp_path: Path
+) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(DeployError):
+        read(tmp_path / name)

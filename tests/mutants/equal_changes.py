@@ -12,4 +12,6 @@ REASONS: Mapping[str, str] = {
     "self.position = 0  ->  self.position = 1": "each step sets the position before anything reads it",
     "def _touch(self, name: str, rows: int = 1) -> None:  ->  "
     "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are told apart",
+    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),  ->  "
+    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),": "a tenth of zero is zero",
 }

@@ -10,16 +10,24 @@ from code_changes import Change, changes_in
 
 FAST = "not cc and not arm and not qemu and not slow"
 ROOT = Path(__file__).resolve().parent.parent.parent
+# The loop nests of all operators, and the arithmetic and the schedules of plain C and of SMLAD.
+KERNELS = (
+    "codegen/kernels/*.py",
+    "codegen/isa/plain/*.py",
+    "codegen/isa/dsp/*.py",
+    "codegen/isa/dsp/schedules/*.py",
+)
 
 
 @dataclass(frozen=True)
 class Room:
-    """`fast` are the tests of `make check` that are tried first, `all` those that what survives must face."""
+    """`fast` are the tests of `make check`, tried first; `all`, if any, what survives must face."""
 
     code: tuple[str, ...]
     number: int  # of changes, besides those of all named constants
     fast: tuple[str, ...]
     all: tuple[str, ...]
+    with_constants: bool = True  # False: named constants are left out
 
 
 ROOMS: Mapping[str, Room] = {
@@ -46,6 +54,13 @@ ROOMS: Mapping[str, Room] = {
         number=25,
         fast=("tests/codegen", "tests/cli/test_board_budget.py", "tests/archive"),
         all=("tests/codegen", "tests/bench"),
+    ),
+    "kernels": Room(
+        code=KERNELS,
+        number=32,
+        fast=("tests/kernels", "tests/isa"),
+        all=(),  # in C, where a change of a loop is the same change, they take minutes each
+        with_constants=False,  # most are points for tuning: another makes a kernel slower, and changes no bit
     ),
     "estimates": Room(
         code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
@@ -76,6 +91,6 @@ def possible(room: Room) -> list[Change]:
 def selected(room: Room) -> list[Change]:
     """Those of the named constants, and of the others the first by rank: the same on every machine."""
     changes = possible(room)
-    constants = [change for change in changes if change.is_named_constant]
+    constants = [change for change in changes if change.is_named_constant and room.with_constants]
     others = sorted((c for c in changes if not c.is_named_constant), key=lambda change: change.rank)
     return [*constants, *others[: room.number]]

@@ -11,6 +11,8 @@ from equal_changes import REASONS
 from mutants_table import ROOMS, possible, selected
 from try_changes import Verdict, store
 
+from codegen.version import VERSION
+
 CASES = {
     "if a < b:\n    pass": ["if a < b:  ->  if a <= b:"],
     "if a not in b:\n    pass": ["if a not in b:  ->  if a in b:"],
@@ -47,6 +49,7 @@ def test_the_changes_of_a_piece_of_code(text: str, expected: list[str], tmp_path
 def test_as_many_changes_as_are_stated_are_tried_in_each_room(room: str) -> None:
     changes = selected(ROOMS[room])
     constants = sum(change.is_named_constant for change in changes)
+    assert constants == 0 or ROOMS[room].with_constants
     assert len(changes) - constants == ROOMS[room].number
     assert len({(change.path, change.text) for change in changes}) == len(changes)
 
@@ -65,9 +68,16 @@ def test_scores_are_written_by_room_and_others_stay(tmp_path: Path) -> None:
     path.write_text("x = a - b\ny = a < b\n")
     first, second = changes_in(path)
     scores = tmp_path / "scores.json"
-    scores.write_text('{"line": {"changes": 1, "seen": 1, "with_reason": 0}}\n')
+    scores.write_text('{"line": {"changes": 1}}\n')
     store([Verdict("checker", first, "tests/a.py::test_a"), Verdict("checker", second, "")], scores)
     assert json.loads(scores.read_text()) == {
-        "checker": {"changes": 2, "seen": 1, "with_reason": 0},
-        "line": {"changes": 1, "seen": 1, "with_reason": 0},
+        "checker": {
+            "solder": VERSION,
+            "possible": len(possible(ROOMS["checker"])),
+            "changes": 2,
+            "seen": 1,
+            "with_reason": 0,
+            "survivors": ["code.py: y = a < b  ->  y = a <= b"],
+        },
+        "line": {"changes": 1},
     }

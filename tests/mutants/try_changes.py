@@ -21,7 +21,9 @@ from pathlib import Path
 from changed_process import Changed, Children, Trial, read_foreign_modules
 from code_changes import Change
 from equal_changes import REASONS
-from mutants_table import FAST, ROOMS, ROOT, Room, selected
+from mutants_table import FAST, ROOMS, ROOT, Room, possible, selected
+
+from codegen.version import VERSION
 
 PARALLEL = 2
 SCORES = ROOT / "deploy" / "proving" / "confidence" / "mutants.json"
@@ -47,7 +49,8 @@ def say(text: str) -> None:
 def trials(room: Room, change: Change | None) -> list[Trial]:
     """On the fast tests, then on the others."""
     changed = Changed(ROOT, change) if change else None
-    return [Trial(changed, room.fast, FAST), Trial(changed, room.all, f"not ({FAST})")]
+    others = [Trial(changed, room.all, f"not ({FAST})")] if room.all else []
+    return [Trial(changed, room.fast, FAST), *others]
 
 
 def verdicts(work: Sequence[tuple[str, Change | None]]) -> Iterator[tuple[str, Change | None, str]]:
@@ -91,22 +94,36 @@ def table(found: Sequence[Verdict]) -> Iterator[str]:
     yield "| room | changes | seen | survive, with a reason | survive |"
     yield "|---|---:|---:|---:|---:|"
     for room in dict.fromkeys(verdict.room for verdict in found):
-        changes, seen, known = score([verdict for verdict in found if verdict.room == room]).values()
+        changes, seen, known = counts([verdict for verdict in found if verdict.room == room])
         yield f"| {room} | {changes} | {seen} | {known} | {changes - seen - known} |"
 
 
-def score(found: Sequence[Verdict]) -> dict[str, int]:
+def counts(found: Sequence[Verdict]) -> tuple[int, int, int]:
     """How many changes of a room were tried, how many a test sees, and how many survive with a reason."""
     seen = sum(bool(verdict.seen_by) for verdict in found)
     known = sum(not verdict.seen_by and bool(verdict.reason) for verdict in found)
-    return {"changes": len(found), "seen": seen, "with_reason": known}
+    return len(found), seen, known
+
+
+def score(room: str, found: Sequence[Verdict]) -> dict[str, object]:
+    """What is stored of a room: the version, the counts, and what survives without a reason."""
+    changes, seen, known = counts(found)
+    left = [verdict.change for verdict in found if not verdict.seen_by and not verdict.reason]
+    return {
+        "solder": VERSION,
+        "possible": len(possible(ROOMS[room])),
+        "changes": changes,
+        "seen": seen,
+        "with_reason": known,
+        "survivors": sorted(f"{change.path.name}: {change.text}" for change in left),
+    }
 
 
 def store(found: Sequence[Verdict], path: Path = SCORES) -> None:
     """Writes the scores of these rooms; those of other rooms stay."""
     scores = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     for room in dict.fromkeys(verdict.room for verdict in found):
-        scores[room] = score([verdict for verdict in found if verdict.room == room])
+        scores[room] = score(room, [verdict for verdict in found if verdict.room == room])
     text = json.dumps(dict(sorted(scores.items())), indent=1)
     path.write_text(f"{text}\n", encoding="utf-8")
 

@@ -197,6 +197,15 @@ def test_every_flipped_bit_is_refused_by_name_and_the_old_model_runs_on(
     assert sum(counts.values()) == 8 * len(data)
 
 
+def test_memory_that_fails_to_be_written_is_told_and_a_model_runs(
+    press: Press, loader: Path, old: Path
+) -> None:
+    (line,) = press.said(loader, "fail", old, press.write("new.cart", press.made(2)))
+    count, _, told = line.partition(" ")
+    assert told == "failures, each told, and a model runs"
+    assert int(count) > 5  # erasing, each piece, and the three records
+
+
 def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(
     press: Press, loader: Path, old: Path
 ) -> None:

@@ -29,6 +29,18 @@ def fuzz(compile_c: Callable[..., Path]) -> Path:
     )
 
 
+@pytest.fixture(scope="module")
+def locked_fuzz(compile_c: Callable[..., Path]) -> Path:
+    return compile_c(
+        "locked_fuzz",
+        [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c", DEVICE / "line_key.c"],
+        "-DSOLDER_SLOT",
+        "-DSOLDER_FUNCTIONS",
+        "-DSOLDER_CARTRIDGES",
+        "-DSOLDER_LOCK",
+    )
+
+
 def run_fuzz(program: Path, seed: int, rounds: int) -> None:
     argv = [str(program), str(seed), str(rounds)]
     ended = subprocess.run(argv, capture_output=True, text=True, timeout=600)
@@ -38,6 +50,10 @@ def run_fuzz(program: Path, seed: int, rounds: int) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_device_survives_random_frames(fuzz: Path, seed: int) -> None:
     run_fuzz(fuzz, seed, 5_000)
+
+
+def test_nothing_goes_through_a_locked_line_among_random_frames(locked_fuzz: Path) -> None:
+    run_fuzz(locked_fuzz, 1, 20_000)
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:

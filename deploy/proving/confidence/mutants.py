@@ -14,9 +14,12 @@ class MutationScore:
     """A room of the source tree, with how many changes of its code were tried."""
 
     room: str
+    solder: str  # the version that was tried
+    possible: int  # changes of its code, of which a sample was tried, the same on every machine
     changes: int
     seen: int  # a test fails
     with_reason: int  # none does, and there is a reason why nobody could notice
+    survivors: tuple[str, ...]  # none does, and no reason is known
 
     @property
     def unseen(self) -> int:
@@ -26,4 +29,7 @@ class MutationScore:
 def mutation_scores() -> tuple[MutationScore, ...]:
     """The rooms that were tried, by name."""
     stored = json.loads((files("deploy.proving.confidence") / _FILE).read_text(encoding="utf-8"))
-    return tuple(MutationScore(room, **score) for room, score in sorted(stored.items()))
+    return tuple(
+        MutationScore(room, **{**score, "survivors": tuple(score["survivors"])})
+        for room, score in sorted(stored.items())
+    )

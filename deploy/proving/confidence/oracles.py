@@ -33,5 +33,5 @@ COMPARISONS = (
     Comparison("C in other projects' flags", "no warning", "tests/whole/test_flags.py"),
     Comparison("memory plans", "a replay that knows nothing of planning", "tests/plan/test_check.py"),
     Comparison("the server on the device", "random frames under sanitizers", "tests/rpc/test_fuzz.py"),
-    Comparison("readers of model files", "damaged files", "tests/fuzz/test_fuzz_models.py"),
+    Comparison("readers of files", "damaged files", "tests/fuzz/test_fuzz_files.py"),
 )

@@ -29,7 +29,7 @@ def read_older(directory: Path) -> OlderEvidence:
         data = (directory / FACTS).read_bytes()
         listed = (directory / HASHES).read_text(encoding="utf-8").splitlines()
         facts = json.loads(data)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise _refused("it is no folder of evidence", directory) from error
     if not isinstance(facts, dict) or MARK not in str(facts.get("solder")):
         raise _refused("it is no folder of evidence", directory)

@@ -4,6 +4,7 @@
    update_main flip OLD NEW      every bit of a cartridge changed
    update_main cut OLD NEW       every length of it
    update_main take OLD FILE...  what is said of each, and which model runs then
+   update_main fail OLD NEW      an update in which memory fails to be erased or written, at each call
 
    Models add a number to their input: the one that is built in 9, the cartridges others. With SOLDER_WEIGHTS they are
    weights of the built-in one, which adds nothing and fails until it has some; with COPIED it has them in RAM. With
@@ -35,6 +36,7 @@ const char solder_cartridge_core[32] = CORE;
 struct solder_slots solder_slots;
 static jmp_buf power_lost;
 static long power = UNLIMITED; /* bytes until it goes */
+static long sound = UNLIMITED; /* calls until memory fails, once */
 
 #ifdef SOLDER_WEIGHTS
 #define BUILT_IN_ADDS 0
@@ -100,8 +102,19 @@ static void store(uint8_t *to, uint8_t value, int erases)
     *to = value;
 }
 
+static int fails(void)
+{
+    if (sound == UNLIMITED) {
+        return 0;
+    }
+    return sound-- == 0;
+}
+
 int solder_port_erase(uint32_t slot)
 {
+    if (fails()) {
+        return 1;
+    }
     for (uint32_t i = 0; i < SLOT_BYTES; i++) {
         store(solder_slots.base[slot] + i, 0xFF, 1);
     }
@@ -110,6 +123,9 @@ int solder_port_erase(uint32_t slot)
 
 int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count)
 {
+    if (fails()) {
+        return 1;
+    }
     for (uint32_t i = 0; i < count; i++) {
         store(to + i, bytes[i], 0);
     }
@@ -251,6 +267,26 @@ static void lose_power(const struct file *file, int before, int after)
            counts[0], counts[1]);
 }
 
+/* Some model runs after each failure, and once more after a start. */
+static void fail_at_each_call(const struct file *file)
+{
+    static uint8_t kept[2 * SLOT_BYTES];
+    long count = 0;
+    memcpy(kept, memory, sizeof kept);
+    for (uint8_t status = SOLDER_CARTRIDGE_STORE; status != SOLDER_OK; count++) {
+        memcpy(memory, kept, sizeof kept);
+        boot(NULL);
+        sound = count;
+        status = install(file, file->count);
+        require(status == SOLDER_OK || status == SOLDER_CARTRIDGE_STORE, "a failure has another name", count);
+        require(added() == (status == SOLDER_OK ? 2 : 1), "not the model runs that should", count);
+        sound = UNLIMITED;
+        boot(NULL);
+        require(added() == 1 || added() == 2, "no model runs", count);
+    }
+    printf("%ld failures, each told, and a model runs\n", count - 1);
+}
+
 static void refuse_all(const struct file *old, struct file *file, int flips)
 {
     long counts[STATUSES] = {0};
@@ -297,6 +333,8 @@ int main(int argc, char **argv)
         read_file(argv[n], &file);
         if (strcmp(argv[1], "power") == 0) {
             lose_power(&file, 1, 2);
+        } else if (strcmp(argv[1], "fail") == 0) {
+            fail_at_each_call(&file);
         } else if (strcmp(argv[1], "take") == 0) {
             const uint8_t status = install(&file, file.count);
             boot(NULL);

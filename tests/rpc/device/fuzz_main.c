@@ -2,7 +2,8 @@
 
    First the decoder: good frames between random and mutated ones; every good frame must come out, and nothing that
    was never sent. Then the whole server: well-framed requests with random numbers in them, in an open session,
-   between noise; after all of it a hello must still be answered. */
+   between noise; after all of it a hello must still be answered. With SOLDER_LOCK the line has a key, which some
+   answers are made with: before one of these nothing but a hello, the challenge and its answer may go through. */
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 #include "solder_cartridge.h"
 #include "solder_frame.h"
 #include "solder_function.h"
+#include "solder_lock.h"
 #include "solder_port.h"
 #include "solder_server.h"
+#include "solder_sha256.h"
 #include "solder_slot.h"
 
 #define MOST_FRAME 2500u
@@ -160,12 +163,56 @@ static uint32_t call_packet(uint8_t *packet)
     return SOLDER_HEADER_BYTES + 4u + 8u * given + (chance(8) == 0 ? chance(900) : 128u);
 }
 
+#ifdef SOLDER_LOCK
+static uint32_t question[16] = {2u}; /* the last challenge, as what opens the line is hashed */
+static int has_opened; /* since the last hello, as far as what was sent can have done it */
+
+/* A challenge, or an answer: with the key, or of random bytes. */
+static uint32_t lock_packet(uint8_t *packet)
+{
+    uint32_t digest[8];
+    packet[0] = chance(2) == 0 ? SOLDER_MESSAGE_CHALLENGE : SOLDER_MESSAGE_UNLOCK;
+    solder_hmac_sha256(solder_line_key, question, digest);
+    for (uint32_t i = 0; i < SOLDER_SHA256_BYTES; i++) {
+        packet[SOLDER_HEADER_BYTES + i] = ((const uint8_t *)digest)[i];
+    }
+    if (chance(2) == 0) {
+        packet[SOLDER_HEADER_BYTES + chance(SOLDER_SHA256_BYTES)] ^= (uint8_t)(1u << chance(8));
+    }
+    return SOLDER_HEADER_BYTES + (packet[0] == SOLDER_MESSAGE_UNLOCK ? SOLDER_SHA256_BYTES : 0u);
+}
+
+/* Holds the device to its lock, by what it answers. */
+static void watch_lock(const uint8_t *packet)
+{
+    const uint8_t message = (uint8_t)(packet[0] & ~SOLDER_REPLY_BIT);
+    const int is_ok = packet[1] == SOLDER_OK;
+    if ((packet[0] & SOLDER_REPLY_BIT) == 0 || !is_ok) {
+        return;
+    }
+    if (message == SOLDER_MESSAGE_HELLO) {
+        has_opened = 0;
+    } else if (message == SOLDER_MESSAGE_CHALLENGE) {
+        memcpy(question + 1, packet + SOLDER_HEADER_BYTES, 16);
+    } else if (message == SOLDER_MESSAGE_UNLOCK) {
+        has_opened = 1;
+    } else {
+        require(has_opened, "a request went through a locked line");
+    }
+}
+#endif
+
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
     static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0};
     const uint32_t message = 1 + chance(24);
     uint32_t count = payload_bytes[message];
+#ifdef SOLDER_LOCK
+    if (chance(4) == 0) {
+        return lock_packet(packet);
+    }
+#endif
     if (message == SOLDER_MESSAGE_INVOKE) {
         return call_packet(packet);
     }
@@ -250,6 +297,9 @@ void solder_port_write(const uint8_t *bytes, uint32_t count)
         if (solder_decode(&replies, bytes[i]) != SOLDER_DECODED_PACKET) {
             continue;
         }
+#ifdef SOLDER_LOCK
+        watch_lock(replies.bytes);
+#endif
         if (replies.bytes[0] == SOLDER_NOTICE_BOOTED) {
             boot_nonce = solder_get32(replies.bytes + SOLDER_HEADER_BYTES);
         }

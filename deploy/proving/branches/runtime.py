@@ -1,0 +1,155 @@
+"""Branches of the device runtime that its tests take, as the source tree's command counted them last."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+
+from deploy.proving.chapter import Table
+
+STORED = Path(str(files("deploy.proving.branches") / "runtime.json"))
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeGap:
+    """A line of which a branch is left."""
+
+    line: int
+    text: str
+    branches: int
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFile:
+    name: str
+    lines: int
+    run_lines: int
+    branches: int
+    taken: int
+    gaps: tuple[RuntimeGap, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeCoverage:
+    solder: str  # the version whose runtime was counted
+    sha256: str  # of that runtime
+    tool: str
+    tests: tuple[str, ...]
+    files: tuple[RuntimeFile, ...]
+
+
+def stored_coverage() -> RuntimeCoverage:
+    facts = json.loads(STORED.read_text(encoding="utf-8"))
+    counted = [
+        RuntimeFile(**{**file, "gaps": tuple(RuntimeGap(**gap) for gap in file["gaps"])})
+        for file in facts["files"]
+    ]
+    return RuntimeCoverage(**{**facts, "tests": tuple(facts["tests"]), "files": tuple(counted)})
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeBranches:
+    """The part of a page that is about the runtime beside a model; empty where there is none."""
+
+    summary: str = ""
+    exceptions: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+
+
+def runtime_branches(runtime: Mapping[str, bytes]) -> RuntimeBranches:
+    """The counts of this runtime, or that there are none of it."""
+    if not runtime:
+        return RuntimeBranches()
+    counted = stored_coverage()
+    if sha256_of_runtime(runtime) != counted.sha256:
+        what = f"the runtime is not the one whose branches were counted, that of Solder {counted.solder}"
+        return RuntimeBranches("of the runtime nothing is counted", (what,))
+    taken, branches = (sum(getattr(file, what) for file in counted.files) for what in ("taken", "branches"))
+    gaps = [(file.name, gap) for file in counted.files for gap in file.gaps]
+    rows = [(file.name, file.lines, file.run_lines, file.branches, file.taken) for file in counted.files]
+    columns = ("file", "lines", "lines run", "branches", "branches taken")
+    left = [
+        (
+            f"{name}:{gap.line}",
+            gap.text,
+            f"{gap.taken} of {gap.branches}",
+            reason_in_runtime(name, gap.text) or "none",
+        )
+        for name, gap in gaps
+    ]
+    return RuntimeBranches(
+        f"of the runtime {taken} of {branches} are taken by the source tree's tests",
+        tuple(f"runtime, {where}, {taken}: {reason}" for where, _, taken, reason in left),
+        (
+            Table("Branches of the runtime", columns, rows),
+            Table("Branches of the runtime that no test takes", ("where", "C", "taken", "reason"), left),
+        ),
+    )
+
+
+def sha256_of_runtime(texts: Mapping[str, bytes]) -> str:
+    """One hash of all its files, by name."""
+    digests = [f"{hashlib.sha256(texts[name]).hexdigest()}  {name}\n" for name in sorted(texts)]
+    return hashlib.sha256("".join(digests).encode()).hexdigest()
+
+
+def reason_in_runtime(file: str, text: str) -> str:
+    """The reason why no test takes a branch of the line; empty where none is known."""
+    return next((reason for name, line, reason in _GAPS if name in ("", file) and re.search(line, text)), "")
+
+
+_PARSED = "The signature is the firmware's own, parsed when it was registered: no request changes it."
+_ON_BOARDS = (
+    "Loaded code is called on emulated boards (tests/platforms/test_loaded_code.py), which keep no counts."
+)
+_MODELS = (
+    "The models of the firmware are made by this compiler, and none is like that; kept for other makers."
+)
+_LIMITED = "The firmware of these tests has fewer; the limit is there for a firmware of another maker."
+
+# A file, a part of the line as a regular expression, and why no test takes a branch of it.
+_GAPS: tuple[tuple[str, str, str], ...] = (
+    ("solder_arena.c", r"i >= solder_arena_count", _MODELS),
+    ("solder_arena.c", r"input_count > MOST_INPUTS", _MODELS),
+    (
+        "solder_arena.c", r"number == 0 && solder_cartridge_slot",
+        "Firmware for weights alone serves its line on emulated boards; here its loader runs alone.",
+    ),
+    ("solder_call.c", r"\*at >= '0'|\*text != mark|\*text == mark|at = without_spaces\(signature\)", _PARSED),
+    (
+        "solder_cartridge.c", r"arenas > MOST_ARENAS",
+        "Firmware with more places for memory than a header can name is not made.",
+    ),
+    (
+        "solder_cartridge.c", r"stack == 0",
+        "A port that does not know its stack is that of this computer, and its tests have one that does.",
+    ),
+    (
+        "solder_cartridge.c", r"total % SOLDER_SHA256_BLOCK",
+        "No length is tried that fits a slot by itself and does not with what is behind it.",
+    ),
+    (
+        "solder_cartridge.c", r"total < sizeof \*header",
+        "A cartridge shorter than its own header is refused for what the header then says.",
+    ),
+    ("solder_cartridge.c", r"dtype <= SOLDER_I16", "The models of these cartridges read small integers."),
+    ("solder_cartridge.c", r"reset_state != NULL", "The models of these cartridges keep no state."),
+    ("solder_cartridge.c", r"run\(solder_arenas\) != 0", "A run fails by a wrong arena alone."),
+    (
+        "solder_cartridge.c", r"value_of\(slot, COMMITTED\) != 0",
+        "The compiler joined conditions that are tested one by one.",
+    ),
+    ("solder_cartridge_line.c", r"status != SOLDER_OK", "Memory that fails is tested without the line."),
+    ("solder_hello.c", r"SOLDER_MOST_BUILD_ID|SOLDER_MOST_HASHES", _LIMITED),
+    ("solder_server.c", r"timing\.code == 0", "A run in a measurement fails by a wrong arena alone."),
+    ("solder_slot.c", r"slot\.bytes == 0", "A board without free memory has firmware without this file."),
+    ("solder_slot.c", r"", _ON_BOARDS),
+    ("solder_stack.c", r"lowest == whole\.low", "A stack that was used up ends the process of a test."),
+    ("solder_table.c", r"count > MOST_POINTERS|arena_count > MOST_ARENAS", _LIMITED),
+)  # fmt: skip

@@ -1,0 +1,1 @@
+"""Makes archive, firmware and wheel a second time, in another place and another environment."""

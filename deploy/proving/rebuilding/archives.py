@@ -1,0 +1,43 @@
+"""Compiles a model file twice more, in processes that differ in all that a compiler should not depend on."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from aot.errors import ToolError
+from artifact.archive import archive_bytes
+from artifact.archive_file import export_time
+from artifact.artifact import Artifact
+from codegen.options import words_of
+from deploy.proving.rebuilding.twice import Twice, twice
+
+# Names of folders, and the environment there: the order of sets, the time zone, the language.
+PLACES = {
+    "a": {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C"},
+    "another folder/with a longer name": {"PYTHONHASHSEED": "2", "TZ": "Asia/Kathmandu", "LC_ALL": "C.UTF-8"},
+}
+_MESSAGE_LINES = 12
+
+
+def compiled_again(artifact: Artifact, source: Path, board: str, folder: Path) -> Twice:
+    """The archive that is at hand, and those of two compilers of their own. Raises ToolError."""
+    made = [_compile(artifact, source, board, folder / place, changed) for place, changed in PLACES.items()]
+    return twice("archive", [archive_bytes(artifact, export_time()), *made])
+
+
+def _compile(artifact: Artifact, source: Path, board: str, place: Path, changed: dict[str, str]) -> bytes:
+    """The archive's bytes. The model file is copied, with its folder's name, which may be the model's."""
+    copy, archive = place / source.resolve().parent.name / source.name, place / "again.tar"
+    copy.parent.mkdir(parents=True)
+    shutil.copy(source, copy)
+    words = (str(copy), "--board", board, *words_of(artifact.facts.options), "-o", str(archive))
+    argv = (sys.executable, "-m", "deploy", "compile", *words)
+    done = subprocess.run(argv, env={**os.environ, **changed}, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        lines = (done.stdout + done.stderr).strip().splitlines()[-_MESSAGE_LINES:]
+        raise ToolError("compiling again failed", "\n".join(lines))
+    return archive.read_bytes()

@@ -1,0 +1,30 @@
+"""A thing that was made twice: whether its bytes are the same, by their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Twice:
+    """`hashes` has a SHA-256 for each time that it was made; `names` those of its parts that differ."""
+
+    what: str
+    hashes: tuple[str, ...]
+    names: tuple[str, ...] = ()
+
+    @property
+    def is_same(self) -> bool:
+        return len(set(self.hashes)) == 1
+
+    @property
+    def says(self) -> str:
+        if self.is_same:
+            return f"the same {len(self.hashes)} times"
+        return "differs" + (f": {', '.join(self.names)}" if self.names else "")
+
+
+def twice(what: str, made: Sequence[bytes], names: Sequence[str] = ()) -> Twice:
+    return Twice(what, tuple(hashlib.sha256(each).hexdigest() for each in made), tuple(names))

@@ -1,0 +1,56 @@
+"""Builds the wheel of this source tree twice: here, and from a copy in another place."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import zipfile
+from importlib.util import find_spec
+from pathlib import Path
+
+from aot.errors import MissingToolError
+from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.tool_run import run_tool
+
+_NEEDED = ("pyproject.toml", "README.md", "LICENSE")
+_NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
+
+
+def source_tree() -> Path | None:
+    """The tree that this program runs from; None where it was installed."""
+    tree = Path(__file__).resolve().parents[3]
+    return tree if (tree / "pyproject.toml").is_file() and (tree / "Makefile").is_file() else None
+
+
+def wheel_again(tree: Path, folder: Path) -> Twice:
+    """Raises MissingToolError without hatchling, which builds it."""
+    if find_spec("hatchling") is None:
+        raise MissingToolError(
+            "the Python package hatchling, which builds wheels, is not installed",
+            hint="pip install hatchling",
+        )
+    copy = folder / "copy of the tree"
+    copy.mkdir(parents=True)
+    for package in packages_of(tree):
+        shutil.copytree(tree / package, copy / package, ignore=_NOT_COPIED)
+    for name in _NEEDED:
+        shutil.copy(tree / name, copy / name)
+    wheels = [_wheel(each, folder / f"wheel {n}") for n, each in enumerate((tree, copy))]
+    return twice("wheel", [each.read_bytes() for each in wheels], _differing(*wheels))
+
+
+def packages_of(tree: Path) -> list[str]:
+    """The folders at the top that are packages of the wheel."""
+    return sorted(path.parent.name for path in tree.glob("*/py.typed"))
+
+
+def _wheel(tree: Path, out: Path) -> Path:
+    run_tool((sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)), tree)
+    return next(out.glob("*.whl"))
+
+
+def _differing(first: Path, second: Path) -> list[str]:
+    """The names of files that are not alike in both."""
+    with zipfile.ZipFile(first) as a, zipfile.ZipFile(second) as b:
+        sums = [{info.filename: info.CRC for info in each.infolist()} for each in (a, b)]
+    return sorted(name for name in {**sums[0], **sums[1]} if sums[0].get(name) != sums[1].get(name))

@@ -1,0 +1,116 @@
+"""What is made again elsewhere has the same bytes; what has not is told, and what was not made again, too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from strict_archives import artifact
+
+import deploy
+from aot.target import Optimize
+from codegen.options import CompileOptions, words_of
+from deploy.proving import rebuild
+from deploy.proving.chapter import Standing
+from deploy.proving.rebuild import examine_rebuild
+from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.rebuilding.wheel import packages_of, source_tree, wheel_again
+from deploy.proving.subject import About, Subject, subject_of
+from platforms.board_files import load_board
+
+DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+ELF, WHEEL = "ELF file of the firmware", "wheel"
+
+
+@pytest.fixture
+def no_wheel(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuild, "source_tree", lambda: None)
+
+
+@pytest.mark.arm
+@pytest.mark.usefixtures("no_wheel")
+def test_archive_and_firmware_are_the_same_bytes_elsewhere(require_tool: Callable[..., None]) -> None:
+    require_tool("arm-none-eabi-gcc")
+    options = CompileOptions(optimize=Optimize.RAM)
+    found = examine_rebuild(subject_of(DIGITS, About(board=load_board("mps2-an386")), options))
+    outcomes = {row[0]: row[2] for row in found.tables[0].rows}
+    assert outcomes["archive"] == "the same 3 times"
+    assert outcomes["what is loaded of the firmware"] == "the same 2 times"
+    assert found.verdict is Standing.EXCEPTIONS
+    assert found.exceptions == (
+        "the wheel is not made again: this program does not run from its source tree",
+        "the ELF file of the firmware differs, as what debuggers read names its folder",
+    )
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Twice], Subject]:
+    """made(archive): a subject whose archive was made again like this, and nothing else."""
+    monkeypatch.setattr(rebuild, "source_tree", lambda: Path())
+    monkeypatch.setattr(rebuild, "wheel_again", lambda tree, folder: twice(WHEEL, [b"wheel"] * 2))
+    monkeypatch.setattr(rebuild, "obstacle_to_building", lambda subject: "")
+
+    def built(subject: Subject, folder: Path) -> Iterator[Twice]:
+        yield twice(ELF, [b"elf"] * 2)
+
+    monkeypatch.setattr(rebuild, "built_again", built)
+
+    def subject(archive: Twice) -> Subject:
+        monkeypatch.setattr(rebuild, "compiled_again", lambda *given: archive)
+        return Subject(artifact("dense"), load_board("mps2-an386"), source=DIGITS)
+
+    return subject
+
+
+def test_another_archive_the_second_time_fails(made: Callable[[Twice], Subject]) -> None:
+    found = examine_rebuild(made(twice("archive", [b"one", b"another"])))
+    assert found.verdict is Standing.FAILED
+    assert found.summary == "the same bytes again: ELF file of the firmware, wheel; not: archive"
+    assert ("archive", "", "differs") in found.tables[0].rows
+
+
+def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[Twice], Subject]) -> None:
+    found = examine_rebuild(made(twice("archive", [b"one"] * 3)))
+    assert (found.verdict, found.summary) == (
+        Standing.PROVEN,
+        "the same bytes again: archive, ELF file of the firmware, wheel",
+    )
+
+
+@pytest.mark.usefixtures("no_wheel")
+def test_what_could_not_be_made_again_is_told(made: Callable[[Twice], Subject]) -> None:
+    subject = made(twice("archive", [b""]))
+    by_itself = examine_rebuild(replace(subject, source=None))
+    assert by_itself.exceptions[0] == (
+        "the archive is not made again: this is an archive; name the model file, and it is"
+    )
+    elsewhere = replace(load_board("mps2-an386"), name="of-a-user")
+    found = examine_rebuild(replace(subject, board=elsewhere))
+    assert found.exceptions[0] == (
+        "the archive is not made again: no board is found by the name of-a-user alone"
+    )
+
+
+def test_options_become_the_words_that_make_them() -> None:
+    options = CompileOptions(optimize=Optimize.RAM, disabled_passes=("fold-scales", "merge-pads"))
+    assert list(words_of(options)) == [
+        "--optimize", "ram", "--disable", "fold-scales", "--disable", "merge-pads",
+    ]  # fmt: skip
+    assert list(words_of(CompileOptions())) == []
+
+
+@pytest.mark.slow
+def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
+    require_package: Callable[..., None], tmp_path: Path
+) -> None:
+    require_package("hatchling")
+    tree = source_tree()
+    assert tree is not None
+    assert "deploy" in packages_of(tree)
+    assert wheel_again(tree, tmp_path).says == "the same 2 times"
+
+
+def test_names_of_parts_that_differ_are_told() -> None:
+    assert twice(WHEEL, [b"a", b"b"], ["deploy/x.py"]).says == "differs: deploy/x.py"
