@@ -10,27 +10,21 @@ from pathlib import Path
 from aot.backs.table import read_back
 from aot.frontend.input_overrides import InputOverrides
 from aot.fronts.table import read_front
-from aot.passes import DECIDED_BY_WEIGHTS, REQUIRED
-from aot.passes.table import pass_names
+from aot.passes import DECIDED_BY_WEIGHTS
 from aot.plan.model import Pool
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
-from codegen.axis_sizes import AxisSize, Shapes, largest_shapes, read_sizes, sizes_word
+from codegen.axis_sizes import Shapes, largest_shapes
+from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, VALUES, ConstantRule
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, When, option, options_of
 from codegen.option_kinds import (
     Choice,
     Declared,
     FilePath,
-    NameList,
     OnOff,
-    Pairs,
     Size,
     Text,
-    numbers_word,
-    read_limit,
-    read_name,
-    read_numbers,
 )
 from codegen.option_reading import read_given
 from codegen.own_schedules import OwnScheduleList, OwnSchedules
@@ -49,93 +43,6 @@ class CDialect(Enum):
 
     GNU = "gnu"
     STRICT = "strict"
-
-
-@dataclass(frozen=True, slots=True)
-class ConstantRule:
-    """Constants of the layers that a pattern names lie in a region of the board."""
-
-    pattern: str  # of a kind of layer, a layer's name, or layer3; * stands for any letters
-    region: str
-
-
-_POOLS = Pairs[int | None, tuple[Pool, ...]](
-    form="REGION[=BYTES]",
-    meant="a memory with its limit, such as DTCM=64K",
-    read_second=read_limit,
-    second_word=lambda limit: None if limit is None else str(limit),
-    gather=lambda pairs: tuple(Pool(name, limit) for name, limit in pairs),
-    pairs=lambda pools: [(pool.name, pool.bytes) for pool in pools],
-    in_archive={
-        "type": "array",
-        "description": "the regions that the arena may be spread over, fastest first",
-        "items": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["name", "bytes"],
-            "properties": {
-                "name": {"type": "string"},
-                "bytes": {"type": ["integer", "null"], "minimum": 0},
-            },
-        },
-    },
-)
-_CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
-    form="LAYERS=REGION",
-    meant="layers with a memory, such as dense=QSPI",
-    read_second=read_name,
-    second_word=str,
-    gather=lambda pairs: tuple(ConstantRule(layers, region) for layers, region in pairs),
-    pairs=lambda rules: [(rule.pattern, rule.region) for rule in rules],
-    in_archive={
-        "type": "array",
-        "description": "which layers' constants lie in which region",
-        "items": {
-            "type": "object",
-            "additionalProperties": False,
-            "required": ["pattern", "region"],
-            "properties": {"pattern": {"type": "string"}, "region": {"type": "string"}},
-        },
-    },
-)
-_SHAPES = Pairs[tuple[AxisSize, ...], Shapes](
-    form="INPUT=SIZES",
-    meant="an input with its sizes, such as x=1,3,32,32, or x=1..4,3,16/32,32 for several",
-    read_second=read_sizes,
-    second_word=sizes_word,
-    gather=dict,
-    pairs=lambda shapes: shapes.items(),
-    in_archive={
-        "type": "object",
-        "description": "sizes of inputs that the model file leaves open",
-        "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}},
-    },
-)
-_VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
-    form="INPUT=NUMBERS",
-    meant="an input with its value, such as axes=0,1",
-    read_second=read_numbers,
-    second_word=numbers_word,
-    gather=dict,
-    pairs=lambda values: values.items(),
-    in_archive={
-        "type": "object",
-        "description": "fixed values of inputs",
-        "additionalProperties": {"type": "array", "items": {"type": "number"}},
-    },
-)
-
-_PASSES = NameList(
-    form="PASS",
-    thing="pass",
-    known=pass_names,
-    refused=REQUIRED,
-    in_archive={
-        "type": "array",
-        "description": "rewritings of the graph that were left out",
-        "items": {"type": "string"},
-    },
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +94,7 @@ class CompileOptions:
     )
     pools: tuple[Pool, ...] = option(
         (),
-        _POOLS,
+        POOLS,
         "--pool",
         "spread the arena over these memories of the board, what is used most in the fastest; "
         "without it that is done where the fastest is too small",
@@ -195,7 +102,7 @@ class CompileOptions:
     )
     constants: tuple[ConstantRule, ...] = option(
         (),
-        _CONSTANTS,
+        CONSTANTS,
         "--constants",
         "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
         in_archive=When.ALWAYS,
@@ -231,7 +138,7 @@ class CompileOptions:
     )
     shapes: Shapes = option(
         {},
-        _SHAPES,
+        SHAPES,
         "--shape",
         "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32; or several, of which one is "
         "chosen when the model runs: x=1..4,3,32,32 or x=1,3,16/32,32",
@@ -241,7 +148,7 @@ class CompileOptions:
     )
     values: Mapping[str, tuple[float, ...]] = option(
         {},
-        _VALUES,
+        VALUES,
         "--value",
         "a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
         in_archive=When.ALWAYS,
@@ -332,7 +239,7 @@ class CompileOptions:
 
     disabled_passes: tuple[str, ...] = option(
         (),
-        _PASSES,
+        PASSES,
         "--disable",
         "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
     )

@@ -38,6 +38,9 @@ PACKAGES = {
     "farm": "distributed",
     "sign": "cryptography",
     "torch": "torch",
+    "keras": "tensorflow",
+    "sklearn": "skl2onnx",
+    "jax": "jax2onnx",
     "docs": "mkdocs",
     "release": "twine",
 }

@@ -7,8 +7,8 @@ from fnmatch import fnmatchcase
 
 from aot.errors import BoardError, InputError, did_you_mean
 from aot.target import Target
+from codegen.compile_kinds import ConstantRule
 from codegen.lower.stages import LoweredStage
-from codegen.options import ConstantRule
 
 WITH_THE_CODE = ""
 

@@ -73,7 +73,8 @@ def write(path: Path, text: str) -> Path:
 
 @pytest.mark.parametrize("name", [name for name in board_names() if "qemu" in load_board(name).runners])
 def test_a_board_in_qemu_counts_its_instructions_and_not_the_time_of_the_machine(name: str) -> None:
-    assert load_board(name).counter.instruction_ns is not None
+    counter = load_board(name).counter
+    assert counter.instruction_ns is not None or counter.driver == "still"  # which tells no time at all
 
 
 def test_a_board_in_the_working_folder_is_found_by_name(folder: Path) -> None:

@@ -14,9 +14,10 @@ from aot.target import Region, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
 from codegen.compile import compile_job
+from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
-from codegen.options import CompileOptions, ConstantRule
+from codegen.options import CompileOptions
 
 REGIONS = (
     Region("FLASH", 0, 1 << 20, "flash"),

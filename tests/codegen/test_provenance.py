@@ -18,9 +18,10 @@ from aot.target import Feature, Optimize, Target
 from codegen.c.kernel_library import Sharing, kernel_library
 from codegen.c.provenance import made_by
 from codegen.compile import compile_job
+from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
 from codegen.lower.lower import lower_graph
-from codegen.options import CompileOptions, ConstantRule
+from codegen.options import CompileOptions
 
 DSP = Target("cortex-m4", frozenset({Feature.DSP, Feature.UNALIGNED}))
 MVE = Target("cortex-m55", frozenset({Feature.DSP, Feature.MVE, Feature.UNALIGNED}))

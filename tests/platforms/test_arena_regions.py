@@ -16,9 +16,10 @@ from aot.plan.model import Pool
 from artifact.artifact import artifact_of
 from boards.board import Board
 from codegen.compile import compile_job
+from codegen.compile_kinds import ConstantRule
 from codegen.fit.arenas import Arena
 from codegen.job import read_job
-from codegen.options import CompileOptions, ConstantRule
+from codegen.options import CompileOptions
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board
 from platforms.elf import symbols

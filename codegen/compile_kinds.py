@@ -1,0 +1,99 @@
+"""The kinds of the compiler's options whose words have two parts, or are names of its own things."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aot.passes import REQUIRED
+from aot.passes.table import pass_names
+from aot.plan.model import Pool
+from codegen.axis_sizes import AxisSize, Shapes, read_sizes, sizes_word
+from codegen.option_kinds import NameList, Pairs, numbers_word, read_limit, read_name, read_numbers
+
+
+@dataclass(frozen=True, slots=True)
+class ConstantRule:
+    """Constants of the layers that a pattern names lie in a region of the board."""
+
+    pattern: str  # of a kind of layer, a layer's name, or layer3; * stands for any letters
+    region: str
+
+
+POOLS = Pairs[int | None, tuple[Pool, ...]](
+    form="REGION[=BYTES]",
+    meant="a memory with its limit, such as DTCM=64K",
+    read_second=read_limit,
+    second_word=lambda limit: None if limit is None else str(limit),
+    gather=lambda pairs: tuple(Pool(name, limit) for name, limit in pairs),
+    pairs=lambda pools: [(pool.name, pool.bytes) for pool in pools],
+    in_archive={
+        "type": "array",
+        "description": "the regions that the arena may be spread over, fastest first",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["name", "bytes"],
+            "properties": {
+                "name": {"type": "string"},
+                "bytes": {"type": ["integer", "null"], "minimum": 0},
+            },
+        },
+    },
+)
+CONSTANTS = Pairs[str, tuple[ConstantRule, ...]](
+    form="LAYERS=REGION",
+    meant="layers with a memory, such as dense=QSPI",
+    read_second=read_name,
+    second_word=str,
+    gather=lambda pairs: tuple(ConstantRule(layers, region) for layers, region in pairs),
+    pairs=lambda rules: [(rule.pattern, rule.region) for rule in rules],
+    in_archive={
+        "type": "array",
+        "description": "which layers' constants lie in which region",
+        "items": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["pattern", "region"],
+            "properties": {"pattern": {"type": "string"}, "region": {"type": "string"}},
+        },
+    },
+)
+SHAPES = Pairs[tuple[AxisSize, ...], Shapes](
+    form="INPUT=SIZES",
+    meant="an input with its sizes, such as x=1,3,32,32, or x=1..4,3,16/32,32 for several",
+    read_second=read_sizes,
+    second_word=sizes_word,
+    gather=dict,
+    pairs=lambda shapes: shapes.items(),
+    in_archive={
+        "type": "object",
+        "description": "sizes of inputs that the model file leaves open",
+        "additionalProperties": {"type": "array", "items": {"type": "integer", "minimum": 1}},
+    },
+)
+VALUES = Pairs[tuple[float, ...], Mapping[str, tuple[float, ...]]](
+    form="INPUT=NUMBERS",
+    meant="an input with its value, such as axes=0,1",
+    read_second=read_numbers,
+    second_word=numbers_word,
+    gather=dict,
+    pairs=lambda values: values.items(),
+    in_archive={
+        "type": "object",
+        "description": "fixed values of inputs",
+        "additionalProperties": {"type": "array", "items": {"type": "number"}},
+    },
+)
+
+PASSES = NameList(
+    form="PASS",
+    thing="pass",
+    known=pass_names,
+    refused=REQUIRED,
+    in_archive={
+        "type": "array",
+        "description": "rewritings of the graph that were left out",
+        "items": {"type": "string"},
+    },
+)
