@@ -83,6 +83,7 @@ class MemoryMap:
     whole_tensor_bound_bytes: int  # no planner of whole tensors can need less; it may need more
     is_least: bool  # proven: no placement of these rings in this order needs less
     buffers: tuple[BufferLife, ...]
+    is_crowded: bool = False  # too many buffers are there at once to search for a smaller placement
 
     @property
     def arena_bytes(self) -> int:
@@ -159,6 +160,7 @@ def map_memory(request: PlanRequest, plan: Plan, whole_tensor_bound_bytes: int) 
             _buffer_life(buffer, *(kinds.get(name) or _workspace_kind(name)), lives[name])
             for name, buffer in plan.buffers.items()
         ),
+        is_crowded=plan.is_crowded,
     )
 
 

@@ -94,6 +94,8 @@ def _peak(report: Report) -> str:
     least = (
         "proven least in this order" if memory.is_least else f"{above:,} above the floor, not proven least"
     )
+    if memory.is_crowded and not memory.is_least:
+        least += ": too many buffers live at once to search for less"
     spread = " + ".join(f"{size:,} in {pool}" for pool, size in memory.pool_bytes.items())
     taken = (
         f"{memory.arena_bytes:,} bytes"

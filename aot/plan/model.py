@@ -124,6 +124,7 @@ class Plan:
     peak_step: int  # position in the order where most bytes are live
     peak_buffers: tuple[str, ...] = field(default=())  # what lives there, largest first
     is_least: bool = False  # proven: no placement of these rings in this order needs less
+    is_crowded: bool = False  # too many buffers are there at once to search for a smaller placement
 
     @property
     def arena_bytes(self) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -41,14 +42,30 @@ class Move:
     first: int  # the position from which on the sequences differ
 
 
-class BlockPacking:
-    """Blocks to place in pools, and the distances between them that are forbidden."""
+class Packing(ABC):
+    """Blocks to place in pools."""
+
+    def __init__(self, blocks: Sequence[Block], pools: Sequence[Pool]) -> None:
+        self.blocks, self.pools = blocks, pools
+        self.sizes = [block.bytes for block in blocks]
+
+    @abstractmethod
+    def place_all(self, sequence: Sequence[int]) -> Placement:
+        """Puts every block, in this sequence, into the lowest gap that it may use."""
+
+    def overflow(self, block: int, pool: int, offset: int) -> int:
+        """Counts the bytes of the block for which the pool has no room."""
+        size = self.pools[pool].bytes
+        return 0 if size is None else max(offset + self.sizes[block] - size, 0)
+
+
+class BlockPacking(Packing):
+    """Adds the distances between blocks that are forbidden."""
 
     def __init__(
         self, blocks: Sequence[Block], forbidden: Sequence[dict[int, Spans]], pools: Sequence[Pool]
     ) -> None:
-        self.blocks, self.pools = blocks, pools
-        self.sizes = [block.bytes for block in blocks]
+        super().__init__(blocks, pools)
         # [block] -> numbers of the pools it may lie in, the fastest first
         self._allowed = [
             [n for n, pool in enumerate(pools) if not block.pools or pool.name in block.pools]
@@ -61,15 +78,14 @@ class BlockPacking:
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
     def place_all(self, sequence: Sequence[int]) -> Placement:
-        """Puts every block, in this sequence, into the lowest gap that it may use."""
-        partial = _Partial(self)
+        partial = Partial(self)
         for block in sequence:
             partial.put(block, *self._spot(block, partial))
         return partial.placement(sequence)
 
     def place_moved(self, move: Move) -> Placement | None:
         """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
-        before, partial, pushed = move.before, _Partial(self), 1 << move.block
+        before, partial, pushed = move.before, Partial(self), 1 << move.block
         partial.put_as(before, move.sequence[: move.first])
         for block in move.sequence[move.first :]:
             spot = before.pools[block], before.offsets[block]
@@ -84,12 +100,7 @@ class BlockPacking:
                     return None
         return partial.placement(move.sequence) if partial.cost <= before.cost else None
 
-    def overflow(self, block: int, pool: int, offset: int) -> int:
-        """Counts the bytes of the block for which the pool has no room."""
-        size = self.pools[pool].bytes
-        return 0 if size is None else max(offset + self.sizes[block] - size, 0)
-
-    def _spot(self, block: int, partial: _Partial) -> tuple[int, int]:
+    def _spot(self, block: int, partial: Partial) -> tuple[int, int]:
         """Finds the first allowed pool with room; if none has room, the one that lacks least."""
         best, least = (0, 0), -1
         for pool in self._allowed[block]:
@@ -118,10 +129,10 @@ class BlockPacking:
         return offset
 
 
-class _Partial:
+class Partial:
     """Holds the places of the blocks placed so far."""
 
-    def __init__(self, packing: BlockPacking) -> None:
+    def __init__(self, packing: Packing) -> None:
         self.packing = packing
         self.offsets, self.where = [-1] * len(packing.sizes), [-1] * len(packing.sizes)
         self.ends, self.missing, self.slow_uses = [0] * len(packing.pools), 0, 0
@@ -155,7 +166,7 @@ class _Partial:
         return Placement(tuple(sequence), *its, self.missing, self.slow_uses)
 
 
-def place_in_sequences(packing: BlockPacking) -> Placement:
+def place_in_sequences(packing: Packing) -> Placement:
     """Places all blocks in several sequences and keeps the best placement."""
     keys = _KEYS if len(packing.pools) == 1 else (_by_use, *_KEYS)
     return min(
@@ -163,7 +174,7 @@ def place_in_sequences(packing: BlockPacking) -> Placement:
     )
 
 
-def place_again(packing: BlockPacking, offsets: Mapping[str, int]) -> Placement:
+def place_again(packing: Packing, offsets: Mapping[str, int]) -> Placement:
     """Places blocks in the sequence of their earlier offsets; blocks without one come last."""
     return packing.place_all(
         _sequence(packing.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes))

@@ -11,6 +11,7 @@ import numpy as np
 
 from aot.errors import FitError
 from aot.plan.conflicts import forbidden_distances
+from aot.plan.crowd import CrowdPacking, is_crowded
 from aot.plan.demand import order_like
 from aot.plan.early_starts import started_early, starting_stages, waited_late
 from aot.plan.exact import solve_placement
@@ -33,7 +34,7 @@ CAREFUL = (6_000_000, 1500)
 @dataclass(frozen=True, slots=True)
 class _Placed:
     draft: DraftOrder
-    packing: BlockPacking
+    packing: BlockPacking | CrowdPacking
     placement: Placement
     floor: int  # no placement of these rings in this order is smaller
     is_proven: bool = False
@@ -120,11 +121,18 @@ def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -
 
 
 def _exact(placed: _Placed) -> _Placed:
-    return _solve(placed) if len(placed.packing.pools) == 1 and not placed.is_least else placed
+    packing = placed.packing
+    if isinstance(packing, CrowdPacking) or len(packing.pools) != 1 or placed.is_least:
+        return placed
+    placement, is_proven = solve_placement(packing, placed.placement, placed.floor)
+    return replace(placed, placement=placement, is_proven=is_proven)
 
 
 def _place(steps: Steps, draft: DraftOrder) -> _Placed:
     blocks = make_blocks(steps, draft.lives, draft.rings)
+    if is_crowded(blocks):
+        crowd = CrowdPacking(blocks, steps.request.pools)
+        return _Placed(draft, crowd, place_in_sequences(crowd), draft.bound)
     allowed = find_in_place_overlaps(steps, draft.lives, draft.rings)
     packing = BlockPacking(
         blocks, forbidden_distances(blocks, allowed, draft.lives.after), steps.request.pools
@@ -134,15 +142,12 @@ def _place(steps: Steps, draft: DraftOrder) -> _Placed:
 
 def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
     """Within the effort: until nothing smaller is possible or the placement is small enough."""
+    if isinstance(placed.packing, CrowdPacking):
+        return placed
     work, most = effort
     trials = min(work // len(placed.packing.blocks) ** 2, most)
     placement = improve(placed.packing, placed.placement, max(placed.floor, enough), trials)
     return replace(placed, placement=placement)
-
-
-def _solve(placed: _Placed) -> _Placed:
-    placement, is_proven = solve_placement(placed.packing, placed.placement, placed.floor)
-    return replace(placed, placement=placement, is_proven=is_proven)
 
 
 def _with_early_starts(steps: Steps, placed: _Placed, most: int) -> _Placed:
@@ -184,6 +189,7 @@ def _plan(steps: Steps, placed: _Placed, most: int) -> Plan:
         pool_bytes={pool.name: end for pool, end in zip(pools, placement.ends, strict=True)},
         bound_bytes=placed.floor,
         is_least=placed.is_least,
+        is_crowded=isinstance(placed.packing, CrowdPacking),
         peak_step=_step(peak, len(draft.order)),
         peak_buffers=_at(blocks, peak),
     )

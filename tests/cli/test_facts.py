@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from aot.plan import crowd
 from boards.files import read_toml
 from deploy.machine import PACKAGES
 from platforms.transport.ports import UsbPort
@@ -48,6 +49,15 @@ def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Pat
     apart = run_deploy("inspect", model, "--io", "caller").out
     assert ", inputs and outputs 69, stack about " in apart
     assert max(map(len, said.splitlines())) <= 110
+
+
+def test_inspect_says_where_too_much_is_there_at_once_to_search(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "above the floor, not proven least: too many buffers live at once to search for less"
+    assert said not in run_deploy("inspect", model).out
+    monkeypatch.setattr(crowd, "MOST_PAIRS", -1)
+    assert said in run_deploy("inspect", model).out
 
 
 def test_inspect_says_which_schedules_do_not_fit_and_why(model: Path, run_deploy: Run) -> None:

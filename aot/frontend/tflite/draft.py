@@ -69,6 +69,7 @@ class TfliteDraft(GraphBuilder):
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
     variables: dict[str, Variable] = field(default_factory=dict)
     unsigned: set[str] = field(default_factory=set)  # values that the file has as unsigned integers
+    restated: set[str] = field(default_factory=set)  # values of another shape than the file declares
     _known: dict[str, Array | None] = field(default_factory=dict)
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 

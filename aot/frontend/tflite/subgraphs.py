@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import tflite
 
@@ -11,6 +12,7 @@ from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.flatbuffer import MAX_SHARING
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.frontend.tflite.model_file import ModelFile, Subgraph, short_name
+from aot.frontend.tflite.restated import restate
 from aot.frontend.tflite.tensors import read_tensor, tensor_name
 from aot.frontend.tflite.unsigned import is_unsigned, signed
 
@@ -55,6 +57,7 @@ class SubgraphReader:
             return name
         outside = self._outside[name]
         if outside not in draft.made:
+            draft.types[outside] = replace(draft.types[outside], shape=draft.types[name].shape)
             draft.convert(name, outside, f"{outside}/unsigned")
         return outside
 
@@ -89,6 +92,7 @@ class SubgraphReader:
         before = list(draft.nodes)
         try:
             if importer is not None:
+                restate(draft, operator)
                 importer(draft, operator)
                 return
         except ModelError as error:

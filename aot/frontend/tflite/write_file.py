@@ -48,6 +48,7 @@ class OperatorSpec:
     outputs: tuple[int, ...]
     options: str = ""
     fields: Mapping[str, float | str] = field(default_factory=dict)
+    custom: bytes = b""  # options of a custom operator that are no map
 
 
 @dataclass(frozen=True)
@@ -207,6 +208,8 @@ def _operator(out: flatbuffers.Builder, op: OperatorSpec, kinds: Sequence[tuple[
         texts = {name: out.CreateString(v) for name, v in op.fields.items() if isinstance(v, str)}
         fields["BuiltinOptions"] = _table(out, op.options, **{**op.fields, **texts})
         fields["BuiltinOptionsType"] = getattr(tflite.BuiltinOptions, op.options)
+    elif op.custom:
+        fields["CustomOptions"] = out.CreateByteVector(op.custom)
     elif op.code.startswith(_CUSTOM) and op.fields:
         fields["CustomOptions"] = out.CreateByteVector(bytes(flexbuffers.Dumps(dict(op.fields))))
     return _table(out, "Operator", **fields)

@@ -26,7 +26,10 @@ from aot.frontend.tflite.importers.reversed_sequences import REVERSED_SEQUENCES
 from aot.frontend.tflite.importers.shapes import SHAPES
 from aot.frontend.tflite.importers.signals import SIGNALS
 from aot.frontend.tflite.importers.svdf import import_svdf
-from aot.frontend.tflite.importers.transpose_conv import import_transpose_conv
+from aot.frontend.tflite.importers.transpose_conv import (
+    import_transpose_conv,
+    import_transpose_conv_bias,
+)
 from aot.frontend.tflite.importers.unary import UNARY
 from aot.frontend.tflite.importers.variables import VARIABLES
 
@@ -48,6 +51,7 @@ IMPORTERS: Mapping[str, Importer] = OpenTable(
         "AVERAGE_POOL_2D": import_average_pool_2d,
         "BATCH_MATMUL": import_batch_matmul,
         "CONV_2D": import_conv_2d,
+        "CUSTOM Convolution2DTransposeBias": import_transpose_conv_bias,
         "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
         "FULLY_CONNECTED": import_fully_connected,
         "MAX_POOL_2D": import_max_pool_2d,

@@ -9,6 +9,7 @@ import tflite
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
+from aot.frontend.tflite.importers.computed_weights import import_computed_weights
 from aot.frontend.tflite.importers.groups import by_groups
 from aot.frontend.tflite.tensors import DTYPES
 from aot.ir.types import DType, Quant
@@ -82,11 +83,16 @@ def import_fully_connected(draft: TfliteDraft, operator: TfliteOperator) -> None
     if options.WeightsFormat() != tflite.FullyConnectedOptionsWeightsFormat.DEFAULT:
         raise operator.fail("shuffled weights are not supported", "convert the model with the default format")
     x = read.operand(operator, 0, "the vector")
+    activation = read.activation(operator, options.FusedActivationFunction())
+    weights = read.operand(operator, 1, "weights")
+    if weights not in draft.constants:
+        import_computed_weights(draft, operator, x, weights, activation)
+        return
     w = read.constant_weights(draft, operator, rank=2, may_be_steps=True)
     outputs, depth = draft.types[w].shape
     bias = read.constant_bias(draft, operator, outputs)
     op = Dense(
-        activation=read.activation(operator, options.FusedActivationFunction()),
+        activation=activation,
         rounding=_rounding(draft, Dense.name, x, bias, options.QuantizedBiasType()),
         result=_result(draft, operator, x),
     )

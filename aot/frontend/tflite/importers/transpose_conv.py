@@ -1,6 +1,9 @@
-"""TRANSPOSE_CONV: zeros between the pixels, then a convolution with the kernel turned around."""
+"""TRANSPOSE_CONV, and MediaPipe's with a bias: zeros between the pixels, then a convolution turned around."""
 
 from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
 
 import numpy as np
 import tflite
@@ -9,6 +12,7 @@ from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.convolution import multiplies_in_single
+from aot.frontend.tflite.model_file import CORRUPTED
 from aot.ir.types import DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.pad import Pad
@@ -17,22 +21,62 @@ from aot.ops.requant import quant_of
 from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rounding_of
 from aot.ops.spatial import Pair, same_padding
 
+_WITH_BIAS = struct.Struct("<3i")  # the options of MediaPipe's operator: padding, stride of columns, of rows
+_PADDINGS = {1: tflite.Padding.SAME, 2: tflite.Padding.VALID}
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Where the operator has its operands, and its options."""
+
+    image: int
+    bias: int
+    stride: Pair
+    padding: int  # of the schema
+    activation: int = tflite.ActivationFunctionType.NONE
+    bias_type: int = tflite.TensorType.FLOAT32
+
 
 def import_transpose_conv(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    options = operator.options(tflite.TransposeConvOptions)
-    x = read.operand(operator, 2, "the image")
+    its = operator.options(tflite.TransposeConvOptions)
+    stride = its.StrideH(), its.StrideW()
+    activation = its.FusedActivationFunction()
+    _import(draft, operator, _Form(2, 3, stride, its.Padding(), activation, its.QuantizedBiasType()))
+
+
+def import_transpose_conv_bias(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Its options are three integers of 32 bits, its weights those of TRANSPOSE_CONV."""
+    table = operator.table
+    stored = table.CustomOptionsAsNumpy().tobytes() if table.CustomOptionsLength() else b""
+    if len(stored) < _WITH_BIAS.size:
+        raise operator.fail(
+            f"its options have {len(stored)} bytes, {_WITH_BIAS.size} are padding and strides", CORRUPTED
+        )
+    padding, columns, rows = _WITH_BIAS.unpack_from(stored)
+    if padding not in _PADDINGS:
+        raise operator.fail(f"padding number {padding} is not known", "supported: SAME (1), VALID (2)")
+    x = read.operand(operator, 0, "the image")
+    if draft.types[x].dtype is not DType.F32:
+        raise operator.fail(
+            f'"{x}" is {draft.types[x].dtype.value}, it must be f32', "convert it as TRANSPOSE_CONV"
+        )
+    _import(draft, operator, _Form(0, 2, (rows, columns), _PADDINGS[padding]))
+
+
+def _import(draft: TfliteDraft, operator: TfliteOperator, form: _Form) -> None:
+    x = read.operand(operator, form.image, "the image")
     x_type = read.with_rank(draft, operator, x, 4)
-    weights = read.constant_weights(draft, operator, rank=4, met=2)
+    weights = read.constant_weights(draft, operator, rank=4, met=form.image)
     channels, rows, columns, _ = draft.types[weights].shape
-    stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
+    stride = read.at_least_one(operator, "stride", form.stride)
     output = draft.types[read.the_output(operator)]
     if output.rank != 4:
         raise operator.fail(f"its result has {output.rank} dimensions, not 4")
-    bias = read.constant_bias(draft, operator, channels, 3)
+    bias = read.constant_bias(draft, operator, channels, form.bias)
     sizes, paddings = [], []
     for axis, (kernel, step) in enumerate(zip((rows, columns), stride, strict=True), start=1):
         # The padding of the convolution that this one undoes.
-        same = options.Padding() == tflite.Padding.SAME
+        same = form.padding == tflite.Padding.SAME
         before = same_padding(output.shape[axis], kernel, step, 1)[0] if same else 0
         size, padding = _spread(x_type.shape[axis], output.shape[axis], kernel, step, before)
         sizes.append(size)
@@ -44,8 +88,8 @@ def import_transpose_conv(draft: TfliteDraft, operator: TfliteOperator) -> None:
     spread = _with_zeros_between(draft, operator, x, stride, (sizes[0], sizes[1]))
     op = Conv2d(
         padding=(paddings[0], paddings[1]),
-        activation=read.activation(operator, options.FusedActivationFunction()),
-        rounding=_rounding(draft.rounding, x_type, options.QuantizedBiasType()),
+        activation=read.activation(operator, form.activation),
+        rounding=_rounding(draft.rounding, x_type, form.bias_type),
         scales_in_single=multiplies_in_single(draft, Conv2d.name, x),
     )
     by_images(draft, operator, op, spread, (_turned(draft, weights), bias))

@@ -1,0 +1,124 @@
+"""Shapes that follow from what an operator reads, where the file declares others.
+
+Interpreters compute the shapes of all results when they run, and converters leave stale ones round
+SPACE_TO_BATCH_ND. These two operators tell their results' shapes; behind them so do those in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+import tflite
+
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.tensors import MAX_TENSOR_BYTES
+
+Shape = tuple[int, ...]
+
+
+def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Gives the result the shape that it has; what does not fit together is left to the importer to tell."""
+    if len(operator.outputs) != 1 or not operator.inputs or operator.inputs[0] is None:
+        return
+    (output,), x = operator.outputs, operator.inputs[0]
+    shape_of = _TOLD.get(operator.code)
+    if shape_of is None and not draft.restated.isdisjoint(operator.inputs):
+        shape_of = _FOLLOWS.get(operator.code)
+    if shape_of is None or x not in draft.types or output not in draft.types:
+        return
+    declared, shape = draft.types[output], shape_of(draft, operator, draft.types[x].shape)
+    if shape is None or shape == declared.shape or min(shape, default=1) < 1:
+        return
+    if prod(shape) * declared.dtype.bytes <= MAX_TENSOR_BYTES:
+        draft.types[output] = replace(declared, shape=shape)
+        draft.restated.add(output)
+
+
+def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
+    """Blocks, and what is added or cut off before and behind each dimension."""
+    names = operator.inputs[1:3]
+    arrays = [draft.constants[name] for name in names if name in draft.constants]
+    if len(arrays) != 2 or arrays[1].size != 2 * arrays[0].size:
+        return None
+    blocks = tuple(int(n) for n in arrays[0].reshape(-1))
+    pairs = [(int(a), int(b)) for a, b in arrays[1].reshape(-1, 2)]
+    return (blocks, pairs) if min(blocks, default=1) > 0 and min(map(min, pairs), default=0) >= 0 else None
+
+
+def _space_to_batch(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    known = _known(draft, operator)
+    if known is None or len(known[0]) >= len(x):
+        return None
+    blocks, pads = known
+    sizes = [size + sum(pair) for size, pair in zip(x[1:], pads, strict=False)]
+    if any(size % block for size, block in zip(sizes, blocks, strict=True)):
+        return None
+    cut = [size // block for size, block in zip(sizes, blocks, strict=True)]
+    return (x[0] * prod(blocks), *cut, *x[1 + len(blocks) :])
+
+
+def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    known = _known(draft, operator)
+    if known is None or len(known[0]) >= len(x) or x[0] % prod(known[0]):
+        return None
+    blocks, crops = known
+    sizes = [size * block - sum(pair) for size, block, pair in zip(x[1:], blocks, crops, strict=False)]
+    return (x[0] // prod(blocks), *sizes, *x[1 + len(blocks) :])
+
+
+def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """Of convolutions and pools: images as many as there are, of channels as many as are declared."""
+    output = draft.types[operator.outputs[0]].shape
+    sizes = _window_sizes(draft, operator)
+    if len(x) != 4 or len(output) != 4 or sizes is None:
+        return None
+    is_same, steps, spans = sizes
+    if min(steps) < 1:
+        return None
+    made = [
+        -(-n // step) if is_same else (n - span) // step + 1
+        for n, step, span in zip(x[1:3], steps, spans, strict=True)
+    ]
+    return (x[0], *made, output[3])
+
+
+def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, Shape, Shape] | None:
+    """True where padding is SAME, then strides, and rows and columns that a window spans."""
+    if operator.code in _POOLS:
+        pool = operator.options(tflite.Pool2DOptions)
+        spans = pool.FilterHeight(), pool.FilterWidth()
+        return pool.Padding() == tflite.Padding.SAME, (pool.StrideH(), pool.StrideW()), spans
+    conv = operator.options(
+        tflite.Conv2DOptions if operator.code == "CONV_2D" else tflite.DepthwiseConv2DOptions
+    )
+    weights = draft.types.get(operator.inputs[1] or "") if len(operator.inputs) > 1 else None
+    if weights is None or weights.rank != 4:
+        return None
+    dilation = conv.DilationHFactor(), conv.DilationWFactor()
+    reach = tuple((n - 1) * d + 1 for n, d in zip(weights.shape[1:3], dilation, strict=True))
+    return conv.Padding() == tflite.Padding.SAME, (conv.StrideH(), conv.StrideW()), reach
+
+
+def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """Of operators on elements: that of all operands together."""
+    shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
+    try:
+        return tuple(int(n) for n in np.broadcast_shapes(*shapes))
+    except ValueError:
+        return None
+
+
+_POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
+_Rule = Callable[[TfliteDraft, TfliteOperator, Shape], Shape | None]
+_TOLD: dict[str, _Rule] = {"BATCH_TO_SPACE_ND": _batch_to_space, "SPACE_TO_BATCH_ND": _space_to_batch}
+_ON_ELEMENTS = (
+    "ADD", "DEQUANTIZE", "ELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "PRELU",
+    "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "SUB", "TANH",
+)  # fmt: skip
+_FOLLOWS: dict[str, _Rule] = {
+    **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS), _windowed),
+    **dict.fromkeys(_ON_ELEMENTS, _broadcast),
+}

@@ -1,0 +1,63 @@
+"""Very many buffers at the same time: placed once, in bounded work and memory, and told."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from plan_requests import Net
+from random_nets import requests
+
+from aot.plan import crowd, planner
+from aot.plan.check import check_plan
+from aot.plan.model import Kind, PlanRequest, Pool
+from aot.plan.planner import make_plan
+
+SECONDS = 10
+
+
+def crowded_request(branches: int) -> PlanRequest:
+    """As a search for nearest neighbours is: each point gives a value, and all are joined at the end."""
+    net = Net()
+    x = net.input("x", 1, 64)
+    ends = [net.dense(net.dense(x, f"m{n}", 64), f"e{n}", 4) for n in range(branches)]
+    net.pointwise(ends, "nearest", 8, kind=Kind.OUTPUT)
+    return net.request()
+
+
+@pytest.mark.slow
+def test_five_thousand_stages_are_planned_in_seconds() -> None:
+    request = crowded_request(2_500)
+    start = time.process_time()
+    plan = make_plan(request)
+    assert time.process_time() - start < SECONDS
+    check_plan(request, plan)
+    assert plan.is_crowded
+    assert plan.arena_bytes < 1.05 * plan.bound_bytes
+
+
+def test_millions_of_pairs_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = crowded_request(1_050)
+    monkeypatch.setattr(planner, "forbidden_distances", lambda *_: pytest.fail("it is asked for all pairs"))
+    assert make_plan(request).is_crowded
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
+@given(request_=requests(most_steps=6))
+def test_the_checker_accepts_what_is_placed_whole(
+    monkeypatch: pytest.MonkeyPatch, request_: PlanRequest
+) -> None:
+    """In one pool, and in two of which the fast one is too small."""
+    monkeypatch.setattr(crowd, "MOST_PAIRS", -1)
+    plan = make_plan(request_)
+    assert plan.is_crowded
+    check_plan(request_, plan)
+    half = Pool("fast", plan.arena_bytes // 2), Pool("slow")
+    parted = replace(request_, pools=half)
+    check_plan(parted, make_plan(parted))
+
+
+def test_without_a_crowd_it_is_searched() -> None:
+    assert not make_plan(crowded_request(20)).is_crowded
