@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,7 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.dense import steps_of
 from aot.ops.hybrid_dense import HybridDense
+from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.own_range import (
@@ -21,6 +22,7 @@ from codegen.isa.plain.own_range import (
     ZERO_OF_RANGE,
     step_of,
 )
+from codegen.kernels.dot_product import DotProblem, DotScheduler
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import variable
@@ -29,6 +31,7 @@ from codegen.loops.ir import (
     Apply,
     Binary,
     Buffer,
+    BufferPlace,
     Const,
     Declare,
     Expr,
@@ -40,6 +43,7 @@ from codegen.loops.ir import (
     Store,
     at,
     load,
+    map_places,
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
@@ -71,6 +75,7 @@ class _HybridLayer:
     site: Site
     x: RowFormat
     y: RowFormat
+    group: int = 1  # of steps that are read together
 
     @property
     def xs(self) -> Buffer:
@@ -90,7 +95,8 @@ class _HybridLayer:
 
     @property
     def in_steps(self) -> Buffer:
-        return Buffer("in_steps", DType.I16, self.depth, Role.SCRATCH)
+        elements = -(-self.depth // self.group) * self.group
+        return Buffer("in_steps", DType.I16, elements, Role.SCRATCH)
 
     @property
     def tables(self) -> dict[Buffer, Array]:
@@ -132,27 +138,80 @@ class _HybridLayer:
 
     def summed(self) -> Stmt:
         o, k = variable("o"), variable("k")
-        w, scales, *bias = self.tables
+        w, *_ = self.tables
         product = Binary("*", load(self.in_steps, k), load(w, o * self.depth + k))
+        body = (
+            *_set(_SUM, Const(0)),
+            For("k", self.depth, (Accumulate(at(_SUM), product),)),
+            self.finished(load(_SUM)),
+        )
+        return For("o", self.outputs, body)
+
+    def finished(self, total: Expr) -> Stmt:
+        """The result of output o, of its sum."""
+        o = variable("o")
+        _, scales, *bias = self.tables
         factor = Binary("*", load(_STEP), load(scales, o))
-        value: Expr = Apply(SCALED_SUM, (load(_SUM), factor))
+        value: Expr = Apply(SCALED_SUM, (total, factor))
         start: Expr = load(bias[0], o) if bias else Const(0.0)
         value, activation = Binary("+", start, value), _op(self.site).activation
         if activation is not Activation.NONE:
             value = Apply(clamp_f32(activation), (value,))
-        body = (
-            *_set(_SUM, Const(0)),
-            For("k", self.depth, (Accumulate(at(_SUM), product),)),
-            Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value),
+        return Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value)
+
+    def problem(self) -> DotProblem:
+        """All sums, of a vector in steps that is there already."""
+        return DotProblem(
+            name=self.name,
+            pixels=1,
+            channels=self.outputs,
+            kernel_rows=1,
+            taps=1,
+            tap_step=0,
+            length=self.depth,
+            x_dtype=self.in_steps.dtype,
+            x_elements=self.in_steps.elements,
+            x_first=0,
+            x_step=0,
+            y_dtype=_I32,
+            y_elements=self.outputs,
+            y_first=0,
+            y_pixel_step=0,
+            y_channel_step=1,
+            tail=None,
         )
-        return For("o", self.outputs, body)
+
+    def proc_by(self, dots: Proc) -> Proc:
+        """The loops around dot products that another proc adds to sums in memory."""
+        o, n, rest = variable("o"), variable("n"), self.in_steps.elements - self.depth
+        sums = Buffer("sums", _I32, self.outputs, Role.SCRATCH)
+        ours = {"x": self.in_steps, "sums": sums}
+
+        def moved(place: BufferPlace) -> BufferPlace:
+            return at(ours[place.buffer.name], place.index) if place.buffer.name in ours else place
+
+        fill = Store(at(self.in_steps, n + self.depth), Const(0))  # what a group reads beyond the end
+        body = (
+            *self.ranged(),
+            self.stepped(),
+            *((For("n", rest, (fill,)),) if rest else ()),
+            For("o", self.outputs, (Store(at(sums, o), Const(0)),)),
+            *(map_places(stmt, moved) for stmt in dots.body),
+            For("o", self.outputs, (self.finished(load(sums, o)),)),
+        )
+        _, *tables = self.tables
+        return Proc(self.name, (self.xs, dots.param("w"), *tables, self.ys, self.in_steps, sums), body)
+
+    @property
+    def name(self) -> str:
+        kind = "_asymmetric" if _op(self.site).is_asymmetric else ""
+        return f"hybrid_dense_{self.depth}_to_{self.outputs}{kind}"
 
     @property
     def proc(self) -> Proc:
-        kind = "_asymmetric" if _op(self.site).is_asymmetric else ""
         params = (self.xs, *self.tables, self.ys, self.in_steps)
         body = (*self.ranged(), self.stepped(), self.summed())
-        return Proc(f"hybrid_dense_{self.depth}_to_{self.outputs}{kind}", params, body)
+        return Proc(self.name, params, body)
 
 
 def _set(buffer: Buffer, value: Expr) -> tuple[Stmt, ...]:
@@ -171,13 +230,35 @@ def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
     layer = _HybridLayer(site, inputs[0], output)
+    why = "as it is meant" if site.is_plain else f"{_OUTPUTS} outputs at a time"
+    return _kernel(layer, "plain", why, layer.proc if site.is_plain else _tiled(layer.proc), {})
+
+
+def hybrid_schedule(
+    name: str,
+    dot: DotScheduler,
+    group: int,
+    needs: frozenset[Feature],
+) -> Schedule:
+    """Sums by instructions for dot products, which read a `group` of steps at a time."""
+
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        layer = _HybridLayer(site, inputs[0], output, group)
+        made = dot(site, layer.problem())
+        stored = {"w": made.stored(site.constants[1])}
+        return _kernel(layer, name, "the vector in 16 bits, read once", layer.proc_by(made.proc), stored)
+
+    return Schedule(name, _requests, lower, needs)
+
+
+def _kernel(layer: _HybridLayer, schedule: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
     return Kernel(
-        schedule="plain",
-        why="as it is meant" if site.is_plain else f"{_OUTPUTS} outputs at a time",
-        proc=layer.proc if site.is_plain else _tiled(layer.proc),
+        schedule=schedule,
+        why=why,
+        proc=proc,
         summary=f"A dense layer in steps of its vector's range: {layer.depth} -> {layer.outputs}.",
         access=(RowAccess(stride=1, first=0, count=1),),
-        constants={buffer.name: array for buffer, array in layer.tables.items()},
+        constants={**{buffer.name: array for buffer, array in layer.tables.items()}, **stored},
     )
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import failures_on_board, failures_on_host
-from model_checks import DSP, PLAIN, model_check
+from model_checks import DSP, PLAIN, compiled, model_check
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.read import read_tflite
@@ -153,6 +153,14 @@ def test_each_vector_has_a_range_of_its_own() -> None:
     x = np.random.default_rng(1).standard_normal((3, 257)).astype(np.float32)
     beside = x * np.array([[1], [1000], [1000]], np.float32)
     assert np.array_equal(*(run_graph(graph, {"x": each})["y"][0] for each in (x, beside)))
+
+
+def test_cores_with_smlad_sum_two_products_at_a_time() -> None:
+    graph = hybrid(layer((1, 33, 9), True, True, True))
+    found = [
+        layer.kernel for core in (PLAIN, DSP) for layer in compiled(graph, core, CompileOptions(), "m").layers
+    ]
+    assert found == ["plain", "smlad"]
 
 
 @pytest.mark.arm
