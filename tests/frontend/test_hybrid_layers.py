@@ -121,6 +121,8 @@ def between_two_steps() -> Array:
         step, below = np.float32(rng.uniform(0.001, 1)), rng.integers(0, 255) + 0.5
         least, most = -np.float32(below * step), np.float32((255 - below) * step)
         rows.append((np.nextafter(least, np.float32(rng.choice((-9, 9, least)))), most))
+        reach, steps = np.float32(rng.uniform(0.1, 100)), rng.integers(0, 127) + 0.5
+        rows.append((reach, np.float32(steps * float(reach) / 127)))
     return np.array(rows, np.float32)
 
 
