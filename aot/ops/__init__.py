@@ -27,6 +27,7 @@ from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.gather import Gather, GatherNd
+from aot.ops.hybrid_dense import HybridDense
 from aot.ops.l2_norm import L2Norm
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
@@ -89,6 +90,7 @@ _OURS = (
     GatherNd,
     HardSwish,
     Headroom,
+    HybridDense,
     L2Norm,
     LeakyRelu,
     Logistic,

@@ -26,6 +26,9 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return f"a row of the input has {x.shape[1]} elements, a row of the weights {w.shape[1]}"
 
 
+ROWS_ARE_AS_LONG = Constraint("weights must be 2-d with rows as long as the input's", _depth)
+
+
 def steps_of(weights: TensorType) -> Reals:
     """The scale of the weights of each output, or of all of them; real weights have a scale of 1."""
     return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
@@ -45,7 +48,7 @@ class Dense(Op):
         limits.WEIGHTS_MAY_BE_STEPS,
         limits.BIAS_FITS_INPUT,
         limits.rank_is(2),
-        Constraint("weights must be 2-d with rows as long as the input's", _depth),
+        ROWS_ARE_AS_LONG,
         limits.INTEGERS_ARE_QUANTISED,
         limits.bias_per_channel(channel_axis=0),
         limits.weights_are_symmetric(channel_axis=0),

@@ -29,6 +29,7 @@ class FixedRounding(Enum):
     NEAREST = "nearest"
     NEAREST_EVEN = "nearest, even"
     DOWN = "down"
+    OWN_RANGE = "own range"
     TOWARDS_0 = "towards 0"
 
 
@@ -50,6 +51,7 @@ MEANINGS: Mapping[Rounding, str] = MappingProxyType(
         FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
         FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
         FixedRounding.DOWN: "rounded down by a shift",
+        FixedRounding.OWN_RANGE: "the input in 8 bits by its range in the run, exact sums, one real product",
         FixedRounding.TOWARDS_0: "what is behind the point is dropped",
     }
 )
@@ -91,6 +93,11 @@ _UNSIGNED_PRODUCTS: Row = MappingProxyType(
 )
 _NEAREST: Row = MappingProxyType(
     {"tflm": FixedRounding.NEAREST, "litert-ref": FixedRounding.NEAREST, "onnx": FixedRounding.NEAREST_EVEN}
+)
+# LiteRT takes real numbers in 8 bits where they meet weights of 8 bits; the others know no such layers.
+STEPS = "f32, weights i8"
+_HYBRID: Row = MappingProxyType(
+    {"tflm": FixedRounding.REAL, "litert-ref": FixedRounding.OWN_RANGE, "onnx": FixedRounding.REAL}
 )
 # Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
 NARROW = "i16, bias i32"
@@ -138,7 +145,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
                 NARROW: MappingProxyType({"tflm": _D, "litert-ref": _S, "onnx": _S}),
             },
             _REAL,
-            _of(FixedRounding.REAL, "f32, weights i8"),
+            {STEPS: _HYBRID},
         ),
         "depthwise_conv2d": _table(
             {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS}, _of(_R, "i16"), _REAL
@@ -155,6 +162,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "gather_nd": _MOVED,
         "hard_swish": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "headroom": _of(FixedRounding.EXACT, "i16"),
+        "hybrid_dense": _of(FixedRounding.OWN_RANGE, "f32"),
         "l2_norm": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
         "leaky_relu": _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _REAL),
         "log_softmax": _table(_of(FixedRounding.FIXED_POINT, "i8"), _REAL),
@@ -212,6 +220,11 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
 def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
     """True where the mode computes the op's multiplier from its scales in single precision."""
     return ROUNDING[op_name][elements][mode] is FixedRounding.DOUBLE_OF_SINGLE
+
+
+def quantises_on_the_way(op_name: str, mode: str) -> bool:
+    """True where the mode takes the op's real input in 8 bits, where it meets weights of 8 bits."""
+    return ROUNDING[op_name][STEPS][mode] is FixedRounding.OWN_RANGE
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:

@@ -44,6 +44,7 @@ EXACT_ON_REALS = (
     "concat",
     "dequantize",
     "detect",
+    "hybrid_dense",
     "leaky_relu",
     "mul",
     "round_mantissa",

@@ -12,12 +12,14 @@ from conv2d_add_cases import case as added
 from detect_cases import case as detections
 from drawing import Draw
 from gain_control_cases import CASES as GAIN_CASES
+from hybrid_dense_cases import case as hybrid
 from lookup_cases import case as looked_up
 from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from recurrent_cases import integers, recurrent
 from smooth_cases import case as smoothed
 
 from aot.ir.types import DType
+from aot.ops.activation import Activation
 from aot.ops.blobs import Blobs
 from aot.ops.conv2d import Conv2d
 from aot.ops.detect import Detect
@@ -25,6 +27,7 @@ from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
+from aot.ops.hybrid_dense import HybridDense
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
@@ -155,6 +158,11 @@ def _biquads(draw: Draw) -> OpCase:
     return filtered("any", [section] * draw.upto(3), *draw.shape(3, 5))
 
 
+def _hybrid_dense(draw: Draw) -> OpCase:
+    op = HybridDense(draw.one_of(Activation.NONE, Activation.RELU), draw.chance())
+    return hybrid("any", op, draw.upto(3), draw.upto(30), draw.upto(9), draw.one_of(None, 0), draw.chance())
+
+
 def _smooth(draw: Draw) -> OpCase:
     if draw.chance():
         return smoothed(
@@ -207,6 +215,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "fixed_log": _fixed_log,
     "gain_control": _gain_control,
     "headroom": _headroom,
+    "hybrid_dense": _hybrid_dense,
     "lookup": _lookup,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,

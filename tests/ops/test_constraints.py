@@ -14,6 +14,7 @@ from aot.ops.constraints import violations
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.hybrid_dense import HybridDense
 from aot.ops.lookup import Lookup
 from aot.ops.mean import Mean
 from aot.ops.op import Op
@@ -55,6 +56,18 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [float32(1, 4, 4, 2), int8(3, 3, 3, 2)],
         float32(1, 2, 2, 3),
         "weights must be i8 or i16 where the input is, else f32: the input is f32, the weights are i8",
+    ),
+    "weights of a hybrid layer": (
+        HybridDense(),
+        [float32(1, 4), float32(3, 4)],
+        float32(1, 3),
+        "weights must be i8: they are f32",
+    ),
+    "a row of a hybrid layer": (
+        HybridDense(),
+        [float32(1, 65_794), int8(3, 65_794)],
+        float32(1, 3),
+        "a row must have at most 65,793 elements, whose sum fits 32 bits: there are 65794",
     ),
     "bias": (
         Conv2d(),

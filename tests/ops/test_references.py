@@ -42,6 +42,7 @@ def test_the_reference_gives_what_infer_promises(case: OpCase) -> None:
 
 
 _WITH_MACS = {"batch_matmul", "contract", "conv2d", "depthwise_conv2d", "dense", "energy", "fft"} | {
+    "hybrid_dense",
     "conv2d+add",
     "filter_bank",
     "recurrent",

@@ -16,8 +16,16 @@ from aot.ir.types import DType, Quant
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.hybrid_dense import HybridDense
 from aot.ops.reshape import Reshape
-from aot.ops.rounding import UNSIGNED, RequantRounding, rounding_of, rounding_of_i16, scales_in_single
+from aot.ops.rounding import (
+    UNSIGNED,
+    RequantRounding,
+    quantises_on_the_way,
+    rounding_of,
+    rounding_of_i16,
+    scales_in_single,
+)
 
 
 def import_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
@@ -91,6 +99,12 @@ def import_fully_connected(draft: TfliteDraft, operator: TfliteOperator) -> None
     w = read.constant_weights(draft, operator, rank=2, may_be_steps=True)
     outputs, depth = draft.types[w].shape
     bias = read.constant_bias(draft, operator, outputs)
+    activation = read.activation(operator, options.FusedActivationFunction())
+    is_hybrid = (draft.types[x].dtype, draft.types[w].dtype) == (DType.F32, DType.I8)
+    if is_hybrid and quantises_on_the_way(Dense.name, draft.rounding):
+        hybrid = HybridDense(activation, options.AsymmetricQuantizeInputs())
+        _add_dense(draft, operator, hybrid, (_as_rows(draft, operator, x, depth), w, bias), outputs)
+        return
     op = Dense(
         activation=activation,
         rounding=_rounding(draft, Dense.name, x, bias, options.QuantizedBiasType()),
@@ -137,7 +151,11 @@ def _as_rows(draft: TfliteDraft, operator: TfliteOperator, x: str, depth: int) -
 
 
 def _add_dense(
-    draft: TfliteDraft, operator: TfliteOperator, op: Dense, inputs: tuple[str, str, str | None], outputs: int
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    op: Dense | HybridDense,
+    inputs: tuple[str, str, str | None],
+    outputs: int,
 ) -> None:
     """The node itself and, where the file keeps more dimensions than two, a reshape after it."""
     result = read.the_output(operator)

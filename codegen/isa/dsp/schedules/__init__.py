@@ -11,6 +11,7 @@ SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "winograd": ("conv2d", "conv2d+add"),
         "conv2d": ("conv2d", "conv2d+add"),
         "dense": ("dense",),
+        "hybrid_dense": ("hybrid_dense",),
         "depthwise_planes": ("depthwise_conv2d",),
         "depthwise_channels": ("depthwise_conv2d",),
     }

@@ -1,0 +1,271 @@
+"""hybrid_dense: the range of a vector, the vector in steps of it, then dot products in integers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.ir.types import Array, DType
+from aot.ops.activation import Activation
+from aot.ops.dense import steps_of
+from aot.ops.hybrid_dense import HybridDense
+from aot.target import Feature
+from codegen.formats import RowFormat, RowRequest
+from codegen.isa.plain.f32 import clamp_f32
+from codegen.isa.plain.own_range import (
+    IN_OWN_STEPS,
+    INVERSE_OF_REACH,
+    INVERSE_OF_STEP,
+    SCALED_SUM,
+    ZERO_OF_RANGE,
+    step_of,
+)
+from codegen.kernels.dot_product import DotProblem, DotScheduler
+from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Binary,
+    Buffer,
+    BufferPlace,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Load,
+    Proc,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+    map_places,
+)
+from codegen.loops.schedule import privatize, reorder, split, unroll
+
+_OUTPUTS = 4  # sums in registers, so that each number is loaded once for all of them
+_F32, _I32 = DType.F32, DType.I32
+
+
+def _op(site: Site) -> HybridDense:
+    assert isinstance(site.node.op, HybridDense)
+    return site.node.op
+
+
+def _requests(site: Site) -> tuple[RowRequest | None, ...]:
+    return (RowRequest(dtype_bytes=4),)
+
+
+def _local(name: str, dtype: DType) -> Buffer:
+    return Buffer(name, dtype, 1, Role.LOCAL)
+
+
+_LEAST, _MOST, _STEP, _INVERSE = (_local(name, _F32) for name in ("least", "most", "step", "inverse"))
+_LOW, _HIGH, _SUM = (_local(name, _I32) for name in ("low", "high", "sum"))
+
+
+@dataclass(frozen=True)
+class _HybridLayer:
+    """The buffers of a layer, and its loops in their order."""
+
+    site: Site
+    x: RowFormat
+    y: RowFormat
+    group: int = 1  # of steps that are read together
+
+    @property
+    def xs(self) -> Buffer:
+        return Buffer("x", _F32, self.x.row_elements, Role.ROWS)
+
+    @property
+    def ys(self) -> Buffer:
+        return Buffer("y", _F32, self.y.row_elements, Role.OUTPUT)
+
+    @property
+    def depth(self) -> int:
+        return self.site.input(1).shape[1]
+
+    @property
+    def outputs(self) -> int:
+        return self.site.input(1).shape[0]
+
+    @property
+    def in_steps(self) -> Buffer:
+        elements = -(-self.depth // self.group) * self.group
+        return Buffer("in_steps", DType.I16, elements, Role.SCRATCH)
+
+    @property
+    def tables(self) -> dict[Buffer, Array]:
+        w, scales = self.site.constants[1], steps_of(self.site.input(1)).astype(np.float32)
+        found: dict[Buffer, Array] = {
+            Buffer("w", DType.I8, w.size, Role.CONSTANT): w.reshape(-1),
+            Buffer("scales", _F32, self.outputs, Role.CONSTANT): np.broadcast_to(scales, (self.outputs,)),
+        }
+        bias = self.site.constants.get(2)
+        return found if bias is None else {**found, Buffer("bias", _F32, self.outputs, Role.CONSTANT): bias}
+
+    def _element(self, k: str) -> Load:
+        return load(self.xs, variable(k) * self.x.c_step + self.x.left * self.x.x_step)
+
+    def ranged(self) -> tuple[Stmt, ...]:
+        """The least and the most of the vector and 0, and what follows from them."""
+        value, is_asymmetric = self._element("i"), _op(self.site).is_asymmetric
+        ends = (load(_LEAST), load(_MOST))
+        wider = (
+            Store(at(_LEAST), Binary("min", load(_LEAST), value)),
+            Store(at(_MOST), Binary("max", load(_MOST), value)),
+        )
+        of_step, of_ends = Apply(INVERSE_OF_STEP, (load(_STEP),)), Apply(INVERSE_OF_REACH, ends)
+        return (
+            *_set(_LEAST, Const(0.0)),
+            *_set(_MOST, Const(0.0)),
+            For("i", self.depth, wider),
+            *_set(_STEP, Apply(step_of(is_asymmetric), ends)),
+            *_set(_INVERSE, of_step if is_asymmetric else of_ends),
+            *(_asymmetric(ends) if is_asymmetric else ()),
+        )
+
+    def stepped(self) -> Stmt:
+        limits: tuple[Expr, Expr] = (Const(-127), Const(127))
+        if _op(self.site).is_asymmetric:
+            limits = (load(_LOW), load(_HIGH))
+        steps = Apply(IN_OWN_STEPS, (self._element("j"), load(_INVERSE), *limits))
+        return For("j", self.depth, (Store(at(self.in_steps, variable("j")), steps),))
+
+    def summed(self) -> Stmt:
+        o, k = variable("o"), variable("k")
+        w, *_ = self.tables
+        product = Binary("*", load(self.in_steps, k), load(w, o * self.depth + k))
+        body = (
+            *_set(_SUM, Const(0)),
+            For("k", self.depth, (Accumulate(at(_SUM), product),)),
+            self.finished(load(_SUM)),
+        )
+        return For("o", self.outputs, body)
+
+    def finished(self, total: Expr) -> Stmt:
+        """The result of output o, of its sum."""
+        o = variable("o")
+        _, scales, *bias = self.tables
+        factor = Binary("*", load(_STEP), load(scales, o))
+        value: Expr = Apply(SCALED_SUM, (total, factor))
+        start: Expr = load(bias[0], o) if bias else Const(0.0)
+        value, activation = Binary("+", start, value), _op(self.site).activation
+        if activation is not Activation.NONE:
+            value = Apply(clamp_f32(activation), (value,))
+        return Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value)
+
+    def problem(self) -> DotProblem:
+        """All sums, of a vector in steps that is there already."""
+        return DotProblem(
+            name=self.name,
+            pixels=1,
+            channels=self.outputs,
+            kernel_rows=1,
+            taps=1,
+            tap_step=0,
+            length=self.depth,
+            x_dtype=self.in_steps.dtype,
+            x_elements=self.in_steps.elements,
+            x_first=0,
+            x_step=0,
+            y_dtype=_I32,
+            y_elements=self.outputs,
+            y_first=0,
+            y_pixel_step=0,
+            y_channel_step=1,
+            tail=None,
+        )
+
+    def proc_by(self, dots: Proc) -> Proc:
+        """The loops around dot products that another proc adds to sums in memory."""
+        o, n, rest = variable("o"), variable("n"), self.in_steps.elements - self.depth
+        sums = Buffer("sums", _I32, self.outputs, Role.SCRATCH)
+        ours = {"x": self.in_steps, "sums": sums}
+
+        def moved(place: BufferPlace) -> BufferPlace:
+            return at(ours[place.buffer.name], place.index) if place.buffer.name in ours else place
+
+        fill = Store(at(self.in_steps, n + self.depth), Const(0))  # what a group reads beyond the end
+        body = (
+            *self.ranged(),
+            self.stepped(),
+            *((For("n", rest, (fill,)),) if rest else ()),
+            For("o", self.outputs, (Store(at(sums, o), Const(0)),)),
+            *(map_places(stmt, moved) for stmt in dots.body),
+            For("o", self.outputs, (self.finished(load(sums, o)),)),
+        )
+        _, *tables = self.tables
+        return Proc(self.name, (self.xs, dots.param("w"), *tables, self.ys, self.in_steps, sums), body)
+
+    @property
+    def name(self) -> str:
+        kind = "_asymmetric" if _op(self.site).is_asymmetric else ""
+        return f"hybrid_dense_{self.depth}_to_{self.outputs}{kind}"
+
+    @property
+    def proc(self) -> Proc:
+        params = (self.xs, *self.tables, self.ys, self.in_steps)
+        body = (*self.ranged(), self.stepped(), self.summed())
+        return Proc(self.name, params, body)
+
+
+def _set(buffer: Buffer, value: Expr) -> tuple[Stmt, ...]:
+    return (Declare(buffer), Store(at(buffer), value))
+
+
+def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
+    """The steps of both ends, counted from the zero point."""
+    zero = _local("zero", _I32)
+    return (
+        *_set(zero, Apply(ZERO_OF_RANGE, ends)),
+        *_set(_LOW, Binary("-", Const(-128), load(zero))),
+        *_set(_HIGH, Binary("-", Const(127), load(zero))),
+    )
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    layer = _HybridLayer(site, inputs[0], output)
+    why = "as it is meant" if site.is_plain else f"{_OUTPUTS} outputs at a time"
+    return _kernel(layer, "plain", why, layer.proc if site.is_plain else _tiled(layer.proc), {})
+
+
+def hybrid_schedule(
+    name: str,
+    dot: DotScheduler,
+    group: int,
+    needs: frozenset[Feature],
+) -> Schedule:
+    """Sums by instructions for dot products, which read a `group` of steps at a time."""
+
+    def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+        layer = _HybridLayer(site, inputs[0], output, group)
+        made = dot(site, layer.problem())
+        stored = {"w": made.stored(site.constants[1])}
+        return _kernel(layer, name, "the vector in 16 bits, read once", layer.proc_by(made.proc), stored)
+
+    return Schedule(name, _requests, lower, needs)
+
+
+def _kernel(layer: _HybridLayer, schedule: str, why: str, proc: Proc, stored: Mapping[str, Array]) -> Kernel:
+    return Kernel(
+        schedule=schedule,
+        why=why,
+        proc=proc,
+        summary=f"A dense layer in steps of its vector's range: {layer.depth} -> {layer.outputs}.",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        constants={**{buffer.name: array for buffer, array in layer.tables.items()}, **stored},
+    )
+
+
+def _tiled(proc: Proc) -> Proc:
+    """Several outputs side by side in the innermost loop."""
+    proc = split(proc, "o", _OUTPUTS, "ob", "oi")
+    return reorder(unroll(privatize(proc, ("sum",), "oi"), "oi"), "oi", "k")
+
+
+KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({_F32}))
