@@ -4,6 +4,7 @@
    fpu, mve, unaligned): --optimize speed --rounding tflm.
    Global symbols: helium_run, the constants of helium_weights.c, helium_model of helium_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Helium (Arm's MVE for integers).
    Needs word loads at any address. */
 

@@ -3,6 +3,7 @@
    unaligned): --optimize ram --rounding tflm.
    Global symbols: ram_run, the constants of ram_weights.c, ram_model of ram_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Arm's DSP instructions (SMLAD, SSAT, ...).
    Needs word loads at any address. */
 

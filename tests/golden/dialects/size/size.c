@@ -4,6 +4,7 @@
    unaligned): --optimize size --rounding tflm.
    Global symbols: size_run, the constants of size_weights.c, size_model of size_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Arm's DSP instructions (SMLAD, SSAT, ...).
    Needs word loads at any address. */
 

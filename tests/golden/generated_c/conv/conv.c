@@ -3,6 +3,7 @@
    unaligned): --optimize speed --rounding tflm.
    Global symbols: conv_run, the constants of conv_weights.c, conv_model of conv_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Arm's DSP instructions (SMLAD, SSAT, ...).
    Needs word loads at any address. */
 

@@ -5,6 +5,7 @@
    Global symbols: depthwise_run, the constants of depthwise_weights.c, depthwise_model of
    depthwise_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Arm's DSP instructions (SMLAD, SSAT, ...).
    Needs word loads at any address. */
 
