@@ -103,7 +103,7 @@ def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = F
         place = shlex.quote(str(directory))
         return Answer({"folder": place, "commands": lines}, "\n".join([f"cd {place}", *lines]))
     firmware = build_project(platform, folder, board, choices)
-    taken, stack = sizes(firmware.elf), run_stack(firmware, read_project(folder).name)
+    taken, stack = sizes(firmware.elf), _deepest(firmware, read_project(folder).models)
     return Answer(_built_facts(firmware, taken, stack), _built_page(firmware, taken, stack))
 
 
@@ -129,6 +129,12 @@ def flash(
 def _loads_itself(emulator: str, elf: Path, board: Board) -> str:
     start = shlex.join(emulator_named(emulator).argv(elf, board))
     return f"nothing to write: {emulator} loads {elf} when it starts\n  {start}"
+
+
+def _deepest(firmware: Firmware, models: Sequence[str]) -> StackDepth | None:
+    """The stack that a run of any of the models needs: they run one at a time, on the same stack."""
+    each = [depth for model in models if (depth := run_stack(firmware, model)) is not None]
+    return max(each, key=lambda depth: depth.bytes, default=None)
 
 
 def _built_facts(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> dict[str, Any]:

@@ -78,6 +78,8 @@ def _lacks(board: Board) -> Iterator[str]:
 
 SECTION = Section({"fqbn": Key(matching(FQBN, "package:architecture:board"))}, _lacks)
 
+_NO_HOME_YET = "https://example.com"  # as of `deploy export`: arduino-lint asks for an address
+
 
 class Arduino(ToolPlatform):
     name = "arduino"
@@ -95,6 +97,7 @@ class Arduino(ToolPlatform):
             **(app_files(source, app, board, self.name) if app in SENSOR_APPS else {}),
             **_sketches(source, board, app),
             "library.properties": _properties(source, board),
+            "LICENSE": _license(source, app),
             "README.md": _readme(source, board, app),
             ".gitignore": "build/\n",
             "project.json": project_json(source, board, app, self.name),
@@ -218,7 +221,11 @@ def _sensor_sketch(source: ProjectSource, board: Board, app: App, baud: int) -> 
 
 def _properties(source: ProjectSource, board: Board) -> str:
     return library_properties(
-        source, "1.0.0", f"Solder {source.tool_version}", "", board.platforms["arduino"]["fqbn"].split(":")[1]
+        source,
+        "1.0.0",
+        f"Solder {source.tool_version}",
+        _NO_HOME_YET,
+        board.platforms["arduino"]["fqbn"].split(":")[1],
     )
 
 
@@ -233,6 +240,18 @@ def library_properties(source: ProjectSource, version: str, author: str, url: st
         url=url,
         arena_bytes=source.arena_bytes,
         architecture=architecture,
+    )
+
+
+def _license(source: ProjectSource, app: App) -> str:
+    """Says whose each part is; the library's own licence is for the user to choose."""
+    return filled(
+        "arduino",
+        "LICENSE.jinja",
+        ours=", ".join(f"src/{name}*" for name in source.models),
+        tool=source.tool_version,
+        has_runtime=app is not App.STANDALONE,
+        model_hash=source.model_hash,
     )
 
 

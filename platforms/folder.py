@@ -24,6 +24,7 @@ class ProjectInfo:
     board: str
     app: App
     model_hash: str
+    models: tuple[str, ...]  # of the firmware: the first is `name`
     build_id: str  # as the firmware tells it on the line; "" in projects that do not say it
 
 
@@ -95,7 +96,8 @@ def _info(facts: Any, file: Path) -> ProjectInfo:
             board=str(facts["board"]),
             app=App(facts["app"]),
             model_hash=str(facts["model_hash"]),
+            models=tuple(str(each) for each in facts.get("models", [facts["name"]])),
             build_id=str(facts.get("build_id", "")),
         )
-    except (KeyError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise OutputError(f"{PROJECT_FILE} is damaged: {error}", str(file)) from error

@@ -241,6 +241,7 @@ def project_json(source: ProjectSource, board: Board, app: App, platform: str) -
     facts = {
         "format": PROJECT_FORMAT,
         "name": source.name,
+        "models": source.models,
         "platform": platform,
         "board": board.name,
         "app": app.value,

@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import deploy
-from deploy import __all__ as __all__
+
+try:
+    from deploy import __all__ as __all__
+except ImportError as error:  # Python looks beside the program first
+    raise ImportError(
+        f"{deploy.__file__ or 'a folder called deploy'} hides Solder's package deploy: rename it, "
+        "or start Python in another folder (deploy doctor tells of such files)"
+    ) from error
 
 if TYPE_CHECKING:
     from deploy import *  # noqa: F403

@@ -11,7 +11,8 @@ FEW_REGISTERS = ScalarFunction(
     """\
 /* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
    independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
-   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+   are told of by "'asm' operand has impossible constraints" or "r7 cannot be used in 'asm' here": compile
+   with -DFEW_REGISTERS then. */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS

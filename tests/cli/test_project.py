@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+import deploy
+
 Run = Callable[..., Any]
 
 
@@ -60,6 +62,25 @@ def test_new_puts_several_models_into_one_firmware(
     assert run_deploy(*words).out.startswith(f"{tmp_path / 'p'}: tiny, second for host")
     assert "&tiny_model,\n    &second_model,\n" in (tmp_path / "p" / "src" / "models.c").read_text()
     assert run_deploy("build", tmp_path / "p").status == 0
+
+
+@pytest.mark.cc
+def test_build_tells_the_stack_of_the_model_whose_run_takes_most(
+    archive: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
+    digits = Path(deploy.__file__).parent / "demo" / "digits.tflite"
+    run_deploy("compile", digits, "--board", "host", "-o", tmp_path / "d.tar")
+    told = {}
+    for name, first, more in (
+        ("alone", archive, []),
+        ("first", tmp_path / "d.tar", ["--with", archive]),
+        ("last", archive, ["--with", tmp_path / "d.tar"]),
+    ):
+        run_deploy("new", first, tmp_path / name, "--board", "host", *more)
+        told[name] = json.loads(run_deploy("build", tmp_path / name, "--json").out)["run_stack_bytes"]
+    assert told["alone"] < told["first"] == told["last"]
+    assert "of stack at most, in digits_run" in run_deploy("build", tmp_path / "last").out
 
 
 @pytest.mark.cc

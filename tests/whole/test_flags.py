@@ -17,23 +17,36 @@ CORES = {
     "mps2-an386": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
     "mps3-an547": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
 }
-FLAGS = (
+KEEPING = (  # registers, and told by a macro: gcc's, or the one that is ours
     "-O0",
     "-O0 -fpic",
-    "-Os",
-    "-Ofast",
-    "-O2 -flto",
-    "-O2 -msingle-pic-base -fpic",
     "-Og -DFEW_REGISTERS",
     "-O1 -ffixed-r9 -DFEW_REGISTERS",
     "-O2 -fno-omit-frame-pointer -DFEW_REGISTERS",
+    "-Ofast -DFEW_REGISTERS",
 )
+FLAGS = (*KEEPING, "-Os", "-Ofast", "-O2 -flto", "-O2 -msingle-pic-base -fpic")
 MODELS = (  # dot products, depthwise windows, 3x3 convolutions, sums over time
     "tiny_kws_dscnn_int8",
     "tiny_ic_resnet8_int8",
     "tflm_micro_speech_int8",
     "tflm_kw_scrambled_16x8",
+    "mww_okay_nabu_v2_int8",  # windows of a column
+    "mww_vad_v2_int8",
 )
+
+
+def made_into(folder: Path, model: Path, board: str) -> Path:
+    made = compile_job(read_job(model, load_board(board).target, CompileOptions()))
+    for name, text in made.sources.items():
+        (folder / Path(name).name).write_text(text)
+    return folder / f"{made.name}.c"
+
+
+def compiled(source: Path, board: str, flags: str) -> subprocess.CompletedProcess[str]:
+    words = ["arm-none-eabi-gcc", "-std=c99", *CORES[board], *flags.split(), "-Werror", "-c", str(source)]
+    output = str(source.with_suffix(".o"))
+    return subprocess.run([*words, "-o", output], capture_output=True, text=True, timeout=120)
 
 
 @pytest.mark.arm
@@ -44,14 +57,38 @@ def test_no_flags_ask_for_registers_that_are_not_there(
     model: str, board: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("arm-none-eabi-gcc")
-    path = shared_dir / "models" / model / "model.tflite"
-    made = compile_job(read_job(path, load_board(board).target, CompileOptions()))
-    for name, text in made.sources.items():
-        (tmp_path / Path(name).name).write_text(text)
-    source = tmp_path / f"{made.name}.c"
+    source = made_into(tmp_path, shared_dir / "models" / model / "model.tflite", board)
     for flags in FLAGS:
-        words = ["arm-none-eabi-gcc", "-std=c99", *CORES[board], *flags.split(), "-Werror", "-c", str(source)]
-        done = subprocess.run(
-            [*words, "-o", str(tmp_path / "o.o")], capture_output=True, text=True, timeout=120
-        )
+        done = compiled(source, board, flags)
         assert done.returncode == 0, f"{flags}: {done.stderr}"
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("board", CORES)
+def test_windows_of_counted_rows_take_what_is_left_where_registers_are_kept(
+    board: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    source = made_into(tmp_path, shared_dir / "models" / "te_vww_int8" / "model.tflite", board)
+    for flags in (*KEEPING, "-Os", "-O2"):
+        done = compiled(source, board, flags)
+        assert done.returncode == 0, f"{flags}: {done.stderr}"
+
+
+@pytest.mark.arm
+@pytest.mark.slow
+@pytest.mark.parametrize("board", CORES)
+def test_what_gcc_says_where_registers_are_kept_from_it_stands_beside_the_way_out(
+    board: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
+    source = made_into(tmp_path, model, board)
+    comment = " ".join(source.read_text().partition("/* Some tiles take every register.")[2].split())
+    comment = comment.partition("*/")[0]
+    assert comment.endswith("compile with -DFEW_REGISTERS then. ")
+    done = compiled(source, board, "-O2 -fno-omit-frame-pointer -ffixed-r9")
+    said = {line.partition("error: ")[2] for line in done.stderr.splitlines() if "error: " in line}
+    assert said
+    assert all(f'"{text}"' in comment for text in said), said

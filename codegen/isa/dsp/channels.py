@@ -2,8 +2,8 @@
 
 SMLABB, SMLABT, SMLATB and SMLATT multiply any half of one register by any half of another, so a channel
 meets its weight wherever SXTB16 has put the two. A word of weights is widened once for the pixels of a
-tile. Two pixels by four channels take every register; clang, which keeps some, gets a pixel at a time, and
-where there is no register to count taps in, they are written out for it.
+tile. Two pixels by four channels take every register; compilers that keep some get a pixel at a time, and
+where registers are too few for that, its taps are written out and the end of its weights lies in memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role,
 CHANNELS = 4  # to a word of weights
 PIXELS = 2
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps of a kernel row, or of a whole window
-_CLANG_REGISTERS = 13  # that one statement may have
+_FEW = 12  # registers that every compiler leaves to one statement, with a frame pointer and at -O0 too
 LDR_REACH, LDRD_REACH, _POST_REACH = 4092, 1020, 255  # bytes
 
 
@@ -123,14 +123,14 @@ def _definition(tile: ChannelsTile) -> str:
 
 
 def _body(tile: ChannelsTile, macro: str) -> list[str]:
-    counted = _in_asm(tile, macro, tile.written_out)
-    if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _CLANG_REGISTERS:
-        return counted
+    usual = _in_asm(_kept(tile, macro, tile.written_out))
+    if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _FEW:
+        return usual
     return [
         "#ifdef FEW_REGISTERS",
-        *(_by_pixels(tile) if _parts(tile) else _in_asm(tile, macro, tile.columns)),
+        *(_by_pixels(tile) if _parts(tile) else _in_asm(_kept(tile, macro, tile.columns, is_few=True))),
         "#else",
-        *counted,
+        *usual,
         "#endif",
     ]
 
@@ -141,19 +141,30 @@ def _by_pixels(tile: ChannelsTile) -> list[str]:
     return [f"    {part.name}({s}, x, offset + {i * tile.pixel_step}, w);" for i, s in enumerate(pixels)]
 
 
-def _kept(tile: ChannelsTile, macro: str, most: int) -> _Kept:
-    return _Kept(tile, " ".join([*_rows(tile, macro, most), *_tap(tile)]))
+def _kept(tile: ChannelsTile, macro: str, most: int, is_few: bool = False) -> _Kept:
+    in_memory = _in_memory(tile, is_few)
+    rows = _rows(tile, macro, most, in_memory)
+    return _Kept(tile, in_memory, tuple(rows), " ".join([*rows, *_tap(tile)]))
 
 
-def _in_asm(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+def _in_memory(tile: ChannelsTile, is_few: bool) -> tuple[str, ...]:
+    """The operands of a row that take no register, but a load a row."""
+    if tile.pixels > 1:
+        return ("row", "begin", "end")
+    if is_few:
+        return ("begin", "end") if _is_far(tile) else ("end",)
+    return ()
+
+
+def _in_asm(kept: _Kept) -> list[str]:
     """One statement: between several, compilers move what is in all those registers."""
-    kept = _kept(tile, macro, most)
+    tile = kept.tile
     return [
         f"    int32_t {', '.join(f'sum_{s} = *{s}' for s in tile.sums)};",
         f"    int32_t {', '.join(kept.temporary)};",
         *(f"    {text}" for text in kept.declared),
         "    __asm__ volatile(",
-        *(f"        {line}" for line in _rows(tile, macro, most)),
+        *(f"        {line}" for line in kept.rows),
         f"        : {', '.join(f'[{s}] {chr(34)}+r{chr(34)}(sum_{s})' for s in tile.sums)},",
         f"          {', '.join(kept.outputs)}",
         f"        : {', '.join(kept.inputs)}".rstrip(),
@@ -164,10 +175,12 @@ def _in_asm(tile: ChannelsTile, macro: str, most: int) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The operands that a statement needs beside the sums; with two pixels, those of a row lie in memory."""
+    """The operands that a statement needs beside the sums."""
 
     tile: ChannelsTile
-    text: str
+    in_memory: tuple[str, ...]
+    rows: tuple[str, ...]  # lines of the statement
+    text: str  # these and the taps
 
     def _has(self, name: str) -> bool:
         return f"%[{name}]" in self.text
@@ -175,7 +188,7 @@ class _Kept:
     @property
     def in_registers(self) -> list[str]:
         """All of a pixel's, the sums too."""
-        once = [n for n in ("row", "begin", "end", "step") if self._has(n)]
+        once = [n for n in ("row", "begin", "end", "step") if self._has(n) and n not in self.in_memory]
         return [*self.tile.sums, "x", "w", *self.temporary, *once]
 
     @property
@@ -199,18 +212,16 @@ class _Kept:
         pixel = "+r" if self.tile.rows == 1 else "=&r"
         operands = [f'[x] "{pixel}"(pixel)', '[w] "+r"(w)']
         operands += [f'[{n}] "=&r"({n})' for n in self.temporary]
-        return [*operands, *([f'[row] "{self._moving}"(row)'] if self._has("row") else [])]
+        return [*operands, *([f'[row] "+{self._kind("row")}"(row)'] if self._has("row") else [])]
 
-    @property
-    def _moving(self) -> str:
-        return "+r" if self.tile.pixels == 1 else "+m"
+    def _kind(self, name: str) -> str:
+        return "m" if name in self.in_memory else "r"
 
     @property
     def inputs(self) -> list[str]:
-        kind = "r" if self.tile.pixels == 1 else "m"
         operands = {
-            "begin": f'"{kind}"(begin)',
-            "end": f'"{kind}"(end)',
+            "begin": f'"{self._kind("begin")}"(begin)',
+            "end": f'"{self._kind("end")}"(end)',
             "step": f'"r"({_tap_bytes(self.tile)})',
         }
         return [f"[{name}] {operand}" for name, operand in operands.items() if self._has(name)]
@@ -220,28 +231,26 @@ def _line(text: str) -> str:
     return f'"{text}\\n\\t"'
 
 
-def _rows(tile: ChannelsTile, macro: str, most: int) -> list[str]:
+def _rows(tile: ChannelsTile, macro: str, most: int, in_memory: tuple[str, ...]) -> list[str]:
     """The rows of the window; at most `most` taps of a row are written out."""
     if tile.rows == 1:
         return _row(tile, macro, most)
-    row = [*(_line(text) for text in _begin_of_row(tile)), *_row(tile, macro, most)]
+    row = [*(_line(text) for text in _begin_of_row(tile, in_memory)), *_row(tile, macro, most)]
     if tile.has_straight_rows:
         return row * tile.rows
-    last = ["cmp %[w], %[end]"] if tile.pixels == 1 else ["ldr %[p], %[end]", "cmp %[w], %[p]"]
+    last = ["ldr %[p], %[end]", "cmp %[w], %[p]"] if "end" in in_memory else ["cmp %[w], %[end]"]
     return [_line("1:"), *row, *(_line(text) for text in (*last, "bne 1b"))]
 
 
-def _begin_of_row(tile: ChannelsTile) -> list[str]:
-    if tile.pixels == 1:
-        moved = [] if tile.is_indexed else ["add %[x], %[x], %[begin]"]
-        return ["ldr %[x], [%[row]], #4", *moved]
-    return [
-        "ldr %[p], %[row]",
-        "ldr %[x], [%[p]], #4",
-        "str %[p], %[row]",
-        "ldr %[p], %[begin]",
-        "add %[x], %[x], %[p]",
-    ]
+def _begin_of_row(tile: ChannelsTile, in_memory: tuple[str, ...]) -> list[str]:
+    loaded = ["ldr %[x], [%[row]], #4"]
+    if "row" in in_memory:
+        loaded = ["ldr %[p], %[row]", "ldr %[x], [%[p]], #4", "str %[p], %[row]"]
+    if tile.is_indexed:
+        return loaded
+    if "begin" in in_memory:
+        return [*loaded, "ldr %[p], %[begin]", "add %[x], %[x], %[p]"]
+    return [*loaded, "add %[x], %[x], %[begin]"]
 
 
 def _row(tile: ChannelsTile, macro: str, most: int) -> list[str]:

@@ -4,7 +4,8 @@
    fpu, unaligned): --optimize speed --level 0 --rounding tflm.
    Global symbols: residual_run, the constants of residual_weights.c, residual_model of
    residual_describe.c.
-   C99 with attributes of gcc and clang; no heap, no recursion. */
+   C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so. */
 
 #include "residual.h"
 #include "residual_weights.h"

@@ -3,6 +3,7 @@
    --rounding tflm.
    Global symbols: avr_run, the constants of avr_weights.c, avr_model of avr_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs avr-gcc's address space __flash. */
 
 #if !defined __FLASH || defined __STRICT_ANSI__

@@ -4,6 +4,7 @@
    fpu, mve, unaligned): --optimize speed --rounding tflm.
    Global symbols: helium_run, the constants of helium_weights.c, helium_model of helium_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Helium (Arm's MVE for integers).
    Needs word loads at any address. */
 
@@ -65,7 +66,8 @@ static inline void interleave_3_rows(int8_t *lines, const int8_t *x0, const int8
 
 /* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
    independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
-   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+   are told of by "'asm' operand has impossible constraints" or "r7 cannot be used in 'asm' here": compile
+   with -DFEW_REGISTERS then. */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS

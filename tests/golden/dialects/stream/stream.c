@@ -4,7 +4,8 @@
    speed --rounding tflm --stream.
    Global symbols: stream_run, stream_push_row, the constants of stream_weights.c, stream_model of
    stream_describe.c.
-   C99 with attributes of gcc and clang; no heap, no recursion. */
+   C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so. */
 
 #include "stream.h"
 #include "stream_weights.h"

@@ -4,7 +4,8 @@
    (unaligned): --optimize speed --rounding tflm.
    Global symbols: classifier_run, the constants of classifier_weights.c, classifier_model of
    classifier_describe.c.
-   C99 with attributes of gcc and clang; no heap, no recursion. */
+   C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so. */
 
 #include "classifier.h"
 #include "classifier_weights.h"

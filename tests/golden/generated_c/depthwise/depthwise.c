@@ -5,6 +5,7 @@
    Global symbols: depthwise_run, the constants of depthwise_weights.c, depthwise_model of
    depthwise_describe.c.
    C99 with attributes of gcc and clang; no heap, no recursion.
+   Negative numbers are shifted right with their sign, which C leaves to the compiler: gcc and clang do so.
    Needs Arm's DSP instructions (SMLAD, SSAT, ...).
    Needs word loads at any address. */
 
@@ -93,7 +94,8 @@ static inline int32_t to_int8_m128_22_shift_4(int32_t sum, int32_t scale, int32_
 
 /* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
    independent of its position. Other options that do, such as -fno-omit-frame-pointer, -ffixed-r9 or -Og,
-   say "impossible constraints" of an asm: compile with -DFEW_REGISTERS then. */
+   are told of by "'asm' operand has impossible constraints" or "r7 cannot be used in 'asm' here": compile
+   with -DFEW_REGISTERS then. */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS
