@@ -77,6 +77,8 @@ from benchmarks.vision import HEAD as HEAD_OF_VISION
 from benchmarks.vision import vision_rows
 from benchmarks.weights_alone import HEAD as HEAD_OF_WEIGHTS
 from benchmarks.weights_alone import weight_rows
+from benchmarks.wide_activations import HEAD as HEAD_OF_WIDE
+from benchmarks.wide_activations import wide_rows
 
 
 def _measure(*names: str) -> None:
@@ -242,6 +244,10 @@ def _int4() -> None:
     _print_as_they_come(HEAD_OF_INT4, int4_rows())
 
 
+def _wide_activations() -> None:
+    _print_as_they_come(HEAD_OF_WIDE, wide_rows())
+
+
 def _refined() -> None:
     _print_as_they_come(HEAD_OF_REFINED, refined_rows())
 
@@ -296,6 +302,7 @@ COMMANDS = {
     "int4": _int4,
     "refined": _refined,
     "moments": _moments,
+    "wide-activations": _wide_activations,
     "searches": _searches,
     "tuner-models": _tuner_models,
     "faults": _faults,

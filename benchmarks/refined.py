@@ -31,9 +31,9 @@ Reals = npt.NDArray[np.float64]
 
 
 def refined_rows() -> Iterator[str]:
-    clips, labels = _clips()
-    real = _scores(model_file(MODEL), clips[CALIBRATED:])
-    yield _row(("float", "", "", "", ""), real, real, labels[CALIBRATED:])
+    clips, labels = keyword_clips()
+    real = scores_of(model_file(MODEL), clips[CALIBRATED:])
+    yield row_of(("float", "", "", "", ""), real, real, labels[CALIBRATED:])
     with tempfile.TemporaryDirectory() as folder:
         for weights in ("int8", "int4"):
             for refine in (False, True):
@@ -42,19 +42,19 @@ def refined_rows() -> Iterator[str]:
                     model_file(MODEL), {"x:0": clips[:CALIBRATED]}, place, weights=weights, refine=refine
                 )
                 kept, told = _kept(answer.facts["refinements"])
-                found = _scores(place, clips[CALIBRATED:])
+                found = scores_of(place, clips[CALIBRATED:])
                 words = (weights, "yes" if refine else "no", kept, f"{decibels(real, found):.1f}", told)
-                yield _row(words, real, found, labels[CALIBRATED:])
+                yield row_of(words, real, found, labels[CALIBRATED:])
 
 
-def _clips() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
+def keyword_clips() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
     """Features as the model takes them, and the place of the word of each."""
     stored = np.load(SHARED / "datasets" / "kws_500.npz")
     numbers = (stored["x_int8"].astype(np.float32) - _ZERO_POINT) * np.float32(_SCALE)
     return numbers, stored["y"]
 
 
-def _scores(path: Path, clips: npt.NDArray[np.float32]) -> Reals:
+def scores_of(path: Path, clips: npt.NDArray[np.float32]) -> Reals:
     import onnxruntime
 
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
@@ -74,7 +74,7 @@ def decibels(real: Reals, found: Reals) -> float:
     return float(10 * np.log10(np.square(real).sum() / np.square(real - found).sum()))
 
 
-def _row(words: tuple[str, ...], real: Reals, found: Reals, labels: npt.NDArray[np.int64]) -> str:
+def row_of(words: tuple[str, ...], real: Reals, found: Reals, labels: npt.NDArray[np.int64]) -> str:
     classes = found.argmax(axis=1)
     same, right = np.mean(classes == real.argmax(axis=1)), np.mean(classes == labels)
     return f"| {' | '.join((*words, f'{same:.1%}', f'{right:.1%}'))} |\n"

@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from aot.counted import counted
 from aot.errors import InputError, OutputError, did_you_mean
+from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.load import parse_model
+from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.options import read_options
+from deploy.activation_widths import ACTIVATIONS, Wider
 from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
 from deploy.files import require_place
 from deploy.open_sizes import require_one_size
-from deploy.quantizing import METHODS, WEIGHTS, Quantized, as_tflite, model_specs, with_integers_outside
+from deploy.quantizing import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
 from deploy.weight_widths import Bound
 
@@ -40,6 +44,7 @@ def quantize(
     flash: int | None = None,
     signal_to_noise: float | None = None,
     refine: bool = False,
+    activations: str = "int8",
 ) -> Answer:
     """Makes an int8 model, .onnx or .tflite, of a float ONNX model and samples of its inputs.
 
@@ -48,13 +53,17 @@ def quantize(
     weights="int4" those of convolutions and dense layers have four bits; with "mixed" only so many that they
     take `flash` bytes, chosen for the least loss, or as many as keep the outputs `signal_to_noise` decibels
     above the error that this makes. With `refine`, channels are scaled until their ranges are alike and
-    biases corrected, where that brings the outputs of the samples nearer.
+    biases corrected, where that brings the outputs of the samples nearer. With activations="int16" values
+    between layers have 16 bits; with "mixed" only those that lose most, as many as keep the outputs
+    `signal_to_noise` decibels above their error; with io="int8" inputs and outputs have eight.
     """
     path, place = Path(model), Path(output)
     _require_known("method", method, METHODS)
     _require_known("io", io, IO_TYPES)
     _require_known("weights", weights, WEIGHTS)
-    bound = _bound(weights, flash, signal_to_noise)
+    _require_known("activations", activations, ACTIVATIONS)
+    wider = _wider(activations, io, signal_to_noise)
+    bound = _bound(weights, flash, None if activations == "mixed" else signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
     options = read_options({"shape": shape})
@@ -66,13 +75,22 @@ def quantize(
     )
     with progress("quantizing", 1) as bar:
         bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
-        made = quantized(path, calibration, method, shapes, weights, bound, refine)
+        made = quantized(path, calibration, method, shapes, weights, bound, refine, wider)
     if io == "int8":
         made = with_integers_outside(made, path)
     if place.suffix == ".tflite":
-        made = replace(made, data=as_tflite(made.data, slots, place.name))
+        made = replace(made, data=_as_tflite(made.data, slots, place.name))
     write_whole(place, made.data)
     return Answer(_facts(made, place), _page(made, place, len(calibration.samples), method))
+
+
+def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
+    """The quantised ONNX model as a TFLite file of the same integers; ModelError names what has none."""
+    from aot.frontend.tflite.write import write_model
+
+    shapes = {spec.name: spec.shape for spec in specs}
+    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", InputOverrides(shapes))
+    return write_model(graph, file_name)
 
 
 def _require_known(what: str, name: str, known: Collection[str]) -> None:
@@ -90,6 +108,20 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
             hint="--weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30",
         )
     return Bound(flash, signal_to_noise) if given else None
+
+
+def _wider(activations: str, io: str, signal_to_noise: float | None) -> Wider | None:
+    """The values that get 16 bits; None: none do."""
+    if activations == "int8":
+        return None
+    if activations == "int16":
+        return Wider(has_narrow_ends=io == "int8")
+    if signal_to_noise is None:
+        raise InputError(
+            "mixed activations need a bound, the decibels of signal to noise",
+            hint="--activations mixed --signal-to-noise 40",
+        )
+    return Wider(signal_to_noise, has_narrow_ends=io == "int8")
 
 
 def _is_quantised(path: Path) -> bool:
@@ -119,6 +151,7 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
         "int8_right": made.int8_right,
         "layers": [asdict(layer) for layer in made.layers],
         "weights": [asdict(each) for each in made.widths],
+        "widened": None if made.widened is None else asdict(made.widened),
         "refinements": [asdict(each) for each in made.refinements],
     }
 
@@ -143,6 +176,7 @@ def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
             "",
             table(heads, rows),
             *_widths(made),
+            *_activations(made),
             *_refinements(made),
             *_right(made),
             *_edges(made),
@@ -166,6 +200,21 @@ def _widths(made: Quantized) -> tuple[str, ...]:
     heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
     total = sum(each.bytes for each in made.widths)
     return ("", table(heads, rows), f"these weights take {total:,} bytes")
+
+
+def _activations(made: Quantized) -> tuple[str, ...]:
+    if made.widened is None:
+        return ()
+    rows = [
+        (shortened(each.value, _WIDEST_NAME), each.op, str(each.bits), f"{each.signal_to_noise_db:.1f}")
+        for each in made.widened.activations
+    ]
+    before, after = made.widened.int8_db, made.widened.signal_to_noise_db
+    return (
+        "",
+        table(("value", "op", "bits", "it alone in eight bits, dB"), rows),
+        f"outputs, signal to noise: {before:.1f} dB with all in eight bits, {after:.1f} dB so",
+    )
 
 
 def _refinements(made: Quantized) -> tuple[str, ...]:

@@ -19,14 +19,14 @@ from typing import Any
 import numpy as np
 
 from aot.errors import MissingToolError, ModelError, ToolError
-from aot.frontend.input_overrides import InputOverrides
-from aot.frontend.load import parse_model, read_file, read_model, require_onnx
+from aot.frontend.load import read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
 from aot.frontend.onnx.integer_edges import Edge, with_integer_edges
 from aot.frontend.onnx.narrow_weights import layer_weights, narrowed
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
+from deploy.activation_widths import Widened, Wider, widen
 from deploy.calibration import Calibration
 from deploy.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of
 from deploy.refining import Refinement, ways
@@ -76,6 +76,7 @@ class Quantized:
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers
     widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
+    widened: Widened | None = None  # where values might have 16 bits
     refinements: tuple[Refinement, ...] = ()  # what was tried, where it was asked for; first as it is
 
     @property
@@ -106,8 +107,11 @@ def quantize(
     weights: str = WEIGHTS[0],
     bound: Bound | None = None,
     refine: bool = False,
+    wider: Wider | None = None,
 ) -> Quantized:
     """Quantises a float model with inputs in the shapes given; mixed weights have a bound.
+
+    With `wider`, values get 16 bits.
 
     Where asked to refine, it is tried with other weights for the same model, and the best is kept.
     Raises ModelError where the model cannot be read or its weights take more, ToolError where ONNX Runtime
@@ -121,7 +125,9 @@ def quantize(
         tried = _quantize_files(
             path, (prepared, int8), calibration, method, _narrow(widths), open_session, refine
         )
-        layers = _layer_errors(prepared, int8, calibration.samples[:_MOST_COMPARED], Path(name))
+        samples = calibration.samples[:_MOST_COMPARED]
+        in_16_bits = None if wider is None else widen(prepared, int8, samples, wider, open_session)
+        layers = _layer_errors(prepared, int8, samples, Path(name))
         real = classes_of(open_session(prepared), calibration.samples)
         integer = classes_of(open_session(int8), calibration.samples)
         return Quantized(
@@ -132,6 +138,7 @@ def quantize(
             _share_right(real, calibration.labels),
             _share_right(integer, calibration.labels),
             widths=widths,
+            widened=in_16_bits,
             refinements=tried,
         )
 
@@ -140,15 +147,6 @@ def with_integers_outside(made: Quantized, path: Path) -> Quantized:
     """Makes the model's inputs and outputs integers."""
     data, edges = with_integer_edges(made.data, path.name)
     return replace(made, data=data, edges=edges)
-
-
-def as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
-    """The quantised ONNX model as a TFLite file of the same integers; ModelError names what has none."""
-    from aot.frontend.tflite.write import write_model
-
-    shapes = {spec.name: spec.shape for spec in specs}
-    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", InputOverrides(shapes))
-    return write_model(graph, file_name)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codegen.options import OPTIONS
 from deploy import options
+from deploy.activation_widths import ACTIVATIONS
 from deploy.calibration import LABELS
 from deploy.console import print_answer
 from deploy.quantize_file import IO_TYPES, quantize
@@ -16,6 +17,7 @@ EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
 deploy quantize kws.onnx --data c.npz --weights mixed --flash 9KB -o q.tflite
 deploy quantize kws.onnx --data c.npz --refine -o q.tflite
+deploy quantize kws.onnx --data c.npz --activations int16 -o q.tflite
 """
 
 
@@ -53,6 +55,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         " half the flash on a Cortex-M4, M33 or M55, or four where --flash needs it and that loses least",
     )
     parser.add_argument(
+        "--activations",
+        choices=ACTIVATIONS,
+        default=ACTIVATIONS[0],
+        help="the bits of values between layers: eight (the default), 16, or 16 only of those that lose most,"
+        " as many as --signal-to-noise needs",
+    )
+    parser.add_argument(
         "--flash",
         metavar="BYTES",
         type=options.size,
@@ -62,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--signal-to-noise",
         metavar="DB",
         type=float,
-        help="the decibels that outputs must stay above the error which four bits make of mixed weights: 30",
+        help="the decibels that outputs must stay above the error which four bits make of mixed weights,"
+        " or, with mixed activations, above the error of the whole model: 30",
     )
     parser.add_argument(
         "--refine",
@@ -86,5 +96,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.flash,
         arguments.signal_to_noise,
         arguments.refine,
+        arguments.activations,
     )
     print_answer(arguments.json, answer)

@@ -3,8 +3,9 @@
 A file says for each value in which steps it is kept: QuantizeLinear, and DequantizeLinear before the next
 operator. An operator with such steps on all sides is the integer op that a TFLite model has there, and costs
 the same. It rounds as that op does (aot.ops.rounding), from the exact sum; a runtime that computes in real
-numbers rounds the sum first and may differ by one step. Tables, moves and conversions have no such
-difference. Where steps are missing on a side, real numbers stay, exactly as the file has them.
+numbers rounds the sum first and may differ by one step. Tables and moves have no such difference, nor have
+conversions but those from 16 bits to eight, which round halves away from zero. Where steps are missing on a
+side, real numbers stay, exactly as the file has them.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from aot.ops.lookup import Lookup
 from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
+from aot.ops.reshape import Reshape
 from aot.ops.resize import Resize
 from aot.ops.softmax import Softmax
 from aot.passes.dead_code import without_dead_code
@@ -79,7 +81,19 @@ def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
     """Replaces a quantisation of real numbers by the integer op that computes the same."""
     if not isinstance(node.op, Quantize) or rewrite.graph.types[node.reads[0]].dtype is not DType.F32:
         return None
-    return table(rewrite, node) or _layer_form(rewrite, node)
+    return table(rewrite, node) or _other_steps(rewrite, node) or _layer_form(rewrite, node)
+
+
+def _other_steps(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
+    """Integers become those of another width as in TFLite; to be ONNX Runtime's, they become reals first."""
+    x = rewrite.integers(quantise.reads[0]) if rewrite.mode != "onnx" else None
+    out = rewrite.graph.types[quantise.outputs[0]]
+    if x is None or x in rewrite.constants:
+        return None
+    op: Op = Reshape(out.shape) if rewrite.type(x) == out else Quantize(out.dtype)
+    if not rewrite.fits(op, (x,), out):
+        return None
+    return [replace(quantise, op=op, inputs=(x,))]
 
 
 def _layer_form(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
