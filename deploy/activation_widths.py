@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aot.errors import ModelError
+from aot.errors import InputError, ModelError
 from aot.frontend.onnx.wide_activations import Activations, activations, widened
 from aot.ir.types import Array
 from deploy.model_outputs import decibels, noise_of, outputs_of
@@ -26,6 +26,19 @@ class Wider:
 
     signal_to_noise_db: float | None = None  # the least; None: all values
     has_narrow_ends: bool = False  # inputs and outputs of the model keep eight bits
+
+
+def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, example: str) -> Wider | None:
+    """The values that one of ACTIVATIONS asks for; None: none. `example` says how a bound is given."""
+    if activations not in ACTIVATIONS:
+        raise InputError(f'activations "{activations}" are not known', hint=", ".join(ACTIVATIONS))
+    if activations == "int8":
+        return None
+    if activations == "int16":
+        return Wider(has_narrow_ends=has_narrow_ends)
+    if bound_db is None:
+        raise InputError("mixed activations need a bound, the decibels of signal to noise", hint=example)
+    return Wider(bound_db, has_narrow_ends)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from aot.ir.types import Array
 from boards.board import Board
 from codegen.job import ImportedModel, import_data
 from codegen.options import CompileOptions
+from deploy.activation_widths import WIDE, wider_of
 from deploy.answer import Paged
 from deploy.benching import emulated
 from deploy.calibration import LABELS, Calibration, make_calibration
@@ -70,6 +71,7 @@ class Conversion(Paged):
                 (way,) = self.quantized.refinements
                 yield f"              {way.name}; outputs, signal to noise: {way.signal_to_noise_db:.1f} dB"
             yield from _widths(self.quantized)
+            yield from _widened(self.quantized)
             if self.quantized.same_class is not None:
                 yield f"same class    {self.quantized.same_class:.1%} of the samples, as float"
         if self.framework_right is not None:
@@ -99,6 +101,16 @@ def _widths(made: Quantized) -> Iterator[str]:
         yield f"weights       of four bits in {narrow} of {layers}, {total:,} bytes in all"
 
 
+def _widened(made: Quantized) -> Iterator[str]:
+    if made.widened is not None:
+        found = made.widened
+        wide = sum(each.bits == WIDE for each in found.activations)
+        yield (
+            f"activations   of 16 bits in {wide} of {counted(len(found.activations), 'value')}; outputs, "
+            f"signal to noise: {found.int8_db:.1f} -> {found.signal_to_noise_db:.1f} dB"
+        )
+
+
 @dataclass(frozen=True)
 class CompiledModule(Compiled):
     """A framework's model that fits its board, with what its conversion cost."""
@@ -124,7 +136,7 @@ def compile_module(
         samples = make_calibration(_arrays(opened, words), specs, "calibration")
         outputs = [opened.outputs(sample) for sample in samples.samples]
         _require_classes(samples, outputs)
-        made = None if words.calibration is None else _quantized(opened, path, samples, words.signal_to_noise)
+        made = None if words.calibration is None else _quantized(opened, path, samples, words)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
     conversion = Conversion(
@@ -161,11 +173,20 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
         raise
 
 
-def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, least_db: float | None) -> Quantized:
-    """The exported model with weights of eight bits, or of four where that leaves so many decibels."""
+def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleWords) -> Quantized:
+    """The exported model in eight bits, with weights of four or values of 16 as the words ask."""
+    least_db = words.signal_to_noise
+    wider = wider_of(words.activations or "int8", least_db, False, 'activations="mixed", signal_to_noise=40')
     data = opened.in_integers(samples.samples)
+    if data is not None and (wider is not None or least_db is not None):
+        raise InputError(
+            f"{opened.name} is made int8 by its framework's converter, which takes no bounds",
+            hint="leave signal_to_noise and activations out",
+        )
     if data is not None:
         return _measured(path, data, samples)
+    if wider is not None:
+        return quantize(path, samples, "minmax", {}, refine=True, wider=wider)
     if least_db is None:
         return quantize(path, samples, "minmax", {}, refine=True)
     bound = Bound(signal_to_noise_db=least_db)
@@ -200,7 +221,7 @@ def _require_sense(framework: Framework, words: ModuleWords, options: CompileOpt
             f"{article} {framework.thing} of {framework.name} is exported with an example of its input",
             hint=f"deploy.compile({framework.thing}, board=..., example={framework.example})",
         )
-    if words.signal_to_noise is not None and words.calibration is None:
+    if (words.signal_to_noise or words.activations) is not None and words.calibration is None:
         raise InputError(
             "signal to noise is measured on samples, and there are none",
             hint="calibration=samples, the first axis counts them",

@@ -16,7 +16,7 @@ from artifact.memory_text import shortened
 from artifact.whole_file import write_whole
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.options import read_options
-from deploy.activation_widths import ACTIVATIONS, Wider
+from deploy.activation_widths import ACTIVATIONS, wider_of
 from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
@@ -62,7 +62,8 @@ def quantize(
     _require_known("io", io, IO_TYPES)
     _require_known("weights", weights, WEIGHTS)
     _require_known("activations", activations, ACTIVATIONS)
-    wider = _wider(activations, io, signal_to_noise)
+    example = "--activations mixed --signal-to-noise 40"
+    wider = wider_of(activations, signal_to_noise, io == "int8", example)
     bound = _bound(weights, flash, None if activations == "mixed" else signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
@@ -108,20 +109,6 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
             hint="--weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30",
         )
     return Bound(flash, signal_to_noise) if given else None
-
-
-def _wider(activations: str, io: str, signal_to_noise: float | None) -> Wider | None:
-    """The values that get 16 bits; None: none do."""
-    if activations == "int8":
-        return None
-    if activations == "int16":
-        return Wider(has_narrow_ends=io == "int8")
-    if signal_to_noise is None:
-        raise InputError(
-            "mixed activations need a bound, the decibels of signal to noise",
-            hint="--activations mixed --signal-to-noise 40",
-        )
-    return Wider(signal_to_noise, has_narrow_ends=io == "int8")
 
 
 def _is_quantised(path: Path) -> bool:

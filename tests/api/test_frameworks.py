@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import deploy
+from aot.errors import InputError
 from deploy.frameworks.table import framework_of
 from deploy.from_framework import CompiledModule
 
@@ -108,6 +109,24 @@ def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., 
     assert compiled.conversion.framework == "scikit-learn"
     assert compiled.conversion.quantized is not None
     assert compiled.conversion.quantized.refinements[0].signal_to_noise_db > 20
+
+
+def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callable[..., None]) -> None:
+    require_package("sklearn", "skl2onnx", "onnxruntime")
+    model = fitted(estimators()["a network of numbers"], NUMBERS)
+    given: dict[str, Any] = {"example": SAMPLES[:1], "calibration": SAMPLES[:50]}
+    compiled = deploy.compile(model, "host", **given, activations="int16")
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.quantized is not None
+    widened = compiled.conversion.quantized.widened
+    assert widened is not None
+    assert widened.signal_to_noise_db > widened.int8_db + 5
+    assert "activations   of 16 bits in " in str(compiled)
+    with pytest.raises(InputError, match="mixed activations need a bound"):
+        deploy.compile(model, "host", **given, activations="mixed")
+    with pytest.raises(InputError, match='activations "int4" are not known'):
+        deploy.compile(model, "host", **given, activations="int4")
 
 
 def own_step() -> Any:

@@ -68,14 +68,14 @@ def test_what_makes_no_sense_is_told(name: str, module: FakeModule) -> None:
     assert str(caught.value) == f"error: {text}"
 
 
-@pytest.mark.parametrize("word", ["example", "calibration", "labels", "signal_to_noise"])
+@pytest.mark.parametrize("word", ["example", "calibration", "labels", "signal_to_noise", "activations"])
 def test_files_have_none_of_these_words(word: str) -> None:
     given: dict[str, Any] = {word: np.zeros(1)}
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(DEMO / "digits.tflite", "host", **given)
     assert str(caught.value) == (
-        "error: an example, calibration, labels and signal_to_noise are for models of frameworks, "
-        "and this one is a file\n"
+        "error: an example, calibration, labels, signal_to_noise and activations are for models of "
+        "frameworks, and this one is a file\n"
         "  hint: deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels"
     )
 
