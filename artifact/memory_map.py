@@ -8,6 +8,9 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
+import numpy as np
+
+from aot.plan.crowd import are_many
 from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Rows, Stage, Step
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
@@ -83,11 +86,17 @@ class MemoryMap:
     whole_tensor_bound_bytes: int  # no planner of whole tensors can need less; it may need more
     is_least: bool  # proven: no placement of these rings in this order needs less
     buffers: tuple[BufferLife, ...]
-    is_crowded: bool = False  # too many buffers are there at once to search for a smaller placement
 
     @property
     def arena_bytes(self) -> int:
         return sum(self.pool_bytes.values())
+
+    @property
+    def is_crowded(self) -> bool:
+        """True where too many buffers are there at once to search for a smaller placement."""
+        lives = [each for each in self.buffers if each.span_firsts]
+        begins = [min(each.span_firsts) for each in lives]
+        return are_many(np.asarray(begins), np.asarray([max(each.span_lasts) for each in lives]))
 
     @property
     def is_below_whole_tensors(self) -> bool:
@@ -160,7 +169,6 @@ def map_memory(request: PlanRequest, plan: Plan, whole_tensor_bound_bytes: int) 
             _buffer_life(buffer, *(kinds.get(name) or _workspace_kind(name)), lives[name])
             for name, buffer in plan.buffers.items()
         ),
-        is_crowded=plan.is_crowded,
     )
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from aot.plan.model import Pool
-from aot.plan.place import Packing, Partial, Placement
+from aot.plan.place import AnyPacking, Partial, Placement
 from aot.plan.rings import Block
 from aot.plan.steps import Ints
 
@@ -20,13 +20,17 @@ MOST_PAIRS = 500_000  # of blocks there at the same time whose distances are sea
 
 def is_crowded(blocks: Sequence[Block]) -> bool:
     """True where too many pairs of blocks are there at the same time to look at each of them."""
-    begins, ends = _lives(blocks)
+    return are_many(*_lives(blocks))
+
+
+def are_many(begins: Ints, ends: Ints) -> bool:
+    """As `is_crowded`, of the first and last moments of blocks."""
     dead = np.searchsorted(np.sort(ends), begins, side="left")  # before each is born
     born = np.searchsorted(np.sort(begins), ends, side="right")  # before each is dead
     return int((born - dead - 1).sum()) // 2 > MOST_PAIRS
 
 
-class CrowdPacking(Packing):
+class CrowdPacking(AnyPacking):
     """Blocks to place in pools, kept apart by their first and last moments alone."""
 
     def __init__(self, blocks: Sequence[Block], pools: Sequence[Pool]) -> None:

@@ -42,7 +42,7 @@ class Move:
     first: int  # the position from which on the sequences differ
 
 
-class Packing(ABC):
+class AnyPacking(ABC):
     """Blocks to place in pools."""
 
     def __init__(self, blocks: Sequence[Block], pools: Sequence[Pool]) -> None:
@@ -59,7 +59,7 @@ class Packing(ABC):
         return 0 if size is None else max(offset + self.sizes[block] - size, 0)
 
 
-class BlockPacking(Packing):
+class BlockPacking(AnyPacking):
     """Adds the distances between blocks that are forbidden."""
 
     def __init__(
@@ -132,7 +132,7 @@ class BlockPacking(Packing):
 class Partial:
     """Holds the places of the blocks placed so far."""
 
-    def __init__(self, packing: Packing) -> None:
+    def __init__(self, packing: AnyPacking) -> None:
         self.packing = packing
         self.offsets, self.where = [-1] * len(packing.sizes), [-1] * len(packing.sizes)
         self.ends, self.missing, self.slow_uses = [0] * len(packing.pools), 0, 0
@@ -166,7 +166,7 @@ class Partial:
         return Placement(tuple(sequence), *its, self.missing, self.slow_uses)
 
 
-def place_in_sequences(packing: Packing) -> Placement:
+def place_in_sequences(packing: AnyPacking) -> Placement:
     """Places all blocks in several sequences and keeps the best placement."""
     keys = _KEYS if len(packing.pools) == 1 else (_by_use, *_KEYS)
     return min(
@@ -174,7 +174,7 @@ def place_in_sequences(packing: Packing) -> Placement:
     )
 
 
-def place_again(packing: Packing, offsets: Mapping[str, int]) -> Placement:
+def place_again(packing: AnyPacking, offsets: Mapping[str, int]) -> Placement:
     """Places blocks in the sequence of their earlier offsets; blocks without one come last."""
     return packing.place_all(
         _sequence(packing.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes))

@@ -70,7 +70,7 @@ def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
 
 
 def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """Of convolutions and pools: images as many as there are, of channels as many as are declared."""
+    """Convolutions and pools make images as many as there are, of channels as many as are declared."""
     output = draft.types[operator.outputs[0]].shape
     sizes = _window_sizes(draft, operator)
     if len(x) != 4 or len(output) != 4 or sizes is None:
@@ -103,7 +103,7 @@ def _window_sizes(draft: TfliteDraft, operator: TfliteOperator) -> tuple[bool, S
 
 
 def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """Of operators on elements: that of all operands together."""
+    """Operators on elements make the shape of all operands together."""
     shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
     try:
         return tuple(int(n) for n in np.broadcast_shapes(*shapes))

@@ -26,8 +26,8 @@ _PADDINGS = {1: tflite.Padding.SAME, 2: tflite.Padding.VALID}
 
 
 @dataclass(frozen=True)
-class _Form:
-    """Where the operator has its operands, and its options."""
+class _SpreadForm:
+    """The numbers of the operands of either operator, and its options."""
 
     image: int
     bias: int
@@ -41,7 +41,7 @@ def import_transpose_conv(draft: TfliteDraft, operator: TfliteOperator) -> None:
     its = operator.options(tflite.TransposeConvOptions)
     stride = its.StrideH(), its.StrideW()
     activation = its.FusedActivationFunction()
-    _import(draft, operator, _Form(2, 3, stride, its.Padding(), activation, its.QuantizedBiasType()))
+    _import(draft, operator, _SpreadForm(2, 3, stride, its.Padding(), activation, its.QuantizedBiasType()))
 
 
 def import_transpose_conv_bias(draft: TfliteDraft, operator: TfliteOperator) -> None:
@@ -60,10 +60,10 @@ def import_transpose_conv_bias(draft: TfliteDraft, operator: TfliteOperator) -> 
         raise operator.fail(
             f'"{x}" is {draft.types[x].dtype.value}, it must be f32', "convert it as TRANSPOSE_CONV"
         )
-    _import(draft, operator, _Form(0, 2, (rows, columns), _PADDINGS[padding]))
+    _import(draft, operator, _SpreadForm(0, 2, (rows, columns), _PADDINGS[padding]))
 
 
-def _import(draft: TfliteDraft, operator: TfliteOperator, form: _Form) -> None:
+def _import(draft: TfliteDraft, operator: TfliteOperator, form: _SpreadForm) -> None:
     x = read.operand(operator, form.image, "the image")
     x_type = read.with_rank(draft, operator, x, 4)
     weights = read.constant_weights(draft, operator, rank=4, met=form.image)
