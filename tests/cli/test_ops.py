@@ -46,7 +46,7 @@ def test_json_has_the_limits_and_the_counts(run_deploy: Callable[..., Any]) -> N
 def test_an_operator_says_what_it_becomes_and_where_its_limits_are(run_deploy: Callable[..., Any]) -> None:
     first, *_, last = run_deploy("ops", "fully_connected").out.splitlines()
     assert first == "TFLite FULLY_CONNECTED: 17 cases of public kernel tests right, 0 refused;"
-    assert last == "deploy ops dense says its limits, and so on."
+    assert last == "deploy ops add says its limits, and so on."
 
 
 def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Callable[..., Any]) -> None:
