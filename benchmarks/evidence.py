@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -77,5 +76,7 @@ def _evidence(name: str, asked: AskedChapter) -> Evidence:
 
 def _processor_s() -> float:
     """Of this process and of those that it waited for."""
+    import resource  # which Windows has not
+
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in used)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import signal
 import subprocess
 import sys
@@ -119,6 +118,8 @@ def kill(moment: Moment) -> list[subprocess.Popen[str]]:
 
 def fill_disk(moment: Moment) -> list[subprocess.Popen[str]]:
     """Files end where the disk does."""
+    import resource  # which Windows has not
+
     most = int(2 ** moment.chance.uniform(0, 20))
 
     def limit() -> None:
