@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -98,10 +99,20 @@ def _packed(pixels: Pixels, order: str) -> Bytes:
     return sent
 
 
+def _mosaic(pixels: Pixels, colours: str) -> Bytes:
+    """One colour of each pixel, which the sensor has there."""
+    sent = np.empty(pixels.shape[:2], np.uint8)
+    for number, colour in enumerate(colours):
+        part = np.s_[number // 2 :: 2, number % 2 :: 2]
+        sent[part] = pixels[..., "rgb".index(colour)][part]
+    return sent
+
+
 _SENT: Mapping[PixelForm, Callable[[Pixels], Bytes]] = {
     PixelForm.RGB: lambda pixels: pixels.reshape(len(pixels), -1),
     PixelForm.BGR: lambda pixels: pixels[:, :, ::-1].reshape(len(pixels), -1),
     PixelForm.GRAY: _gray,
     PixelForm.RGB565: lambda pixels: _packed(np.ascontiguousarray(pixels), "<"),
     PixelForm.RGB565_HIGH_FIRST: lambda pixels: _packed(np.ascontiguousarray(pixels), ">"),
+    **{form: partial(_mosaic, colours=form.mosaic) for form in PixelForm if form.mosaic},
 }

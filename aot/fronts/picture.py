@@ -14,18 +14,26 @@ class PixelForm(Enum):
     GRAY = "gray"
     RGB565 = "rgb565"  # the lower byte first
     RGB565_HIGH_FIRST = "rgb565_high_first"
+    BAYER_RGGB = "bayer_rggb"  # one colour a pixel: of two rows the first two
+    BAYER_BGGR = "bayer_bggr"
+    BAYER_GRBG = "bayer_grbg"
+    BAYER_GBRG = "bayer_gbrg"
 
     @property
     def bytes(self) -> int:
-        return {PixelForm.RGB: 3, PixelForm.BGR: 3, PixelForm.GRAY: 1}.get(self, 2)
-
-    @property
-    def is_packed(self) -> bool:
-        return self.bytes == 2
+        return _BYTES.get(self, 1)
 
     @property
     def channels(self) -> int:
-        return 3 if self.is_packed else self.bytes
+        return 1 if self is PixelForm.GRAY else 3
+
+    @property
+    def mosaic(self) -> str:
+        """The colours of the first two pixels of two rows, where a pixel has one: "rggb"; else nothing."""
+        return self.value.removeprefix("bayer_") if self.value.startswith("bayer_") else ""
+
+
+_BYTES = {PixelForm.RGB: 3, PixelForm.BGR: 3, PixelForm.RGB565: 2, PixelForm.RGB565_HIGH_FIRST: 2}
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from aot.frontend.added_nodes import AddedNodes
@@ -9,7 +11,9 @@ from aot.fronts.picture import Crop, Picture, PixelForm
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.binary import Add, Mul
 from aot.ops.conv2d import Conv2d
+from aot.ops.demosaic import Demosaic, Mosaic
 from aot.ops.lookup import Lookup
+from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
 from aot.ops.resize import Resize
@@ -18,15 +22,19 @@ from aot.ops.unpack_rgb565 import UnpackRgb565
 BYTES = Quant((1.0,), (0,))
 _SIGNED = Quant((1.0,), (-128,))  # the same numbers in bytes with a sign
 _BRIGHTNESS = (0.2989, 0.5870, 0.1140)  # of red, green and blue, as tf.image and torchvision have them
+_COLOURS_OF: Mapping[PixelForm, Op] = {
+    PixelForm.RGB565: UnpackRgb565(),
+    PixelForm.RGB565_HIGH_FIRST: UnpackRgb565(high_first=True),
+    **{form: Demosaic(Mosaic(form.mosaic)) for form in PixelForm if form.mosaic},
+}
 
 
 def add_picture(
     chain: AddedNodes, picture: Picture, size: tuple[int, int], channels: int, to: TensorType
 ) -> None:
     """Makes bytes [1, height, width, n] numbers of the type `to`: [1, *size, channels]."""
-    if picture.form.is_packed:
-        high_first = picture.form is PixelForm.RGB565_HIGH_FIRST
-        chain.then("unpack", UnpackRgb565(high_first), quant=BYTES)
+    if picture.form in _COLOURS_OF:
+        chain.then("unpack", _COLOURS_OF[picture.form], quant=BYTES)
     if picture.as_stored:
         chain.then("stored", Lookup(), _every_integer(to.dtype), quant=to.quant)
     else:

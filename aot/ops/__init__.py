@@ -19,6 +19,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.convert import Convert
 from aot.ops.cumulate import Cumulate
+from aot.ops.demosaic import Demosaic
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.detect import Detect
@@ -77,6 +78,7 @@ _OURS = (
     Convert,
     Cumulate,
     Dense,
+    Demosaic,
     DepthwiseConv2d,
     Dequantize,
     Detect,

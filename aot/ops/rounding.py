@@ -147,6 +147,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
             _REAL,
             {STEPS: _HYBRID},
         ),
+        "demosaic": _of(FixedRounding.NEAREST, "u8"),
         "depthwise_conv2d": _table(
             {"i8": _TWICE_IN_TFLITE, UNSIGNED: _UNSIGNED_PRODUCTS}, _of(_R, "i16"), _REAL
         ),

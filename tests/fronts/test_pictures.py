@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 from front_cases import FrontCase
 from library_bounds import BOUND, STORED, negating
+from mosaic_cases import MOSAICS, SIZES, sent
 from picture_cases import HEIGHT, PICTURES, WIDTH, colours
 
 import deploy
@@ -22,6 +24,7 @@ from aot.ir.types import DType, Quant, TensorType
 
 SIZE = f"width={WIDTH},height={HEIGHT}"
 F32 = DType.F32
+MOSAIC_RESULTS = json.loads(Path(__file__).with_name("mosaic_results.json").read_text(encoding="utf-8"))
 
 
 def pixels(graph: Graph, picture: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -65,6 +68,16 @@ def test_pixels_of_16_bits_are_unpacked(form: str, high_first: bool) -> None:
     assert np.all(pixels(graph, np.zeros((HEIGHT, WIDTH, 2), np.uint8)) == 0)
 
 
+@pytest.mark.parametrize("size", SIZES, ids=str)
+@pytest.mark.parametrize("mosaic", MOSAICS)
+def test_a_mosaic_has_the_colours_of_the_library_in_every_bit(mosaic: str, size: tuple[int, int]) -> None:
+    height, width = size
+    front = f"tf.image:width={width},height={height},format=bayer_{mosaic}"
+    found = pixels(with_front(negating(TensorType(F32, (1, *size, 3))), front), sent(*size)[..., None])
+    wanted = np.frombuffer(bytes.fromhex(MOSAIC_RESULTS[f"{mosaic} {height}x{width}"]), np.uint8)
+    assert np.array_equal(found.reshape(-1), wanted)
+
+
 def test_what_is_only_scaled_is_one_table() -> None:
     steps = Quant((0.02,), (-5,))
     graph = with_front(
@@ -88,10 +101,13 @@ def test_a_person_is_seen_in_the_bytes_of_a_camera(shared_dir: Path) -> None:
 
 @pytest.mark.cc
 @pytest.mark.slow
-def test_rows_of_a_camera_are_streamed_through_every_layer(shared_dir: Path) -> None:
+@pytest.mark.parametrize(("form", "bytes_each"), [("rgb565", 2), ("bayer_grbg", 1)])
+def test_rows_of_a_camera_are_streamed_through_every_layer(
+    shared_dir: Path, form: str, bytes_each: int
+) -> None:
     path = shared_dir / "models" / "tflm_person_detect_int8" / "model.tflite"
-    front = "tf.image:width=120,height=100,format=rgb565,crop_width=100,scale=0.00784,offset=-1"
-    rows = np.random.default_rng(5).integers(0, 256, (2, 100, 120, 2)).astype(np.uint8)
+    front = f"tf.image:width=120,height=100,format={form},crop_width=100,scale=0.00784,offset=-1"
+    rows = np.random.default_rng(5).integers(0, 256, (2, 100, 120, bytes_each)).astype(np.uint8)
     verdict = deploy.verify(path, board="host", front=front, stream=True, inputs=rows, layers=True)
     assert verdict.equal, str(verdict)
 
@@ -143,6 +159,10 @@ def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
     ("front", "what"),
     [
         (f"tf.image:{SIZE},format=rgb656", 'format is rgb656 - did you mean "rgb565"?'),
+        (
+            "torchvision:width=30,height=2,format=bayer_rggb",
+            "the camera's pictures are 30x2, those of format=bayer_rggb have at least 3x3 pixels",
+        ),
         (f"tf.image:{SIZE},crop_width=31", "crop_width is 31, the camera's pictures are 30x21"),
         (f"tf.image:{SIZE},stored=true,scale=2", "stored is true: scale and offset are the model's own then"),
         (f"torchvision:{SIZE},std=0", "std is 0, it must be more than 0"),

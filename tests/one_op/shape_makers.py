@@ -9,6 +9,7 @@ from biquads_cases import case as filtered
 from blobs_cases import case as blobs
 from contract_cases import matrices
 from conv2d_add_cases import case as added
+from demosaic_cases import case as mosaic
 from detect_cases import case as detections
 from drawing import Draw
 from gain_control_cases import CASES as GAIN_CASES
@@ -22,6 +23,7 @@ from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.blobs import Blobs
 from aot.ops.conv2d import Conv2d
+from aot.ops.demosaic import Mosaic
 from aot.ops.detect import Detect
 from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
@@ -65,6 +67,10 @@ def _detect(draw: Draw) -> OpCase:
 def _blobs(draw: Draw) -> OpCase:
     op = Blobs(draw.upto(6), draw.one_of(-9.0, 0.0, 1.0))
     return blobs("any", op, draw.upto(5), draw.upto(5), 1 + draw.upto(3))
+
+
+def _demosaic(draw: Draw) -> OpCase:
+    return mosaic("any", draw.one_of(*Mosaic), 2 + draw.upto(5), 2 + draw.upto(8))
 
 
 def _unpack_rgb565(draw: Draw) -> OpCase:
@@ -207,6 +213,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "contract": _contract,
     "conv2d+add": _conv2d_add,
     "biquads": _biquads,
+    "demosaic": _demosaic,
     "detect": _detect,
     "energy": _energy,
     "unpack_rgb565": _unpack_rgb565,

@@ -79,6 +79,15 @@ def bmp(pixels: Pixels, bits: int = 24, height: int = HEIGHT, packed: int = 0) -
     return struct.pack("<2sIHHI", b"BM", 0, 0, 0, start) + head + table + b"".join(lines)
 
 
+def mosaic(pixels: Pixels, colours: str) -> Pixels:
+    """The one colour of each pixel, by its row and its column."""
+    rows = [
+        [[pixel["rgb".index(colours[2 * (y % 2) + x % 2])]] for x, pixel in enumerate(row)]
+        for y, row in enumerate(pixels)
+    ]
+    return np.array(rows, np.uint8)
+
+
 SENT: dict[PixelForm, Callable[[Pixels], Pixels]] = {
     PixelForm.RGB: lambda p: p,
     PixelForm.BGR: lambda p: p[:, :, ::-1],
@@ -87,6 +96,10 @@ SENT: dict[PixelForm, Callable[[Pixels], Pixels]] = {
     PixelForm.RGB565_HIGH_FIRST: lambda p: np.stack(
         [packed_high(p), (p[..., 1] << 3 & 0xE0) | p[..., 2] >> 3], axis=2
     ),
+    PixelForm.BAYER_RGGB: lambda p: mosaic(p, "rggb"),
+    PixelForm.BAYER_BGGR: lambda p: mosaic(p, "bggr"),
+    PixelForm.BAYER_GRBG: lambda p: mosaic(p, "grbg"),
+    PixelForm.BAYER_GBRG: lambda p: mosaic(p, "gbrg"),
 }
 
 

@@ -8,13 +8,20 @@ from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import require_positive
 from aot.fronts.picture import Crop, PixelForm
+from aot.ops.demosaic import LEAST_SIDE
 
 
-def read_form(name: str) -> PixelForm:
+def read_form(name: str, width: int, height: int) -> PixelForm:
     known = [form.value for form in PixelForm]
     if name not in known:
         raise DeclarationError(f"format is {name}{did_you_mean(name, known)}", f"known: {', '.join(known)}")
-    return PixelForm(name)
+    form = PixelForm(name)
+    if form.mosaic and min(width, height) < LEAST_SIDE:
+        raise DeclarationError(
+            f"the camera's pictures are {width}x{height}, those of format={name} have at least "
+            f"{LEAST_SIDE}x{LEAST_SIDE} pixels"
+        )
+    return form
 
 
 def centred_crop(

@@ -28,5 +28,5 @@ class TfPicture:
                 "stored is true: scale and offset are the model's own then", "leave them out"
             )
         crop = centred_crop(self.width, self.height, self.crop_width, self.crop_height, lambda n: n // 2)
-        form = read_form(self.format)
+        form = read_form(self.format, self.width, self.height)
         return Picture(self.height, self.width, form, crop, (self.scale,), (self.offset,), self.stored)

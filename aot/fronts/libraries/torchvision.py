@@ -25,7 +25,7 @@ class TorchPicture:
     std: tuple[float, ...] = (1.0,)
 
     def front(self) -> Picture:
-        form = read_form(self.format)
+        form = read_form(self.format, self.width, self.height)
         require_per_channel("mean", self.mean, form)
         require_per_channel("std", self.std, form)
         for std in self.std:
