@@ -136,8 +136,12 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
 
 def _abilities(source: ProjectSource, board: Board, app: App) -> str:
     rate = "SOLDER_RATE " if _can_change_rate(board, app) else ""
-    lock = "SOLDER_LOCK " if source.line_key else ""
-    return f"{rate}{lock}SOLDER_FUNCTIONS " if source.functions else f"{rate}{lock}"
+    told = {
+        "SOLDER_LOCK": source.line_key,
+        "SOLDER_FUNCTIONS": source.functions,
+        "SOLDER_OBSERVED": source.observes,
+    }
+    return rate + "".join(f"{name} " for name, is_there in told.items() if is_there)
 
 
 def _function_files(source: ProjectSource) -> dict[str, str]:

@@ -102,6 +102,7 @@ static uint8_t settle(int32_t code)
     return SOLDER_MODEL_FAILED;
 }
 
+#ifdef SOLDER_OBSERVED
 /* Models of cartridges count nothing: they have no memory of their own. */
 static const void *counters_of(const struct solder_model *model)
 {
@@ -120,6 +121,7 @@ static uint32_t net_ticks(struct solder_timing timing, struct solder_timing empt
 
     return ticks < UINT32_MAX ? (uint32_t)ticks : UINT32_MAX;
 }
+#endif
 
 static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
@@ -132,9 +134,11 @@ static uint8_t run(const uint8_t *payload, uint32_t count, struct solder_reply *
     const struct solder_timing empty = solder_time_nothing(1);
     const struct solder_model *model = solder_find_model(payload[0]);
     const struct solder_timing timing = solder_time_runs(model, 1, solder_run_deadline_ms);
+#ifdef SOLDER_OBSERVED
     if (counters_of(model) != NULL && timing.code == 0) {
         model->observe_ticks(net_ticks(timing, empty));
     }
+#endif
     solder_reply_counter(reply, timing.code);
     solder_reply64(reply, empty.ticks);
     solder_reply64(reply, timing.ticks);
@@ -191,7 +195,7 @@ static uint8_t profile(const uint8_t *payload, uint32_t count, struct solder_rep
     return settle(code);
 }
 
-#ifndef __AVR__
+#if defined SOLDER_OBSERVED && !defined __AVR__
 static uint8_t observed(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     const struct solder_model *model = solder_find_model(payload[0]);
@@ -282,7 +286,7 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_TIME] = {time, 4, 4},
     [SOLDER_MESSAGE_PROFILE] = {profile, 3, 3},
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
-#ifndef __AVR__ /* whose table would lie in its little RAM, with the gap before this entry */
+#if defined SOLDER_OBSERVED && !defined __AVR__ /* whose table lies in its little RAM */
     [SOLDER_MESSAGE_OBSERVED] = {observed, 1, 1},
 #endif
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},

@@ -39,9 +39,10 @@ def test_archive_and_firmware_are_the_same_bytes_elsewhere(require_tool: Callabl
     assert outcomes["archive"] == "the same 3 times"
     assert outcomes["what is loaded of the firmware"] == "the same 2 times"
     assert found.verdict is Standing.EXCEPTIONS
+    differs = "the ELF file of the firmware differs, as what debuggers read names its folder"
     assert found.exceptions == (
         "the wheel is not made again: this program does not run from its source tree",
-        "the ELF file of the firmware differs, as what debuggers read names its folder",
+        *([differs] if outcomes["ELF file of the firmware"] == "differs" else []),  # not where ccache has it
     )
 
 

@@ -62,6 +62,7 @@ def device(compile_c: Compile) -> Path:
         [DEVICE / "port.c", DEVICE / "models.c", DEVICE / "functions.c"],
         "-DSOLDER_RATE",
         "-DSOLDER_FUNCTIONS",
+        "-DSOLDER_OBSERVED",
     )
 
 
