@@ -206,7 +206,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *_COMPILE,
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
-            *(["-DSOLDER_OBSERVED"] if source.observes else []),
+            *(["-DSOLDER_OBSERVED"] if source.tells_counters else []),
             *cartridge_flags(source),
             *(["-DSOLDER_LOCK"] if source.line_key else []),
         ),

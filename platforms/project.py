@@ -109,6 +109,7 @@ class ProjectSource:
     takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
     pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
     observes: bool = False  # the model counts what its runs say of themselves
+    others_observe: bool = False  # one of those beside it does
 
     @property
     def arena_bytes(self) -> int:
@@ -127,6 +128,11 @@ class ProjectSource:
     @property
     def takes_code_in_cartridges(self) -> bool:
         return self.cartridges is not None and not (self.takes_weights or self.takes_tables)
+
+    @property
+    def tells_counters(self) -> bool:
+        """True where the server can be asked for what a model has counted."""
+        return self.observes or self.others_observe
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -158,6 +164,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
         beside=tuple(names[1:]),
+        others_observe=any(source.tells_counters for source in others),
     )
 
 

@@ -139,7 +139,7 @@ def _abilities(source: ProjectSource, board: Board, app: App) -> str:
     told = {
         "SOLDER_LOCK": source.line_key,
         "SOLDER_FUNCTIONS": source.functions,
-        "SOLDER_OBSERVED": source.observes,
+        "SOLDER_OBSERVED": source.tells_counters,
     }
     return rate + "".join(f"{name} " for name, is_there in told.items() if is_there)
 

@@ -81,6 +81,11 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
             f'board "{board.name}" has no runner "{wanted}"{did_you_mean(wanted, board.runners)}',
             hint=f"runners of {board.name}: {', '.join(board.runners)}",
         )
+    if not board.runners:
+        raise BoardError(
+            f"{board.name} names no runner: nothing here runs firmware on it",
+            hint="a table [runners] in its file, or --emulated where a command has it",
+        )
     taking = _that_take(board, platform)
     names = [name for name in taking if wanted in (None, name)]
     if not names:

@@ -74,6 +74,12 @@ def test_a_runner_of_another_platforms_firmware_is_not_chosen() -> None:
     with pytest.raises(BoardError, match="is not taken by west") as caught:
         choose_dry(only_west, None, "baremetal")
     assert caught.value.hint == "runners that take it: none; docs/adding-a-board.md has them all"
+    with pytest.raises(BoardError) as caught:
+        choose_dry(replace(only_west, runners={}))
+    assert str(caught.value) == (
+        "error: nucleo-f446re names no runner: nothing here runs firmware on it\n"
+        "  hint: a table [runners] in its file, or --emulated where a command has it"
+    )
 
 
 BOARD = """

@@ -88,3 +88,20 @@ def test_models_that_want_other_compiler_options_are_refused(tiny: ProjectSource
     other = replace(tiny, name="other", c_flags=("-Os",))
     with pytest.raises(InputError, match="tiny wants to be compiled with -O2, other with -Os"):
         share_firmware(tiny, [other])
+
+
+def test_the_server_tells_counters_where_any_of_the_models_counts(tiny: ProjectSource) -> None:
+    other, board = (
+        replace(tiny, name="other", sources={}, headers={}, observes=True),
+        load_board("mps2-an386"),
+    )
+    told = {
+        "neither": share_firmware(tiny, [replace(other, observes=False)]),
+        "the second": share_firmware(tiny, [other]),
+        "the first": share_firmware(other, [tiny]),
+    }
+    flags = {
+        which: "-DSOLDER_OBSERVED" in platform_of(board).files(source, board, App.RPC)["flags/compile"]
+        for which, source in told.items()
+    }
+    assert flags == {"neither": False, "the second": True, "the first": True}
