@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from aot.errors import ToolError
+from platforms.cycles.disassembly import disassembled
 from platforms.cycles.instruction import MachineInstruction
 
 _KIND = {
@@ -42,12 +42,7 @@ def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
     for extension in ("FD", "A", "ZBA", "ZBB", "ZBS"):
         mode |= getattr(capstone, f"CS_MODE_RISCV_{extension}")
     disassembler = capstone.Cs(capstone.CS_ARCH_RISCV, mode)
-    disassembler.detail = True
-    found = tuple(_instruction(each) for each in disassembler.disasm(code, address))
-    end = found[-1].end if found else address
-    if end != address + len(code):
-        raise ToolError(f"capstone knows no instruction {code[end - address :][:4].hex()}", f"at {end:#x}")
-    return found
+    return disassembled(disassembler, code, address, _instruction)
 
 
 def _instruction(found: Any) -> MachineInstruction:

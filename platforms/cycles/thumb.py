@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from aot.errors import ToolError
+from platforms.cycles.disassembly import disassembled
 from platforms.cycles.instruction import MachineInstruction
 
 _KIND = {
@@ -46,12 +46,7 @@ def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
 
     mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
     disassembler = capstone.Cs(capstone.CS_ARCH_ARM, mode)
-    disassembler.detail = True
-    found = tuple(_instruction(each) for each in disassembler.disasm(code, address))
-    end = found[-1].end if found else address
-    if end != address + len(code):
-        raise ToolError(f"capstone knows no instruction {code[end - address :][:4].hex()}", f"at {end:#x}")
-    return found
+    return disassembled(disassembler, code, address, _instruction)
 
 
 def _instruction(found: Any) -> MachineInstruction:
