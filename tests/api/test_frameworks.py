@@ -81,6 +81,7 @@ def fitted(estimator: Any, labels: Any = CLASSES) -> Any:
         return estimator.fit(SAMPLES, labels)
 
 
+@pytest.mark.slow
 def test_estimators_compute_what_scikit_learn_computes(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx")
     for name, estimator in estimators().items():

@@ -101,6 +101,7 @@ def types_of(graph: Graph) -> set[DType]:
     return {graph.types[name].dtype for node in graph.nodes for name in node.outputs}
 
 
+@pytest.mark.slow
 def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Path) -> None:
     """From none of them to all; the loss that is told is that of the file."""
     wanted = outputs(tmp_path / "net.onnx")

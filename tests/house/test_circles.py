@@ -57,13 +57,23 @@ def _at_file_level(body: Sequence[ast.stmt]) -> Iterator[ast.Import | ast.Import
 
 def circles(graph: Graph) -> list[list[str]]:
     """The groups of modules in which each reaches each other one. (A module's own reach is enough here.)"""
-    reach = {name: _reached(graph, name) for name in graph}
+    left = _without_ends(graph)
+    reach = {name: _reached(left, name) for name in left}
     groups = {
         frozenset(other for other in reach[name] if name in reach[other])
-        for name in graph
+        for name in left
         if name in reach[name]
     }
     return sorted(sorted(group) for group in groups)
+
+
+def _without_ends(graph: Graph) -> Graph:
+    """What is left when modules that import none of those left are taken away again and again."""
+    left = dict(graph)
+    while ends := [name for name, needs in left.items() if not needs & left.keys()]:
+        for name in ends:
+            del left[name]
+    return {name: needs & left.keys() for name, needs in left.items()}
 
 
 def _reached(graph: Graph, start: str) -> set[str]:

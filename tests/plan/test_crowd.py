@@ -38,12 +38,14 @@ def test_five_thousand_stages_are_planned_in_seconds() -> None:
     assert plan.arena_bytes < 1.05 * plan.bound_bytes
 
 
+@pytest.mark.slow
 def test_millions_of_pairs_are_not_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     request = crowded_request(1_050)
     monkeypatch.setattr(planner, "forbidden_distances", lambda *_: pytest.fail("it is asked for all pairs"))
     assert make_plan(request).is_crowded
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40, deadline=None)
 @given(request_=requests(most_steps=6))
 def test_the_checker_accepts_what_is_placed_whole(
