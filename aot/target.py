@@ -20,31 +20,38 @@ class Optimize(Enum):
 class Feature(str):
     """Something a core can do that schedules ask for: its name in board files, as a compiler knows it.
 
-    `says` is what a compiler must be told of, `macro` what it defines where it is told. Any part of the
-    compiler may have features of its own; two of one name are the same.
+    `says` is what a compiler must be told of, `macro` what it defines where it is told, `machine` the kind
+    of processors that can have it, where it is one. Any part of the compiler may have features of its own;
+    two of one name are the same.
     """
 
     says: str
     macro: str
+    machine: str
 
-    def __new__(cls, name: str, says: str = "", macro: str = "") -> Feature:
+    def __new__(cls, name: str, says: str = "", macro: str = "", machine: str = "") -> Feature:
         made = super().__new__(cls, name)
-        made.says, made.macro = says, macro
+        made.says, made.macro, made.machine = says, macro, machine
         return made
 
     DSP: ClassVar[Feature]
     MVE: ClassVar[Feature]
     FPU: ClassVar[Feature]
     UNALIGNED: ClassVar[Feature]
+    VECTORS: ClassVar[Feature]
 
 
 # SMLAD, SXTB16: two 16-bit MACs per instruction.
-Feature.DSP = Feature("dsp", "Arm's DSP instructions (SMLAD, SSAT, ...)", "__ARM_FEATURE_DSP")
+Feature.DSP = Feature("dsp", "Arm's DSP instructions (SMLAD, SSAT, ...)", "__ARM_FEATURE_DSP", "arm")
 # Sixteen 8-bit MACs per instruction.
-Feature.MVE = Feature("mve", "Helium (Arm's MVE for integers)", "__ARM_FEATURE_MVE")
+Feature.MVE = Feature("mve", "Helium (Arm's MVE for integers)", "__ARM_FEATURE_MVE", "arm")
 Feature.FPU = Feature("fpu", "an FPU for single precision", "__ARM_FP")
 Feature.UNALIGNED = Feature("unaligned", "word loads at any address", "__ARM_FEATURE_UNALIGNED")
-FEATURES = (Feature.DSP, Feature.MVE, Feature.FPU, Feature.UNALIGNED)
+# Lanes of 8, 16 and 32 bits in registers of 128 bits or more.
+Feature.VECTORS = Feature(
+    "zve32x", "RISC-V's vectors of integers (Zve32x, Zvl128b)", "__riscv_vector", "riscv"
+)
+FEATURES = (Feature.DSP, Feature.MVE, Feature.FPU, Feature.UNALIGNED, Feature.VECTORS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,9 +77,14 @@ class Target:
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
     code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
     pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core
+    machine: str = ""  # "arm", "riscv", ...; "": nobody says
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features
+
+    def can_never_have(self, feature: Feature) -> bool:
+        """True of what only processors of another kind have."""
+        return bool(self.machine and feature.machine) and feature.machine != self.machine
 
     def by_speed(self, role: str) -> tuple[Region, ...]:
         """The regions of that role, fastest first."""

@@ -67,6 +67,7 @@ class Core:
             constant_space=self.constant_space,
             code_cache_bytes=code_cache_bytes,
             pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
+            machine=self.machine,
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:

@@ -41,6 +41,9 @@ Runs the model without end, on zeros once a second, and sleeps in between: a sta
 Functions of yours below `src/` take the place of the weak ones: `app_inputs` (of a streamed model `app_row`),
 `app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
 _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
+_ZIG = "python -m ziglang cc"
+# Nobody unwinds the stack here: tables for that would take a tenth of the flash of small firmware.
+_ZIG_FLAGS = ("-Ifreestanding", "-fno-sanitize=all", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 _DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
 
@@ -81,7 +84,7 @@ class Baremetal(CompilerPlatform):
         if runs_without_end:
             own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
         abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
-        cc = _DEFAULT_CC[board.core.machine]
+        cc = _DEFAULT_CC[board.core.machine] if "gcc" in board.core.options else _ZIG
         platform_files = replace(
             self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""
         )
@@ -117,14 +120,14 @@ class Baremetal(CompilerPlatform):
             platform=self.name,
             program=self.program_name,
             default_cc=default_cc,
-            other_cc="python -m ziglang cc",
+            other_cc=_ZIG,
             files=files,
             folders={
                 "src/board/": "this board: startup, faults, UART, and how the runtime reaches them",
                 "board.ld": "what lies where in memory",
                 "freestanding/": "headers for compilers that come without a C library",
             },
-            compile_flags={"gcc": abilities, "zig": (*abilities, "-Ifreestanding", "-fno-sanitize=all")},
+            compile_flags={"gcc": abilities, "zig": (*abilities, *_ZIG_FLAGS)},
             link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
             link_needs=("board.ld",),
         )

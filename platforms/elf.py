@@ -68,10 +68,10 @@ def sizes(program: Path) -> ProgramSizes:
             flags, count = section["sh_flags"], section["sh_size"]
             if not flags & SHF_ALLOC:
                 continue
-            if not flags & SHF_WRITE:
-                code += count
-            elif section["sh_type"] == "SHT_NOBITS":
+            if section["sh_type"] == "SHT_NOBITS":  # the stack is, which LLVM's linker does not call written
                 zeroed += count
+            elif not flags & SHF_WRITE:
+                code += count
             else:
                 data += count
     return ProgramSizes(code, data, zeroed)

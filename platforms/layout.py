@@ -214,6 +214,8 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
         "rest": ("-Os",),
     }
     for family, link in own.link_flags.items():
+        if family not in board.core.options:  # no compiler of that family compiles for it
+            continue
         options[f"{family}/cpu"] = (*cpu_flags(board.target, family), *own.compile_flags[family])
         options[f"{family}/link"] = (*library_flags(board.target, family), *link)
     return {f"flags/{name}": "".join(f"{option}\n" for option in text) for name, text in options.items()}

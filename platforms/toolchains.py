@@ -60,8 +60,8 @@ _WAY_OUT: Mapping[str, str] = {
 
 def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
     """The compiler for a target: the preferred one, or the first found of the list."""
-    kind = load_core(target.core).machine
-    names = [c.name for c in _CANDIDATES if c.machine == kind]
+    kind, known = load_core(target.core).machine, _known_for(target)
+    names = [c.name for c in known]
     if not names:
         raise ToolError(
             f"no C compiler for {target.core} is called directly",
@@ -73,7 +73,7 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
             f'toolchain "{prefer}" is not known{did_you_mean(prefer, names)}',
             hint=f"known for {target.core}: {', '.join(names)}",
         )
-    wanted = [c for c in _CANDIDATES if c.machine == kind and prefer in (None, c.name)]
+    wanted = [c for c in known if prefer in (None, c.name)]
     found = next((chain for c in wanted if (chain := _look(c))), None)
     if found is None:
         raise MissingToolError(
@@ -82,6 +82,12 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
             _WAY_OUT[kind],
         )
     return found
+
+
+def _known_for(target: Target) -> list[_KnownCompiler]:
+    """The compilers of the core's kind whose options for it are known."""
+    core = load_core(target.core)
+    return [c for c in _CANDIDATES if c.machine == core.machine and spelling_of(c.family) in core.options]
 
 
 def _preferred_by_environment(names: Iterable[str]) -> str | None:
@@ -97,8 +103,7 @@ def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
 
 def compilers_of(target: Target) -> tuple[tuple[str, Toolchain | None], ...]:
     """The compilers that are known for a target, in order of preference, and what was found of each."""
-    kind = load_core(target.core).machine
-    return tuple((c.name, _look(c)) for c in _CANDIDATES if c.machine == kind)
+    return tuple((c.name, _look(c)) for c in _known_for(target))
 
 
 @functools.cache

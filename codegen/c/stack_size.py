@@ -175,6 +175,7 @@ class _Kernel:
         found += each.c_instruction * any(map(_is_c, self.calls))
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
             found += _saved_bytes(self.calls)
+        found += max((call.stack_bytes for call in self.calls), default=0)
         return found + each.short_code * (optimize is Optimize.SIZE) + self._called_bytes(each, target)
 
     def _called_bytes(self, each: StackBytes, target: Target) -> float:

@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 ISAS: Mapping[str, str] = MappingProxyType(
     {
+        "rvv": "anywhere: no core has both these vectors and another's",
         "helium": "before dsp: a core with vectors has the DSP extension, too",
         "dsp": "before fpu: integers are its own",
         "fpu": "behind them: real numbers are no other's",

@@ -153,7 +153,7 @@ def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule
         reason = schedule.misfit(site)
         if not reason:
             fitting.append(schedule)
-        elif not fitting:
+        elif not fitting and not any(site.target.can_never_have(need) for need in schedule.needs):
             passed.append(PassedOver(schedule.name, reason, schedule.device))
         if fitting and fitting[-1].takes_any_rows:
             return ChosenSchedule(site, tuple(fitting), tuple(passed))

@@ -186,6 +186,7 @@ class Instruction:
     # What the definition calls; it does so by name, and two of one name are the same.
     calls: tuple[Instruction | ScalarFunction, ...] = field(default=(), compare=False)
     machine_instructions: int = 0  # that one call puts into the code, for estimates
+    stack_bytes: int = 0  # that one call keeps on the stack, likewise
     numbers: tuple[tuple[str, int], ...] = ()
     needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # of the core that runs it
 

@@ -14,7 +14,7 @@ from platforms.transport.base import Transport
 PROGRAM = "qemu-system-riscv32"
 
 
-SECTION = Section({"machine": Key(text)})
+SECTION = Section({"machine": Key(text), "cpu": Key(text, "")})
 
 
 def missing() -> str:
@@ -23,8 +23,9 @@ def missing() -> str:
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
     """Starts QEMU without a BIOS, so that the firmware runs first."""
-    machine = board.runners["qemu-riscv32"]["machine"]
-    return qemu.command(PROGRAM, machine, elf, board, "-bios", "none")
+    told = board.runners["qemu-riscv32"]
+    cpu = ("-cpu", told["cpu"]) if told["cpu"] else ()
+    return qemu.command(PROGRAM, told["machine"], elf, board, *cpu, "-bios", "none")
 
 
 def open_line(elf: Path, board: Board) -> Transport:

@@ -35,6 +35,14 @@ static void guard_stack(void)
     }
 }
 
+#ifdef __riscv_vector
+/* Vector instructions trap until mstatus.VS says that their registers are in use. */
+static void switch_on_vectors(void)
+{
+    __asm__ volatile("csrs mstatus, %0" : : "r"(1u << 9));
+}
+#endif
+
 static void fill_memory(void)
 {
     for (const struct board_copy *copy = board_copies_low; copy < board_copies_high; copy++) {
@@ -52,6 +60,9 @@ static void fill_memory(void)
 
 void board_start(void)
 {
+#ifdef __riscv_vector
+    switch_on_vectors();
+#endif
     fill_memory();
     guard_stack();
     board_init();

@@ -24,7 +24,8 @@ BESIDE = {  # what the document says besides the fields
     "solder": {"format", "metadata_sha256", "files", "arena_bytes"},
     "tensor": {"bytes", "layout"},
 }
-LATER = {  # keys that earlier archives do not have
+LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
+    "target": {"machine"},
     "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes"},
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }

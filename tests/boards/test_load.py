@@ -257,7 +257,8 @@ MISTAKES = (
         ("cortex-m4", "cortex-m44"),
         'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
         "  hint: known: avr, cortex-m0, cortex-m0plus, cortex-m23, cortex-m3, cortex-m33, cortex-m4, "
-        "cortex-m55, cortex-m7, cortex-m85, hazard3, host, rv32imac, rv32imafc, rv32imc, rv64imafdc, "
+        "cortex-m55, cortex-m7, cortex-m85, hazard3, host, rv32imac, rv32imac-zve32x, "
+        "rv32imafc, rv32imc, rv64imafdc, "
         "xtensa-lx6, xtensa-lx7",
     ),
     ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),
@@ -265,7 +266,7 @@ MISTAKES = (
         "an unknown feature",
         ('"fpu"]', '"fpuu"]'),
         'error: features "fpuu" is not known - did you mean "fpu"?\n  FILE\n'
-        "  hint: known: dsp, mve, fpu, unaligned",
+        "  hint: known: dsp, mve, fpu, unaligned, zve32x",
     ),
     (
         "an unknown runner",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,9 +14,10 @@ from avr_checks import AVR, failure_on_avr
 from c_checks import failures_on_board, failures_on_host
 from conv2d_cases import CASES
 from graphs import GRAPHS
-from model_checks import DSP, MVE, OPTIONS, Sample, check_of
+from model_checks import DSP, MVE, OPTIONS, VECTORS, Sample, check_of
 from tiny_models import TINY
 
+import project_templates
 from aot.frontend.tflite.read import read_tflite
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
@@ -46,6 +48,11 @@ ON_RISCV = (
     "-march=rv32imac",
     "-mabi=ilp32",
     "--specs=picolibc.specs",
+)
+WITH_VECTORS = (
+    *(sys.executable, "-m", "ziglang", "cc", "-std=c99", "-O2"),
+    *load_core(VECTORS.core).options["zig"],
+    *("-I", str(Path(project_templates.__file__).with_name("baremetal"))),  # zig brings no C library
 )
 STRICT_M4 = (*M4, "-pedantic-errors")
 ON_AVR = ("avr-gcc", "-std=gnu99", "-Os", "-mmcu=atmega2560")
@@ -88,6 +95,9 @@ DIALECTS: Mapping[str, Dialect] = {
     "size": Dialect(GRAPHS["layers_alike"], DSP, OPTIONS["size"], M4, "mps2-an386"),
     "strict": Dialect(lambda: tiny("classifier"), DSP, IN_STANDARD_C, STRICT_M4, "mps2-an386"),
     "stream": Dialect(lambda: tiny("conv"), HOST, STREAMED, GCC, ELSEWHERE),
+    "vectors": Dialect(
+        lambda: tiny("depthwise"), VECTORS, OPTIONS["speed"], WITH_VECTORS, "qemu-riscv32-vectors"
+    ),
 }
 
 

@@ -1,4 +1,4 @@
-"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, on M4, M55 and AVR."""
+"""Every kernel equals its op's reference in every bit: as a loop nest, as C here, and on five cores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from avr_checks import AVR, failure_on_avr
 from awkward import LARGE, awkward_cases, work
 from c_checks import failures_on_board, failures_on_host
-from model_checks import DSP, MVE, OPTIONS, PLAIN, case_checks, samples_of
+from model_checks import DSP, MVE, OPTIONS, PLAIN, VECTORS, case_checks, samples_of
 from op_case import OpCase
 from row_machine import run_lowered
 
@@ -36,6 +36,7 @@ ON_BOARD = [*((op_name, "speed") for op_name in KERNELS), *OTHER_GOALS]
 TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
 WITH_VECTORS = ("add", "average_pool2d", "conv2d", "dense", "depthwise_conv2d", "sub")
 ON_VECTORS = [*((op_name, "speed") for op_name in WITH_VECTORS), *OTHER_GOALS]
+WITH_VECTORS_OF_RISCV = ("conv2d", "dense", "depthwise_conv2d")
 # One rounding for each result, or none.
 EXACT_ON_REALS = (
     "add",
@@ -82,9 +83,18 @@ def test_every_kernel_has_small_cases(op_name: str) -> None:
     assert small_cases(op_name) or KERNELS[op_name].dtypes == {DType.F32}  # test_f32_kernels.py has those
 
 
+@pytest.mark.parametrize("op_name", WITH_VECTORS_OF_RISCV)
+def test_a_nest_of_riscv_s_vectors_equals_the_reference(op_name: str) -> None:
+    nests_equal_the_reference(op_name, VECTORS)
+
+
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("op_name", KERNELS)
 def test_a_loop_nest_equals_the_reference(op_name: str, target: Target) -> None:
+    nests_equal_the_reference(op_name, target)
+
+
+def nests_equal_the_reference(op_name: str, target: Target) -> None:
     for case in small_cases(op_name):
         for options in (OPTIONS["speed"], OPTIONS["ram"]):
             lowered = lower_graph(run_meaning(case.graph).graph, target, options)
@@ -126,6 +136,19 @@ def test_mve_c_equals_the_reference(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     checks = case_checks(all_cases(op_name), MVE, options)
     assert failures_on_board(checks, tmp_path / "checks", "mps3-an547") == {}
+
+
+@pytest.mark.cc
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("op_name", WITH_VECTORS_OF_RISCV)
+def test_c_of_riscv_s_vectors_equals_the_reference(
+    op_name: str, require_tool: Callable[..., None], require_package: Callable[..., None], tmp_path: Path
+) -> None:
+    require_package("ziglang")
+    require_tool("qemu-system-riscv32")
+    checks = case_checks(all_cases(op_name), VECTORS, "speed")
+    assert failures_on_board(checks, tmp_path / "checks", "qemu-riscv32-vectors") == {}
 
 
 @pytest.mark.cc

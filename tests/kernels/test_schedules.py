@@ -15,6 +15,7 @@ from aot.frontend.tflite.read import read_tflite
 from aot.ops.binary import Add
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature, Optimize, Target
+from boards.cores import load_core
 from codegen.formats import RowFormat, dense_format
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.isa.table import isas, schedules_of
@@ -99,3 +100,11 @@ def test_a_core_that_lacks_a_need_is_passed_over() -> None:
 def test_a_list_whose_last_schedule_may_refuse_is_an_error() -> None:
     with pytest.raises(AssertionError, match="add: the last schedule must fit everywhere"):
         chosen(made_up("gapless", takes=(GAPLESS,)))
+
+
+def test_schedules_of_another_kind_of_processor_are_not_spoken_of() -> None:
+    names = {
+        passed.schedule for passed in kernel_of("conv2d", "conv", load_core("rv32imac").target()).passed_over
+    }
+    assert "rvv" in names
+    assert not names & {"helium", "smlad"}

@@ -13,7 +13,7 @@ from aot.errors import ToolError
 from aot.target import Feature, Target
 from platforms import toolchains
 from platforms.board_files import load_board
-from platforms.toolchains import Toolchain, cpu_flags, find_toolchain
+from platforms.toolchains import Toolchain, compilers_of, cpu_flags, find_toolchain
 
 M4 = load_board("mps2-an386").target
 HOST = load_board("host").target
@@ -141,3 +141,10 @@ def test_zig_of_a_package_is_started_without_a_python_each_time(
     assert toolchains._start(zig) == (str(tmp_path / "zig"), "cc")
     monkeypatch.setattr(toolchains, "find_spec", lambda name: None)
     assert toolchains._start(zig) is None
+
+
+def test_gcc_is_not_asked_for_what_its_header_lacks() -> None:
+    target = load_board("qemu-riscv32-vectors").target
+    assert [name for name, _ in compilers_of(target)] == ["zig"]
+    with pytest.raises(ToolError, match="known for rv32imac-zve32x: zig"):
+        find_toolchain(target, "riscv64-unknown-elf-gcc")

@@ -17,7 +17,7 @@ from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.folder import write_project
 from platforms.project import App, ProjectSource
-from platforms.runners import qemu
+from platforms.runners import qemu, qemu_riscv32
 from platforms.templates import template_text
 
 DEVICE = Path(__file__).parent / "device"
@@ -59,10 +59,11 @@ def failures_on_board(
     checks: Sequence[Check],
     directory: Path,
     board_name: str = "mps2-an386",
-    compiler: str = "arm-none-eabi-gcc",
+    compiler: str = "",
 ) -> Mapping[str, int]:
-    """The same on an emulated board."""
+    """The same on an emulated board, by gcc where no other compiler is named and it is one for Arm."""
     board = load_board(board_name)
+    compiler = compiler or ("arm-none-eabi-gcc" if board.core.machine == "arm" else "zig")
     source = ProjectSource(
         name="checks",
         sources=_files(checks),
@@ -83,7 +84,8 @@ def failures_on_board(
     del files["src/main.c"]
     write_project(directory, files)
     elf = PLATFORM.build(directory, board, BuildChoices(toolchain=compiler)).elf
-    return _failures(qemu.argv(elf, board), checks)
+    emulator = qemu if "qemu" in board.runners else qemu_riscv32
+    return _failures(emulator.argv(elf, board), checks)
 
 
 def check_files(checks: Sequence[Check]) -> dict[str, str]:

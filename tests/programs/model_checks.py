@@ -18,9 +18,11 @@ from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel, TensorInfo
 from codegen.options import CompileOptions
 
-PLAIN = Target("cortex-m3", frozenset({Feature.UNALIGNED}))
-DSP = Target("cortex-m4", frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}))
-MVE = Target("cortex-m55", frozenset({Feature.DSP, Feature.FPU, Feature.MVE, Feature.UNALIGNED}))
+_DSP = frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED})
+PLAIN = Target("cortex-m3", frozenset({Feature.UNALIGNED}), machine="arm")
+DSP = Target("cortex-m4", _DSP, machine="arm")
+MVE = Target("cortex-m55", _DSP | {Feature.MVE}, machine="arm")
+VECTORS = Target("rv32imac-zve32x", frozenset({Feature.VECTORS}), registers=26, machine="riscv")
 OPTIONS = {
     "speed": CompileOptions(),
     "ram": CompileOptions(Optimize.RAM),

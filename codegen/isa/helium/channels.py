@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import INCLUDES, NEEDS
-from codegen.isa.helium.requantise import NARROW, exact_store, narrowed, rounded, suffix
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.helium.requantise import NARROW, narrowed, rounded, suffix
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
     Accumulate,

@@ -22,14 +22,13 @@ from codegen.isa.helium.requantise import (
     VECTOR_OF,
     WORDS,
     RequantTile,
-    exact_store,
     in_vector,
     narrowed,
     rounded,
     stored,
     suffix,
 )
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -7,8 +7,8 @@ from dataclasses import replace
 from aot.ir.types import DType
 from codegen.isa.helium.depthwise import PIXEL, InterleavedRows, by_channel, depthwise_rows, output_sums
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES
-from codegen.isa.helium.requantise import WORDS, exact_store
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.helium.requantise import WORDS
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,

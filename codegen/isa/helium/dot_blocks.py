@@ -22,12 +22,11 @@ from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
-    exact_store,
     requantise_tile,
     sign_matters,
     suffix,
 )
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -28,14 +28,13 @@ from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
-    exact_store,
     in_vector,
     requantise_tile,
     suffix,
 )
 from codegen.isa.helium.row_ends import RowEnds
 from codegen.isa.helium.row_sums import CHANNELS, PIXELS, SUMS, RowSums
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -7,13 +7,12 @@ first, unless the clamp cuts off everything below the zero point anyway. Narrowi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
-from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
-from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
 
@@ -23,11 +22,6 @@ WORDS = 4  # lanes of 32 bits
 def is_vectorised(requant: Requant) -> bool:
     """Rounding once takes 64 bits, which lanes do not have."""
     return requant.rounding is RequantRounding.DOUBLE
-
-
-def exact_store(requant: Requant) -> StoreQuantised:
-    """The reference's arithmetic as one scalar function of (sum, mult, right)."""
-    return store_quantised(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
 
 
 def in_vector(name: str, count: int) -> Buffer:

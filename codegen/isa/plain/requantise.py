@@ -12,7 +12,7 @@ zero, then adds the zero point and clamps. Four facts make it cheap without chan
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,6 +82,11 @@ def store_quantised(requant: Requant) -> StoreQuantised:
     if requant.is_plain:
         return StoreQuantised(_rounding_term(requant), _right_shift_only(requant), parts=_parts(requant))
     return StoreQuantised(None, _any_shift(requant))
+
+
+def exact_store(requant: Requant) -> StoreQuantised:
+    """The reference's arithmetic as one scalar function of (sum, mult, right), as vectors mean it."""
+    return store_quantised(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
 
 
 def _rounding_term(r: Requant) -> ScalarFunction:

@@ -9,7 +9,7 @@ from aot.target import Optimize
 from codegen.formats import RowFormat
 from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.needs import NEEDS
-from codegen.isa.helium.requantise import exact_store
+from codegen.isa.plain.requantise import exact_store
 from codegen.kernels import depthwise_blocks
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of

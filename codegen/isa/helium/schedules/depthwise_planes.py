@@ -29,7 +29,8 @@ from codegen.isa.helium.depthwise import (
 from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
 from codegen.isa.helium.needs import ANY_WORDS
-from codegen.isa.helium.requantise import exact_store, in_vector, is_vectorised, load_channels
+from codegen.isa.helium.requantise import in_vector, is_vectorised, load_channels
+from codegen.isa.plain.requantise import exact_store
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, filters_of, tail_of

@@ -23,7 +23,6 @@ from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.four_bits import form_of
 from codegen.isa.helium.requantise import (
     RequantTile,
-    exact_store,
     is_vectorised,
     load_channels,
     requantise_tile,
@@ -36,7 +35,7 @@ from codegen.isa.helium.schedules.four_bits import (
     row_of,
 )
 from codegen.isa.helium.window import LONGEST, MOST_ROWS, copy_windows
-from codegen.isa.plain.requantise import Requant
+from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.kernels.dot_product import DotProblem, ScheduledDot
 from codegen.kernels.kernel import Site
 from codegen.kernels.requantised import channel_constants

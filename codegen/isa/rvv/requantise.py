@@ -1,0 +1,85 @@
+"""RISC-V's vectors: requantisation of the sums of a block of channels, a lane for each.
+
+VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VNCLIP shifts right,
+rounds half up as well and saturates to half the width, where the reference rounds half away from zero: one
+is taken from negative values first, unless the clamp cuts off everything below the zero point anyway.
+"""
+
+from __future__ import annotations
+
+from codegen.isa.plain.requantise import Requant
+from codegen.isa.rvv.groups import Groups
+from codegen.isa.rvv.needs import INCLUDES, NEEDS
+from codegen.loops.ir import Instruction
+
+_HALF_UP = "__RISCV_VXRM_RNU"
+
+
+def suffix(r: Requant) -> str:
+    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
+    sign = "_signed" if _sign_matters(r) else ""
+    shift = "" if r.rights[0] >= 1 else "_any_shift"
+    return f"zero_{_word(r.zero_point)}{clamp}{sign}{shift}"
+
+
+def _word(value: int) -> str:
+    return f"m{-value}" if value < 0 else str(value)
+
+
+def _sign_matters(r: Requant) -> bool:
+    return r.low < r.zero_point
+
+
+def constants(groups: Groups) -> list[str]:
+    """C that loads `scale` and `shift`, the channels' multipliers and right shifts."""
+    words, halves, eights = groups.words, groups.halves, groups.bytes
+    return [
+        f"const vint{words}_t scale = __riscv_vle32_v_i{words}(mult, vl);",
+        f"const vint{halves}_t shift = __riscv_vsext_vf2_i{halves}(__riscv_vle8_v_i{eights}(right, vl), vl);",
+    ]
+
+
+def as_bytes(groups: Groups, r: Requant) -> Instruction:
+    """C that stands in no nest, so that it needs no meaning of its own."""
+    name = f"as_bytes_m{groups.sums}_{suffix(r)}"
+    words, halves = groups.words, groups.halves
+    lines = [
+        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored. */",
+        f"static inline __attribute__((always_inline)) vint{groups.bytes}_t {name}(",
+        f"    vint{words}_t v, vint{words}_t scale, vint{halves}_t shift, size_t vl)",
+        "{",
+    ]
+    if r.rights[0] < 0:
+        left = f"__riscv_vmax_vx_i{words}(__riscv_vneg_v_i{words}({_in_words(groups)}, vl), 0, vl)"
+        lines.append(
+            f"    v = __riscv_vsll_vv_i{words}(v, __riscv_vreinterpret_v_i{words}_u{words}({left}), vl);"
+        )
+    lines.append(f"    v = __riscv_vsmul_vv_i{words}(v, scale, {_HALF_UP}, vl);")
+    if _sign_matters(r):
+        sign = f"__riscv_vsra_vx_i{words}({_negative(groups, r)}, 31, vl)"
+        lines.append(f"    v = __riscv_vadd_vv_i{words}(v, {sign}, vl);")
+    right = "shift" if r.rights[0] >= 0 else f"__riscv_vmax_vx_i{halves}(shift, 0, vl)"
+    lines += [
+        f"    const vuint{halves}_t right = __riscv_vreinterpret_v_i{halves}_u{halves}({right});",
+        f"    vint{halves}_t y = __riscv_vnclip_wv_i{halves}(v, right, {_HALF_UP}, vl);",
+    ]
+    if r.zero_point:
+        lines.append(f"    y = __riscv_vsadd_vx_i{halves}(y, {r.zero_point}, vl);")
+    if r.low > -128:
+        lines.append(f"    y = __riscv_vmax_vx_i{halves}(y, {r.low}, vl);")
+    if r.high < 127:
+        lines.append(f"    y = __riscv_vmin_vx_i{halves}(y, {r.high}, vl);")
+    lines += [f"    return __riscv_vnclip_wx_i{groups.bytes}(y, 0, {_HALF_UP}, vl);", "}"]
+    return Instruction(name, (), (), "", "\n".join(lines) + "\n", INCLUDES, needs=NEEDS)
+
+
+def _in_words(groups: Groups) -> str:
+    return f"__riscv_vsext_vf2_i{groups.words}(shift, vl)"
+
+
+def _negative(groups: Groups, r: Requant) -> str:
+    """Negative where the value is, and is shifted right."""
+    if r.rights[0] >= 1:
+        return "v"
+    words = groups.words
+    return f"__riscv_vand_vv_i{words}(v, __riscv_vneg_v_i{words}({_in_words(groups)}, vl), vl)"

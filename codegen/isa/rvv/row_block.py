@@ -1,0 +1,199 @@
+"""RISC-V's vectors: a row of outputs of a block of channels, a lane for each, as one instruction.
+
+The sums of some pixels lie in groups of registers while the weights of the block stream by, those of one
+tap and its channels side by side, and are widened once for all these pixels. What is left of a row after
+whole tiles is a smaller tile. How products are made, `dot_channels` and `depthwise_channels` say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from aot.ir.types import DType
+from codegen.isa.plain.requantise import Requant, exact_store
+from codegen.isa.rvv.groups import Groups
+from codegen.isa.rvv.needs import INCLUDES, NEEDS
+from codegen.isa.rvv.requantise import as_bytes, constants, suffix
+from codegen.loops.affine import variable
+from codegen.loops.ir import Apply, Buffer, Declare, For, Instruction, Role, Stmt, Store, at, load
+
+# Of a tile of several pixels: LLVM keeps all constants in registers while their sums are stored, and so puts
+# sums onto the stack. As builds of eight models paint it.
+_SPILLED_BYTES = 232
+_INLINE = "__attribute__((always_inline)) "
+_TABLES = "const int32_t *bias, const int32_t *mult, const int8_t *right"
+
+
+@dataclass(frozen=True, slots=True)
+class RowBlock:
+    """`outputs` pixels by up to 32 channels, windows of `rows` by `taps`."""
+
+    channels: int
+    rows: int
+    taps: int
+    tap_step: int  # bytes from one tap of a kernel row to the next
+    outputs: int
+    x_step: int  # bytes from one output's window to the next
+    y_step: int
+    y_channel_step: int
+
+    @property
+    def groups(self) -> Groups:
+        return Groups(self.channels)
+
+    @property
+    def steps(self) -> str:
+        """The part of its name that tells it from others of its size."""
+        taps = f"_{self.taps}_taps_{self.tap_step}" if self.taps > 1 else ""
+        outputs = f"_{self.outputs}_by_{self.x_step}_to_{self.y_step}" if self.outputs > 1 else "_1"
+        planes = f"_and_{self.y_channel_step}" if self.y_channel_step > 1 else ""
+        return f"{taps}{outputs}{planes}"
+
+
+@dataclass(frozen=True)
+class Products:
+    """The way in which a block's products are made: as a nest, and in C for each pixel of a tile."""
+
+    name: str
+    says: str
+    at_once: int  # pixels of a tile
+    window: tuple[Stmt, ...]  # adds to `total` of output i and channel j, from x and w
+    lines: Callable[[int], Sequence[str]]  # of a kernel row, from p and v on, for so many pixels
+
+
+TOTAL = Buffer("total", DType.I32, 1, Role.LOCAL)
+WEIGHTS = Buffer("w", DType.I8, 0, Role.CONSTANT)
+
+
+def rows_read(block: RowBlock) -> Buffer:
+    return Buffer("x", DType.I8, 0, Role.ROWS, block.rows)
+
+
+def row_block(block: RowBlock, products: Products, requant: Requant) -> Instruction:
+    """y[i][j] = stored(bias[j] + the sum of the products of output i and channel j)."""
+    y, x = Buffer("y", DType.I8, 0, Role.OUTPUT), rows_read(block)
+    bias, mult = (Buffer(n, DType.I32, 0, Role.CONSTANT) for n in ("bias", "mult"))
+    right = Buffer("right", DType.I8, 0, Role.CONSTANT)
+    i, j = variable("i"), variable("j")
+    held = [
+        (Buffer(name, DType.I32, 1, Role.LOCAL), table)
+        for name, table in (("start", bias), ("scale", mult), ("shift", right))
+    ]
+    loads = [s for b, table in held for s in (Declare(b), Store(at(b), load(table, j)))]
+    start, scale, shift = (load(b) for b, _ in held)
+    place = at(y, i * block.y_step + j * block.y_channel_step)
+    output = (
+        Declare(TOTAL),
+        Store(at(TOTAL), start),
+        *products.window,
+        Store(place, Apply(exact_store(requant).store, (load(TOTAL), scale, shift))),
+    )
+    name = f"{products.name}_{suffix(requant)}"
+    rows = "{x_array}, {x_offset}" if block.rows > 1 else "{x[0]}, 0"
+    tiles, stores = _tiles(block, products), as_bytes(block.groups, requant)
+    if tiles == [(block.outputs, 1)]:
+        parts, definition = [], _tile(block, products, requant, name, block.outputs)
+    else:
+        parts = [_part(block, products, requant, name, count) for count, _ in tiles]
+        definition = _row_of_tiles(block, products, name)
+    return Instruction(
+        name=name,
+        params=(y, x, WEIGHTS, bias, mult, right),
+        body=(For("j", block.channels, (*loads, For("i", block.outputs, output))),),
+        call=f"{name}(\n    {{y}}, {rows}, {{w}}, {{bias}}, {{mult}}, {{right}});",
+        definition=definition,
+        includes=INCLUDES,
+        calls=(stores, *parts),
+        needs=NEEDS,
+        machine_instructions=_machine_instructions(
+            [part.definition for part in parts] or [definition], stores
+        ),
+        stack_bytes=_SPILLED_BYTES * sum(count > 1 for count, _ in tiles),
+    )
+
+
+def _machine_instructions(parts: Sequence[str], stores: Instruction) -> int:
+    """One for each function of vectors, what each call of `stores` takes, and the loads of single bytes."""
+    free, own = "__riscv_vreinterpret", "__riscv_v"
+    each = stores.definition.count(own) - stores.definition.count(free)
+    return sum(
+        text.count(own) + text.count(f"{stores.name}(") * each + text.count("vwmacc_vx") for text in parts
+    )
+
+
+def _tiles(block: RowBlock, products: Products) -> list[tuple[int, int]]:
+    """(pixels, how many tiles of so many), along the row."""
+    whole, rest = divmod(block.outputs, products.at_once)
+    return [(n, many) for n, many in ((products.at_once, whole), (rest, 1)) if n and many]
+
+
+def _row_type(block: RowBlock) -> str:
+    return "const int8_t *const *x" if block.rows > 1 else "const int8_t *x"
+
+
+def _part(block: RowBlock, products: Products, requant: Requant, row: str, count: int) -> Instruction:
+    """C that stands in no nest, so that it needs no meaning of its own."""
+    name = f"{row}_tile_{count}"
+    return Instruction(name, (), (), "", _tile(block, products, requant, name, count), INCLUDES, needs=NEEDS)
+
+
+def _row_of_tiles(block: RowBlock, products: Products, name: str) -> str:
+    lines = []
+    for count, many in _tiles(block, products):
+        call = f"{name}_tile_{count}(y, x, offset, w, bias, mult, right);"
+        moves = [f"offset += {count * block.x_step};", f"y += {count * block.y_step};"]
+        if many > 1:
+            body = [f"    {line}" for line in (call, *moves)]
+            lines += [f"for (int32_t i = 0; i < {many}; ++i) {{", *body, "}"]
+        else:
+            lines += [call, *moves] if count == products.at_once else [call]
+    says = f"{block.outputs} outputs of {block.channels} channels, tile after tile"
+    return _function(says, name, block, lines)
+
+
+def _tile(block: RowBlock, products: Products, requant: Requant, name: str, count: int) -> str:
+    """The function of some outputs, from `offset` on."""
+    groups, pixels = block.groups, range(count)
+    words = groups.words
+    body = [
+        f"const size_t vl = __riscv_vsetvl_e{words}({block.channels});",
+        f"vint{words}_t sum0 = __riscv_vle32_v_i{words}(bias, vl);",
+        *(f"vint{words}_t sum{i} = sum0;" for i in pixels[1:]),
+        "const int8_t *v = w; /* runs through the weights */",
+        *_window(block, products, count),
+        *constants(groups),
+        *(_stored(block, requant, i) for i in pixels),
+    ]
+    return _function(
+        f"{count} outputs of {block.channels} channels: {products.says}", name, block, body, _INLINE
+    )
+
+
+def _function(says: str, name: str, block: RowBlock, body: Sequence[str], kind: str = "") -> str:
+    lines = [
+        f"/* {says}. */",
+        f"static inline {kind}void {name}(",
+        f"    int8_t *y, {_row_type(block)}, int32_t offset, const int8_t *w,",
+        f"    {_TABLES})",
+        "{",
+        *(f"    {line}" for line in body),
+        "}\n",
+    ]
+    return "\n".join(lines)
+
+
+def _stored(block: RowBlock, requant: Requant, pixel: int) -> str:
+    place = f"y + {pixel * block.y_step}" if pixel else "y"
+    value = f"{as_bytes(block.groups, requant).name}(sum{pixel}, scale, shift, vl)"
+    if block.y_channel_step == 1:
+        return f"__riscv_vse8_v_i{block.groups.bytes}({place}, {value}, vl);"
+    return f"__riscv_vsse8_v_i{block.groups.bytes}({place}, {block.y_channel_step}, {value}, vl);"
+
+
+def _window(block: RowBlock, products: Products, count: int) -> list[str]:
+    taps = list(products.lines(count))
+    if block.rows == 1:
+        return ["const int8_t *p = x + offset;", *taps]
+    row = ["const int8_t *p = x[r] + offset;", *taps]
+    return [f"for (int32_t r = 0; r < {block.rows}; ++r) {{", *(f"    {line}" for line in row), "}"]
