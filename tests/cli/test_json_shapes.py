@@ -44,6 +44,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
         ["compile", "open.onnx", "--board", "host", "-o", "d.tar", "--shape", "x=1..2,4,8"],
     ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
+    "docs": [["docs"], ["docs", "levels"]],
     "doctor": [["doctor"]],
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],

@@ -242,7 +242,7 @@ def test_a_tflite_model_is_told_where_it_is_quantised(tmp_path: Path, run_deploy
         "  kws.tflite\n"
         "  hint: TFLite models become int8 where they are converted:\n"
         "        converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
-        "        and converter.representative_dataset = samples   (docs/exporting.md)\n"
+        "        and converter.representative_dataset = samples   (deploy docs exporting)\n"
     )
 
 
