@@ -11,7 +11,7 @@ from pathlib import Path
 from aot.distribution import DISTRIBUTION
 from aot.errors import DeployError, ToolError
 from boards.board import Board
-from deploy.cache import cache_folder
+from deploy.kept_folders import cache_folder
 from deploy.supported import platform_for
 from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS

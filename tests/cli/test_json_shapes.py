@@ -38,6 +38,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "boards": [["boards", "list"]],
     "bug-report": [["bug-report", "-o", "bug.zip"]],
     "build": [["build", "project"]],
+    "cache": [["cache"], ["cache", "--keep", "0"]],
     "compile": [
         ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
         ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
