@@ -144,7 +144,7 @@ def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, obje
         found = getattr(extension, attribute, None)
         if found is None or (kind is not None and not isinstance(found, kind)):
             wanted = f"{attribute}, a {kind.__name__}" if kind is not None else attribute
-            raise ExtensionError(f'the extension "{name}" has no {wanted}', hint="docs/extensions.md")
+            raise ExtensionError(f'the extension "{name}" has no {wanted}', hint="deploy docs extensions")
         return {name: found}
 
     return entry

@@ -15,7 +15,7 @@ BOARD = "host"
 HEAD = """\
 # Networks of PyTorch's
 
-Printed by `python -m benchmarks pytorch`, which needs `pip install 'solder[torch]' torchvision`. Each is
+Printed by `python -m benchmarks pytorch`, which needs `pip install 'solder-mcu[torch]' torchvision`. Each is
 compiled by `deploy.compile(module, board, example, calibration)` with 16 samples of noise and weights by
 chance, its normalisations adapted to noise: what rounding loses depends on weights, and trained ones are
 another matter. *Float* is the largest difference from PyTorch's outputs, of which *largest* is the

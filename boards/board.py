@@ -106,7 +106,7 @@ class Board:
         if self.own_counter is None:
             raise BoardError(
                 f"{self.name} has no table [counter]: firmware cannot be run there",
-                hint="docs/adding-a-board.md lists every key",
+                hint="deploy docs adding-a-board lists every key",
             )
         return self.own_counter
 

@@ -87,7 +87,7 @@ def _require_all(parts: Iterable[Part]) -> None:
     ]
     lacking = [(place, names) for place, names in lacking if names]
     count = sum(len(names) for _, names in lacking)
-    hint = "docs/adding-a-board.md lists every key"
+    hint = "deploy docs adding-a-board lists every key"
     if count == 1:
         place, (name,) = lacking[0]
         raise BoardFileError(f'key "{name}" is missing', str(place), hint)

@@ -19,8 +19,8 @@ makes the model a function of this process, and `deploy.lang` is the language in
 and options, `evidence` proves what can be proven of compiled code, and `connect` keeps the line to a board
 open.
 `bench`, `export`, `quantize`, `new`, `new_accelerator`, `build`, `flash`, `boards`, `ops`, `accelerators`,
-`doctor` and `records` do what the commands of these names do; what they answer has the facts of `--json`, and
-prints as the command's page. What the user must put right is raised as DeployError.
+`docs`, `doctor`, `cache` and `records` do what the commands of these names do; what they answer has the facts
+of `--json`, and prints as the command's page. What the user must put right is raised as DeployError.
 """
 
 from __future__ import annotations
@@ -33,10 +33,12 @@ from aot.errors import DeployError
 if TYPE_CHECKING:
     from deploy.accelerator_package.write import new_accelerator
     from deploy.api import compile, diff, in_process, inspect
+    from deploy.cache_page import cache
     from deploy.exploring.by_name import explore
     from deploy.exporting import export
     from deploy.lists import accelerators, boards, ops, records
     from deploy.machine_page import doctor
+    from deploy.manual import docs
     from deploy.model import Model, load
     from deploy.model_graph import graph
     from deploy.on_board import Run, bench, run, tune, verify
@@ -52,7 +54,9 @@ _MODULES = {
     **dict.fromkeys(("Run", "bench", "run", "tune", "verify"), "on_board"),
     **dict.fromkeys(("accelerators", "boards", "ops", "records"), "lists"),
     **dict.fromkeys(("build", "flash", "new"), "projects"),
+    "cache": "cache_page",
     "connect": "open_line",
+    "docs": "manual",
     "doctor": "machine_page",
     "evidence": "proving.by_name",
     "explore": "exploring.by_name",
@@ -70,9 +74,11 @@ __all__ = [
     "bench",
     "boards",
     "build",
+    "cache",
     "compile",
     "connect",
     "diff",
+    "docs",
     "doctor",
     "evidence",
     "explore",

@@ -10,13 +10,13 @@ from typing import Any, cast
 
 from boards.cores import load_core
 from codegen.options import read_options
-from deploy.cache import cached
 from deploy.choosing import board_or_target, require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.differing import ArchiveDifference
 from deploy.frameworks.table import framework_of
 from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
+from deploy.kept_folders import cached
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, options_with, read_artifact, require_same
 from deploy.module_words import ModuleWords, require_no_module_words

@@ -19,11 +19,11 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.cache import cached
 from deploy.compiling import Compiled, compile_for
 from deploy.console import progress
 from deploy.fit import require_core, require_fit
 from deploy.foreign_code import blamed_on_accelerators
+from deploy.kept_folders import cached
 from deploy.open_sizes import together
 from deploy.options import require_no_options
 from deploy.supported import platform_for

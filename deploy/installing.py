@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from aot.distribution import DISTRIBUTION
 from deploy.machine import PACKAGES, Program
 
 
@@ -93,7 +94,7 @@ def _by_pip(missing: Sequence[str], packages: Mapping[str, bool]) -> Iterable[st
     extras = [name for name in PACKAGES if not packages.get(name, False)]
     extras = list(dict.fromkeys([*extras, *(_BY_PIP[name] for name in missing if name in _BY_PIP)]))
     if extras:
-        yield f"{pip} install 'solder[{','.join(extras)}]'"
+        yield f"{pip} install '{DISTRIBUTION}[{','.join(extras)}]'"
     tools = dict.fromkeys(_PIP_TOOLS[name] for name in missing if name in _PIP_TOOLS)
     if tools:
         yield f"{pip} install {' '.join(tools)}"

@@ -8,9 +8,10 @@ from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
 
+from aot.distribution import DISTRIBUTION
 from aot.errors import DeployError, ToolError
 from boards.board import Board
-from deploy.cache import cache_folder
+from deploy.kept_folders import cache_folder
 from deploy.supported import platform_for
 from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS
@@ -22,7 +23,7 @@ from platforms.zephyr_tools import find_west
 OUR_PACKAGES = (
     *("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates", "solder"),
 )
-# What `pip install 'solder[NAME]'` adds, and the module by which it is known.
+# What `pip install 'solder-mcu[NAME]'` adds, and the module by which it is known.
 PACKAGES = {
     "zig": "ziglang",
     "unicorn": "unicorn",
@@ -136,15 +137,18 @@ def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
 def clashes(here: Path | None = None) -> tuple[str, ...]:
     """Other modules with the name of one of our packages, which would be imported in its place.
 
-    PyPI's "deploy" writes over our files; a file or folder of such a name beside a notebook hides ours.
+    PyPI's "deploy" and "solder" write over our files; a file or folder of such a name beside a notebook hides
+    ours.
     """
     root = Path(__file__).parent.parent
     folders = {name: _folder_of(name) for name in OUR_PACKAGES}
     elsewhere = (f'"{name}" comes from {place}' for name, place in folders.items() if place != root)
-    foreign = (
-        'pip has installed PyPI\'s "deploy", which writes over ours: pip uninstall deploy, then Solder again'
-    )
-    installed = [foreign] if any(_distributions("deploy")) else []
+    installed = [
+        f'pip has installed the package "{name}", which writes over ours: pip uninstall {name}, then '
+        f"{DISTRIBUTION} again"
+        for name in OUR_PACKAGES
+        if any(map(_writes_over_ours, _distributions(name)))
+    ]
     beside = (here or Path.cwd()).resolve()
     hiding = [
         f"{path} hides ours from Python programs that start here"
@@ -160,8 +164,13 @@ def _folder_of(package: str) -> Path:
     return Path(str(resources.files(package))).parent
 
 
-def _distributions(name: str) -> Iterable[object]:
+def _distributions(name: str) -> Iterable[metadata.Distribution]:
     return metadata.distributions(name=name)
+
+
+def _writes_over_ours(other: metadata.Distribution) -> bool:
+    ours = {f"{name}/__init__.py" for name in OUR_PACKAGES}
+    return any(path.as_posix() in ours for path in other.files or ())
 
 
 def packages() -> dict[str, bool]:

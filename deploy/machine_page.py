@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from textwrap import wrap
 
+from aot.distribution import pip_install
 from boards.board_text import size_text
 from codegen.version import VERSION
 from deploy import machine
@@ -137,7 +138,7 @@ def _packages(packages: dict[str, bool]) -> str:
     there = [name for name, is_there in packages.items() if is_there]
     absent = [name for name, is_there in packages.items() if not is_there]
     says = f"packages       {', '.join(there) or 'no optional ones'}"
-    return f"{says}\n  not here:    {', '.join(absent)} (pip install 'solder[NAME]')" if absent else says
+    return f"{says}\n  not here:    {', '.join(absent)} ({pip_install('NAME')})" if absent else says
 
 
 def _kept(cache: FirmwareCache) -> str:

@@ -28,8 +28,8 @@ from codegen.lang.door import door
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import refuse_operators
 from codegen.lang.whole_operators import WholeOperators
-from deploy.cache import cached
 from deploy.graph_operators import WHOLE
+from deploy.kept_folders import cached
 from deploy.model import Model, load
 
 _ACTIVATIONS = ("relu", "relu6", "sigmoid", "tanh")

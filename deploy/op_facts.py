@@ -98,7 +98,7 @@ def op_text() -> str:
             "\n".join(f"{rounding.value}: {meaning}" for rounding, meaning in MEANINGS.items()),
             table(("TFLite operator", "cases right", "refused"), tflite),
             table(("ONNX operator", "node tests right", "refused"), onnx),
-            "The limits of each op are in docs/ops.md, and with --json.",
+            "The limits of each op are in deploy docs ops, and with --json.",
         )
     )
 

@@ -10,6 +10,7 @@ from importlib import metadata
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite
 from aot.ir.graph import Graph
@@ -104,7 +105,7 @@ def _require_package(oracle: Oracle) -> None:
     try:
         importlib.import_module(oracle.module)
     except ImportError:
-        hint = f"pip install 'solder[{oracle.extra}]'"
+        hint = pip_install(oracle.extra)
         raise ToolError(
             f"{oracle.title} is not installed", f"Python package {oracle.package}", hint
         ) from None

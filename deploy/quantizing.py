@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError, ModelError, ToolError
 from aot.frontend.load import read_file, read_model, require_onnx
 from aot.frontend.onnx.float_model import float_model, require_float
@@ -156,7 +157,7 @@ def _sessions() -> Iterator[Any]:
         import onnxruntime
     except ImportError:
         raise MissingToolError(
-            "quantising needs ONNX Runtime, which is not installed", "", "pip install 'solder[quantize]'"
+            "quantising needs ONNX Runtime, which is not installed", "", pip_install("quantize")
         ) from None
 
     onnxruntime.set_default_logger_severity(_ERRORS_ONLY)  # its warnings speak of what it prunes itself

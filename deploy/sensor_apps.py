@@ -152,7 +152,7 @@ def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str)
     raise InputError(
         f"the app {app.value} takes {takes}, and this model has {has}",
         where,
-        "docs/apps.md says what each app takes",
+        "deploy docs apps says what each app takes",
     )
 
 

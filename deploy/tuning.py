@@ -21,10 +21,10 @@ from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.tuning_records import TuningRecord, read_records
 from codegen.version import VERSION
-from deploy.cache import cache_folder
 from deploy.device_choice import Trials, choose_devices
 from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
+from deploy.kept_folders import cache_folder
 from deploy.line import LineOptions
 from deploy.objectives import aim_for
 from deploy.own_firmware import require_own_firmware

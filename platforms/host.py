@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError
 from boards.board import Board
 from boards.board_keys import Section
@@ -28,7 +29,7 @@ class Host(CompilerPlatform):
         if not hasattr(os, "fork"):
             raise MissingToolError(
                 "firmware for this computer needs signals, terminals and sockets of POSIX, not of Windows",
-                hint="--board mps2-an386 runs in an emulator: pip install 'solder[zig,unicorn]'\n"
+                hint=f"--board mps2-an386 runs in an emulator: {pip_install('zig', 'unicorn')}\n"
                 "or take WSL; models are compiled for the host and built by your own project all the same",
             )
         return super().toolchain(board, prefer)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError, did_you_mean
 from aot.target import Target
 from boards.cores import load_core
@@ -52,9 +53,9 @@ _CANDIDATES = (
     _KnownCompiler("zig", "zig", "host", ""),
 )
 _WAY_OUT: Mapping[str, str] = {
-    "arm": "install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'",
-    "riscv": "install gcc-riscv64-unknown-elf and its picolibc, or: pip install 'solder[zig]'",
-    "host": "install gcc or clang, or: pip install 'solder[zig]'",
+    "arm": f"install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: {pip_install('zig')}",
+    "riscv": f"install gcc-riscv64-unknown-elf and its picolibc, or: {pip_install('zig')}",
+    "host": f"install gcc or clang, or: {pip_install('zig')}",
 }
 
 

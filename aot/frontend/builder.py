@@ -12,7 +12,7 @@ from aot.ir.types import Array, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 
-SEE_OPS = "docs/ops.md lists what each operator supports"
+SEE_OPS = "deploy docs ops lists what each operator supports"
 
 
 class Names:

@@ -16,30 +16,31 @@ _ONNX_BEGINNING = b"\x08"  # the tag of the format's version, which comes first
 _FROM_KERAS = (
     'convert it: model = keras.models.load_model("{name}"), then\n'
     "tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
-    "   (docs/exporting.md)"
+    "   (deploy docs exporting)"
 )
 _FROM_TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
     'torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
-    "a state_dict holds weights only: build the model, then model.load_state_dict(...)   (docs/exporting.md)"
+    "a state_dict holds weights only: build the model, then model.load_state_dict(...)"
+    "   (deploy docs exporting)"
 )
 _CONVERT = {
     ".h5": _FROM_KERAS,
     ".keras": _FROM_KERAS,
-    ".mlmodel": "convert the model that it was made from: Core ML gives none back   (docs/exporting.md)",
+    ".mlmodel": "convert the model that it was made from: Core ML gives none back   (deploy docs exporting)",
     ".pb": "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
-    "the bytes of a .tflite file   (docs/exporting.md)",
+    "the bytes of a .tflite file   (deploy docs exporting)",
     ".pt": _FROM_TORCH,
     ".pth": _FROM_TORCH,
 }
 _FROM_FOLDER = (
     'convert it: tf.lite.TFLiteConverter.from_saved_model("{name}").convert()\n'
-    "gives the bytes of a .tflite file   (docs/exporting.md)"
+    "gives the bytes of a .tflite file   (deploy docs exporting)"
 )
 _QUANTISE_TFLITE = (
     "TFLite models become int8 where they are converted:\n"
     "converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
-    "and converter.representative_dataset = samples   (docs/exporting.md)"
+    "and converter.representative_dataset = samples   (deploy docs exporting)"
 )
 _OTHERWISE = "give a .tflite or .onnx file"
 

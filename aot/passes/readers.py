@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from aot.ir.graph import Graph
+from collections.abc import Sequence
+
+from aot.ir.graph import Graph, Node
 from aot.passes.outcome import Miss
+
+_MOST_NAMED = 8
 
 
 def needed_elsewhere(graph: Graph, value: str) -> Miss | None:
@@ -11,9 +15,15 @@ def needed_elsewhere(graph: Graph, value: str) -> Miss | None:
     if value in graph.kept:
         return Miss(f'reads "{value}", which is {_kept_as(graph, value)}')
     if len(graph.readers[value]) > 1:
-        names = ", ".join(f'"{node.name}"' for node in graph.readers[value])
-        return Miss(f'reads "{value}", which has several readers: {names}')
+        return Miss(f'reads "{value}", which has several readers: {_listed(graph.readers[value])}')
     return None
+
+
+def _listed(nodes: Sequence[Node]) -> str:
+    """The nodes' names; of very many only the first: each of a thousand readers may be told of all."""
+    names = ", ".join(f'"{node.name}"' for node in nodes[:_MOST_NAMED])
+    more = len(nodes) - _MOST_NAMED
+    return f"{names} and {more:,} more" if more > 0 else names
 
 
 def _kept_as(graph: Graph, value: str) -> str:

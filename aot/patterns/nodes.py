@@ -42,7 +42,9 @@ class NodePattern(Pattern):
 def is_op(name: str) -> NodePattern:
     """A value that the op makes, whatever its inputs. Raises PatternError for an op that does not exist."""
     if name not in OPS:
-        raise PatternError(f'there is no op "{name}"{did_you_mean(name, OPS)}', hint="docs/ops.md lists all")
+        raise PatternError(
+            f'there is no op "{name}"{did_you_mean(name, OPS)}', hint="deploy docs ops lists all"
+        )
     return NodePattern(name)
 
 

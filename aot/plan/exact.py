@@ -12,6 +12,7 @@ from itertools import combinations
 from math import gcd
 from typing import Any
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError
 from aot.plan.conflicts import Spans
 from aot.plan.place import BlockPacking, Placement
@@ -26,7 +27,7 @@ def solve_placement(packing: BlockPacking, best: Placement, bound: int) -> tuple
     except ImportError as error:
         raise MissingToolError(
             "the exact planner needs the Python package ortools, which is not installed",
-            hint="pip install 'solder[exact]'",
+            hint=pip_install("exact"),
         ) from error
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1  # several would race one another

@@ -67,10 +67,14 @@ class _Path:
 
 def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> WholeOrder:
     graph = _graph(request)
-    path, is_exact = _search(graph, min(most_sets, EXACT_LOOKS // max(len(graph.before), 1)), MOST_LOOKS)
-    if not is_exact:
-        path = _beam(graph)
-    return WholeOrder(path.stages(), path.peak, is_exact)
+    count = len(graph.before)
+    most_sets = min(most_sets, EXACT_LOOKS // max(count, 1))
+    if most_sets >= count:  # there is a set for each stage on the way: with fewer, no search comes to its end
+        path, is_exact = _search(graph, most_sets, MOST_LOOKS)
+        if is_exact:
+            return WholeOrder(path.stages(), path.peak, True)
+    path = _beam(graph)
+    return WholeOrder(path.stages(), path.peak, False)
 
 
 def whole_peak_at_least(request: PlanRequest) -> int:

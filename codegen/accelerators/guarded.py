@@ -74,6 +74,6 @@ def _of_kind(name: str, what: str, made: object, kind: type[T]) -> T:
     if not isinstance(made, kind):
         raise ExtensionError(
             f"the accelerator {name} is wrong: {what} {type(made).__name__}, and must be {kind.__name__}",
-            hint="docs/adding-an-accelerator.md",
+            hint="deploy docs adding-an-accelerator",
         )
     return made

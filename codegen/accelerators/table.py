@@ -34,7 +34,7 @@ def _accelerator(name: str, value: object) -> Accelerator:
     if not isinstance(value, Accelerator):
         raise ExtensionError(
             f'the extension "{name}" is no Accelerator of codegen.accelerators.accelerator',
-            hint="docs/adding-an-accelerator.md",
+            hint="deploy docs adding-an-accelerator",
         )
     return value
 

@@ -14,7 +14,7 @@ from aot.extensions import SCHEDULES, loaded
 from codegen.lang.layer_schedule import LayerSchedule
 from codegen.own_schedules import OwnSchedules
 
-_HINT = "docs/language.md: a function behind @lang.layer_schedule(...)"
+_HINT = "deploy docs language: a function behind @lang.layer_schedule(...)"
 
 
 def read_schedules(path: str | os.PathLike[str]) -> OwnSchedules:

@@ -88,7 +88,7 @@ def _require_kernels(graph: Graph) -> None:
         raise UnsupportedError(
             f"{len(missing)} of {len(graph.nodes)} operations have no kernel",
             "\n".join(missing),
-            "docs/ops.md lists the element types: int8 or float32, inputs and outputs included",
+            "deploy docs ops lists the element types: int8 or float32, inputs and outputs included",
         )
 
 

@@ -25,6 +25,8 @@ COMMANDS = {
     "tune": "searches faster knobs for a model's kernels on a board",
     "farm": "offers this machine's boards to tuning runs elsewhere, or shows what a farm does",
     "records": "shows what tuning has found: best, stats, merge, plot",
+    "docs": "shows the pages of the documentation, without a network",
+    "cache": "lists firmware that is kept between commands, and deletes it",
     "bug-report": "collects what a maintainer needs to know about a bug, and nothing private",
     "completion": "prints what makes a shell complete command lines",
 }

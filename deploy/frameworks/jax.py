@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
@@ -42,7 +43,7 @@ class _JaxFunction(FrameworkModel):
             raise MissingToolError(
                 "JAX' functions are exported by jax2onnx, which is not installed",
                 self.name,
-                "pip install 'solder[jax]'",
+                pip_install("jax"),
             ) from error
         import jax
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
@@ -61,7 +62,7 @@ class _KerasModel(FrameworkModel):
             raise MissingToolError(
                 "Keras' models are converted by TensorFlow, which is not installed",
                 self.name,
-                "pip install 'solder[keras]'",
+                pip_install("keras"),
             ) from error
         try:
             with _quiet():

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import InputError, MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
@@ -50,7 +51,7 @@ class _Estimator(FrameworkModel):
             raise MissingToolError(
                 "scikit-learn's estimators are exported by skl2onnx, which is not installed",
                 self.name,
-                "pip install 'solder[sklearn]'",
+                pip_install("sklearn"),
             ) from error
         self._require_numbers()
         types = [("X", FloatTensorType(list(self._examples[0].shape)))]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from aot.distribution import pip_install
 from aot.errors import InputError, ToolError
 from platforms.cartridge.header import DIGEST_BYTES
 
@@ -62,6 +63,6 @@ def _modules() -> tuple[Any, Any]:
     except ImportError as error:
         raise ToolError(
             "cartridges are signed by the Python package cryptography, which is not installed",
-            hint="pip install 'solder[sign]'",
+            hint=pip_install("sign"),
         ) from error
     return serialization, ed25519

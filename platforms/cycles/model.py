@@ -5,6 +5,7 @@ from __future__ import annotations
 from importlib.metadata import version
 from importlib.util import find_spec
 
+from aot.distribution import pip_install
 from boards.board import Board
 from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
@@ -24,12 +25,12 @@ def lacks(board: Board) -> str:
         return f"neither the unicorn package nor QEMU emulates a {board.name}"
     missing = runner_named(recorder_of(stand_in(board))).missing()
     if (missing and board.core.unicorn) or find_spec(PACKAGE) is None:
-        return "needs the Python packages unicorn and capstone (pip install 'solder[cycles]')"
+        return f"needs the Python packages unicorn and capstone ({pip_install('cycles')})"
     if missing:
         return missing
     least = _LEAST_VERSIONS.get("mve" if "mve" in board.target.features else board.core.machine)
     if least and int(version(PACKAGE).partition(".")[0]) < least[0]:
-        return f"needs capstone {least[0]}, which knows {least[1]} (pip install 'solder[cycles]')"
+        return f"needs capstone {least[0]}, which knows {least[1]} ({pip_install('cycles')})"
     return ""
 
 

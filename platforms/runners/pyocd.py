@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from aot.distribution import pip_install
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, boolean, matching
@@ -19,7 +20,7 @@ SECTION = Section(
 
 
 def missing() -> str:
-    return "" if shutil.which("pyocd") else "needs pyOCD (pip install 'solder[pyocd]')"
+    return "" if shutil.which("pyocd") else f"needs pyOCD ({pip_install('pyocd')})"
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:

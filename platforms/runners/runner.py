@@ -93,7 +93,7 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
         raise BoardError(
             f"firmware of the platform {platform} is not taken by {refused}",
             board.name,
-            f"runners that take it: {', '.join(taking) or 'none; docs/adding-a-board.md has them all'}",
+            f"runners that take it: {', '.join(taking) or 'none; deploy docs adding-a-board has them all'}",
         )
     lacks = {name: runner_named(name).missing() for name in names}
     usable = next((name for name in names if not lacks[name]), None)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
+from aot.distribution import pip_install
 from boards.board import Board
 from boards.board_keys import Section
 from platforms.transport.base import Transport
@@ -29,7 +30,7 @@ SECTION = Section(lacks=_lacks)
 
 
 def missing() -> str:
-    return "" if find_spec("unicorn") else "needs the Python package unicorn (pip install 'solder[unicorn]')"
+    return "" if find_spec("unicorn") else f"needs the Python package unicorn ({pip_install('unicorn')})"
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:

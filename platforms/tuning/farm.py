@@ -13,6 +13,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+from aot.distribution import pip_install
 from aot.errors import BoardError, DeviceError, MissingToolError
 from boards.board import Board
 from platforms.runners.runner import BoardSelector
@@ -153,6 +154,4 @@ def farm_client(address: str) -> Any:
 
 def _require_dask() -> None:
     if find_spec("distributed") is None:
-        raise MissingToolError(
-            "a farm needs the Python package distributed", hint="pip install 'solder[farm]'"
-        )
+        raise MissingToolError("a farm needs the Python package distributed", hint=pip_install("farm"))

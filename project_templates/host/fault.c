@@ -36,7 +36,7 @@ static const struct cause causes[] = {
     {SIGILL, SOLDER_FAULT_USAGE},
     {SIGFPE, SOLDER_FAULT_USAGE},
     {SIGABRT, SOLDER_FAULT_ABORT},
-    {SIGVTALRM, SOLDER_FAULT_WATCHDOG},
+    {SIGALRM, SOLDER_FAULT_WATCHDOG},
 };
 #define CAUSES (sizeof causes / sizeof causes[0])
 
@@ -115,6 +115,9 @@ static void on_signal(int number, siginfo_t *info, void *context)
 {
     struct solder_fault fault = {SOLDER_FAULT_HARD, 0, 0, 0, 0, 0, 0, 0};
 
+    if (number == SIGALRM && !host_deadline_passed()) {
+        return;
+    }
     fault.pc = program_counter(context);
     for (size_t i = 0; i < CAUSES; i++) {
         if (causes[i].signal == number) {

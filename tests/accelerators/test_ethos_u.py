@@ -274,7 +274,7 @@ def test_vela_that_is_not_installed_is_said_with_the_way_out(
     monkeypatch.setattr(vela, "find_spec", lambda _: None)
     assert error_of(lambda: compiled("conv")) == (
         f"error: the accelerator ethos-u needs Vela for {CONV}, and it is not installed\n"
-        "  hint: pip install 'solder[ethosu]'"
+        "  hint: pip install 'solder-mcu[ethosu]'"
     )
 
 

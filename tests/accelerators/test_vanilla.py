@@ -177,7 +177,7 @@ def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None])
             "number",
             3,
             'error: the extension "number" is no Accelerator of codegen.accelerators.accelerator\n'
-            "  hint: docs/adding-an-accelerator.md",
+            "  hint: deploy docs adding-an-accelerator",
         ),
     ],
 )

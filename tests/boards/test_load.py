@@ -170,7 +170,7 @@ def test_a_board_to_compile_for_is_a_chip_and_its_memory(folder: Path) -> None:
         _ = board.counter
     assert str(caught.value) == (
         "error: least has no table [counter]: firmware cannot be run there\n"
-        "  hint: docs/adding-a-board.md lists every key"
+        "  hint: deploy docs adding-a-board lists every key"
     )
 
 
@@ -201,14 +201,14 @@ MISTAKES = (
     (
         "a missing key",
         ('mcu = "X1"\n', ""),
-        'error: key "mcu" is missing\n  FILE\n  hint: docs/adding-a-board.md lists every key',
+        'error: key "mcu" is missing\n  FILE\n  hint: deploy docs adding-a-board lists every key',
     ),
     (
         "many missing keys, in several tables",
         ('clock_hz = 1000\nstatus = "data-only"\nreason', "usb = [{ vid = 1 }, { pid = 1 }]\nreason"),
         "error: 5 keys are missing\n  FILE: clock_hz\n"
         "  FILE, in [usb]: pid, role\n  FILE, in [usb]: vid, role\n"
-        "  hint: docs/adding-a-board.md lists every key",
+        "  hint: deploy docs adding-a-board lists every key",
     ),
     (
         "a key of a runner that has none of that name",

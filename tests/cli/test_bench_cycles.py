@@ -116,7 +116,7 @@ def test_without_the_packages_the_table_says_how_to_get_them(
     monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
     out = run_deploy("bench", model, "--board", "mps2-an386", "--runner", "unicorn").out
     assert "cycles on mps2-an386: needs the Python packages unicorn and capstone" in out
-    assert "(pip install 'solder[cycles]')" in out
+    assert "(pip install 'solder-mcu[cycles]')" in out
 
 
 def test_the_clock_of_emulated_boards_can_be_said(model: Path, run_deploy: Run) -> None:

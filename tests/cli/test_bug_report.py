@@ -100,7 +100,7 @@ def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: s
     lines = install_lines(MISSING, packages, lambda name: name == manager)
     by_pip = [" ".join(each.split()[3:]) for each in lines if " -m pip " in each]
     assert [each for each in lines if " -m pip " not in each] == ([line] if line else [])
-    assert by_pip == ["install 'solder[unicorn]'", "install west"]
+    assert by_pip == ["install 'solder-mcu[unicorn]'", "install west"]
 
 
 def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:

@@ -1,128 +1,62 @@
-"""What is built once is kept, complete or not at all, and not for ever."""
+"""deploy cache tells what is kept, and deletes what has not been used for longest."""
 
 from __future__ import annotations
 
-import errno
+import json
 import os
-import shutil
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from aot.errors import OutputError
-from deploy.cache import IN_USE_S, MOST_KEPT, cache_folder, cached
-from platforms.tuning.workshop import keep_object
+import deploy
+from deploy.kept_folders import MOST_KEPT, cached
+
+Run = Callable[..., Any]
 
 
-@pytest.fixture(autouse=True)
-def own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+@pytest.fixture
+def place(run_deploy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """Two kept folders, of 3 and 5 KiB, the second of them used just now."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    for name, size, unused_s in (("old-1", 3072, 3 * 86400 + 60), ("new-2", 5120, 0)):
+        made = cached(name, lambda _folder: None)
+        (made / "elf").write_bytes(bytes(size))
+        os.utime(made, (time.time() - unused_s,) * 2)
+    return tmp_path / "solder"
 
 
-def fill(folder: Path) -> None:
-    (folder / "made").touch()
+def test_what_is_kept_is_listed_with_its_size_and_its_place(place: Path, run_deploy: Run) -> None:
+    lines = run_deploy("cache").out.splitlines()
+    assert lines[0].split() == ["kept", "size", "unused", "for"]
+    assert lines[2].split() == ["old-1", "3", "KiB", "3", "days"]
+    assert lines[-2] == f"2 folders, 8 KiB in {place}"
+    assert lines[-1] == (
+        f"of what was not used within 60 minutes at most {MOST_KEPT} are kept; --keep N deletes more"
+    )
 
 
-def must_not_run(_folder: Path) -> None:
-    raise AssertionError("it is there already")
+@pytest.mark.parametrize(("keep", "left"), [(5, {"old-1", "new-2"}), (1, {"new-2"}), (0, set())])
+def test_all_but_those_used_last_are_deleted(keep: int, left: set[str], place: Path, run_deploy: Run) -> None:
+    facts = json.loads(run_deploy("cache", "--keep", keep, "--json").out)
+    assert {path.name for path in place.iterdir()} == left == {each["name"] for each in facts["kept"]}
+    assert len(facts["deleted"]) == 2 - len(left)
 
 
-def test_a_folder_is_made_once() -> None:
-    first = cached("a", fill)
-    assert [path.name for path in first.iterdir()] == ["made"]
-    assert cached("a", must_not_run) == first
+def test_what_was_deleted_is_told(place: Path, run_deploy: Run) -> None:
+    assert "deleted: 1 folders, 3 KiB" in run_deploy("cache", "--keep", "1").out
 
 
-def test_nothing_is_left_of_what_could_not_be_made() -> None:
-    def fail(folder: Path) -> None:
-        fill(folder)
-        raise RuntimeError
-
-    with pytest.raises(RuntimeError):
-        cached("a", fail)
-    assert list(cache_folder().iterdir()) == []
-
-
-def test_another_process_may_be_faster() -> None:
-    def overtaken(folder: Path) -> None:
-        fill(folder)
-        cached("a", lambda other: fill(other))
-
-    assert (cached("a", overtaken) / "made").exists()
-    assert [path.name for path in cache_folder().iterdir()] == ["a"]
-
-
-def test_the_least_recently_used_folders_go_first() -> None:
-    for number in range(MOST_KEPT):
-        os.utime(cached(str(number), fill), (number, number))
-    cached("0", must_not_run)  # is used again now
-    cached("new", fill)
-    kept = {path.name for path in cache_folder().iterdir()}
-    assert kept == {"new", *(str(number) for number in range(MOST_KEPT) if number != 1)}
-
-
-def test_a_folder_that_may_be_in_use_stays_however_many_there_are() -> None:
-    for number in range(MOST_KEPT + 2):
-        cached(str(number), fill)
-    assert len(list(cache_folder().iterdir())) == MOST_KEPT + 2
-
-
-def test_another_process_may_forget_a_folder_that_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    def forgotten_before(place: Path) -> None:
-        monkeypatch.undo()
-        monkeypatch.setenv("XDG_CACHE_HOME", str(place.parents[1]))
-        shutil.rmtree(place)
-        os.utime(place)
-
-    cached("a", fill)
-    monkeypatch.setattr("os.utime", forgotten_before)
-    assert (cached("a", fill) / "made").exists()
-
-
-def test_another_process_may_forget_a_folder_while_the_oldest_are_sought(
-    monkeypatch: pytest.MonkeyPatch,
+def test_nothing_is_kept_in_the_beginning(
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    listed = Path.iterdir
-
-    def with_one_gone(folder: Path) -> list[Path]:
-        return [*listed(folder), folder / "gone"]
-
-    monkeypatch.setattr(Path, "iterdir", with_one_gone)
-    assert (cached("a", fill) / "made").exists()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert run_deploy("cache").out.startswith(f"0 folders, 0 KiB in {tmp_path / 'solder'}\n")
+    assert deploy.cache(keep=0)["kept"] == []
 
 
-def test_what_a_killed_process_had_begun_goes_when_nobody_can_be_making_it() -> None:
-    cached("a", fill)
-    for name, age_s in ((".killed", 2 * IN_USE_S), (".being-made", 0)):
-        (cache_folder() / name).mkdir()
-        touched = time.time() - age_s
-        os.utime(cache_folder() / name, (touched, touched))
-    cached("b", fill)
-    assert {path.name for path in cache_folder().iterdir()} == {".being-made", "a", "b"}
-
-
-def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = cached("a", fill)
-
-    def refuse(_path: Path) -> None:
-        raise OSError(errno.EROFS, "Read-only file system")
-
-    monkeypatch.setattr("deploy.cache.os.utime", refuse)
-    assert cached("a", must_not_run) == place
-
-
-def test_a_file_in_the_place_of_the_cache_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
-    with pytest.raises(OutputError) as caught:
-        cached("a", fill)
-    assert caught.value.what == "the folder for built firmware cannot be made: Not a directory"
-
-
-def test_a_file_in_the_place_of_kept_objects_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    with pytest.raises(OutputError) as caught:
-        keep_object(tmp_path / "file" / "kept.o", b"")
-    assert caught.value.what.startswith("the folder for compiled kernels cannot be made: ")
-    assert caught.value.hint == "set XDG_CACHE_HOME to a folder that can be written"
+def test_fewer_than_none_cannot_be_kept(run_deploy: Run) -> None:
+    outcome = run_deploy("cache", "--keep=-1")
+    assert outcome.err == "error: -1 folders cannot be kept\n  hint: --keep 0 deletes all\n"

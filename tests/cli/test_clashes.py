@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.metadata import Distribution
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,26 @@ def test_a_file_beside_a_notebook_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_package_of_that_name_on_pypi_is_told(
-    monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any]
+def test_the_packages_of_these_names_on_pypi_are_told(
+    monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(machine, "_distributions", lambda name: [name])
-    assert '\nname clash: pip has installed PyPI\'s "deploy"' in run_deploy("doctor").out
-    assert len(json.loads(run_deploy("doctor", "--json").out)["clashes"]) == 1
+    def installed(name: str) -> list[Distribution]:
+        path = tmp_path / f"{name}-1.0.dist-info"
+        return [Distribution.at(path)] if path.is_dir() else []
+
+    for name, file in (
+        ("deploy", "deploy/__init__.py"),
+        ("solder", "solder/__init__.py"),
+        ("boards", "a.py"),
+    ):
+        (tmp_path / f"{name}-1.0.dist-info").mkdir()
+        (tmp_path / f"{name}-1.0.dist-info" / "RECORD").write_text(f"{file},,\n")
+    monkeypatch.setattr(machine, "_distributions", installed)
+    what = 'pip has installed the package "NAME", which writes over ours'
+    told = f"{what}: pip uninstall NAME, then solder-mcu again"
+    assert "\nname clash: " + told.replace("NAME", "deploy") in run_deploy("doctor").out
+    facts = json.loads(run_deploy("doctor", "--json").out)
+    assert facts["clashes"] == [told.replace("NAME", name) for name in ("deploy", "solder")]
 
 
 def test_a_package_from_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch, repo_root: Path) -> None:

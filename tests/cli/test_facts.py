@@ -155,7 +155,7 @@ def test_doctor_says_how_to_get_what_is_lacking(run_deploy: Run, monkeypatch: py
     assert re.search(
         r"^qemu +needs qemu-system-arm \(Debian: apt install qemu-system-arm\)$", out, re.MULTILINE
     )
-    assert "pip install 'solder[unicorn]'" in out
+    assert "pip install 'solder-mcu[unicorn]'" in out
 
 
 @pytest.mark.slow
@@ -190,7 +190,7 @@ def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
     out = run_deploy("doctor").out
     assert re.search(r"^/dev/ttyACM3  2341:0043  557 +arduino-uno$", out, re.MULTILINE)
     assert re.search(r"^COM4          0001:0002  none +not known$", out, re.MULTILINE)
-    assert "  not here:    exact (pip install 'solder[NAME]')" in out
+    assert "  not here:    exact (pip install 'solder-mcu[NAME]')" in out
     assert re.search(r"^kept firmware  \d+ builds, .* in .*solder$", out, re.MULTILINE)
 
 

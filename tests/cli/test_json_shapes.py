@@ -38,12 +38,14 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "boards": [["boards", "list"]],
     "bug-report": [["bug-report", "-o", "bug.zip"]],
     "build": [["build", "project"]],
+    "cache": [["cache"], ["cache", "--keep", "0"]],
     "compile": [
         ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
         ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
         ["compile", "open.onnx", "--board", "host", "-o", "d.tar", "--shape", "x=1..2,4,8"],
     ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
+    "docs": [["docs"], ["docs", "levels"]],
     "doctor": [["doctor"]],
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],

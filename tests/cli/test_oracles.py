@@ -116,7 +116,7 @@ def test_a_package_that_is_missing_is_named_before_anything_is_built(
     assert run_deploy("verify", model, "--board", "host", "--oracle", "tflm").err == (
         "error: TensorFlow Lite Micro is not installed\n"
         "  Python package tflite-micro\n"
-        "  hint: pip install 'solder[tflm]'\n"
+        "  hint: pip install 'solder-mcu[tflm]'\n"
     )
 
 

@@ -242,7 +242,7 @@ def test_a_tflite_model_is_told_where_it_is_quantised(tmp_path: Path, run_deploy
         "  kws.tflite\n"
         "  hint: TFLite models become int8 where they are converted:\n"
         "        converter.optimizations = [tf.lite.Optimize.DEFAULT]\n"
-        "        and converter.representative_dataset = samples   (docs/exporting.md)\n"
+        "        and converter.representative_dataset = samples   (deploy docs exporting)\n"
     )
 
 
@@ -296,4 +296,4 @@ def test_a_missing_runtime_is_named_with_the_way_to_get_it(
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
     said = run_deploy("quantize", float_model, "--data", data, "-o", tmp_path / "int8.onnx")
     assert said.status == 1
-    assert "hint: pip install 'solder[quantize]'" in said.err
+    assert "hint: pip install 'solder-mcu[quantize]'" in said.err

@@ -136,9 +136,9 @@ def test_an_old_disassembler_knows_no_helium(
     monkeypatch.setattr("platforms.cycles.model.version", lambda _name: "5.0.7")
     assert lacks(load_board("mps2-an386")) == ""
     assert lacks(load_board("mps3-an547")) == (
-        "needs capstone 6, which knows Helium (pip install 'solder[cycles]')"
+        "needs capstone 6, which knows Helium (pip install 'solder-mcu[cycles]')"
     )
     monkeypatch.setattr("platforms.runners.qemu_riscv32.missing", lambda: "")
     assert lacks(load_board("rpi-pico2-riscv")) == (
-        "needs capstone 6, which knows RISC-V's extensions (pip install 'solder[cycles]')"
+        "needs capstone 6, which knows RISC-V's extensions (pip install 'solder-mcu[cycles]')"
     )

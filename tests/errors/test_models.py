@@ -78,7 +78,7 @@ MISTAKES: dict[str, tuple[Callable[[Path], object], str]] = {
         "  net.tflite\n"
         '  BUCKETIZE: node 1 "value_1"\n'
         '  RFFT2D: node 0 "value_0", node 2 "value_2"\n'
-        f"  hint: deploy ops lists the {len(IMPORTERS)} operators that are   (docs/ops.md)\n",
+        f"  hint: deploy ops lists the {len(IMPORTERS)} operators that are   (deploy docs ops)\n",
     ),
 }
 

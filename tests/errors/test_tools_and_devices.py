@@ -39,7 +39,7 @@ def test_a_missing_cross_compiler(
     assert complaint("run", model, "--board", "mps2-an386", "--inputs", inputs) == (
         "error: no C compiler for cortex-m4 was found\n"
         "  looked for arm-none-eabi-gcc, zig\n"
-        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'\n"
+        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder-mcu[zig]'\n"
     )
 
 
@@ -81,7 +81,7 @@ def test_missing_emulators(
     assert complaint("run", model, "--board", "mps2-an386", "--inputs", inputs) == (
         "error: nothing on this machine can run firmware for mps2-an386: one of these is enough\n"
         "  qemu: needs qemu-system-arm (Debian: apt install qemu-system-arm)\n"
-        "  unicorn: needs the Python package unicorn (pip install 'solder[unicorn]')\n"
+        "  unicorn: needs the Python package unicorn (pip install 'solder-mcu[unicorn]')\n"
     )
 
 

@@ -174,7 +174,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
     "a limit of the op": (
         lambda: tensor(1, scales=(0.1,), zero_points=(3,)),
         "error: i8 and i16 weights must have zero point 0 and one scale, or one scale for each output "
-        f"channel: zero point 3\n{AT_CONV}\n  hint: docs/ops.md lists what each operator supports",
+        f"channel: zero point 3\n{AT_CONV}\n  hint: deploy docs ops lists what each operator supports",
     ),
     "length of the bias": (
         lambda: tensor(2, shape=(3,), data=np.zeros(3, np.int32), scales=(), zero_points=()),
@@ -219,7 +219,7 @@ def test_all_unsupported_operators_are_named_at_once() -> None:
         "  net.tflite\n"
         '  LSTM: node 3 "softmax_1"\n'
         '  RFFT2D: node 2 "softmax_1", node 4 "softmax_1"\n'
-        f"  hint: deploy ops lists the {len(IMPORTERS)} operators that are   (docs/ops.md)"
+        f"  hint: deploy ops lists the {len(IMPORTERS)} operators that are   (deploy docs ops)"
     )
 
 

@@ -13,19 +13,19 @@ from aot.frontend.load import load_model
 KERAS = (
     'convert it: model = keras.models.load_model("{name}"), then\n'
     "        tf.lite.TFLiteConverter.from_keras_model(model).convert() gives the bytes of a .tflite file"
-    "   (docs/exporting.md)"
+    "   (deploy docs exporting)"
 )
 TORCH = (
     'export it to ONNX: model = torch.load("{name}", weights_only=False).eval(), then\n'
     '        torch.onnx.export(model, example_input, "model.onnx", dynamo=False);\n'
     "        a state_dict holds weights only: build the model, then model.load_state_dict(...)   "
-    "(docs/exporting.md)"
+    "(deploy docs exporting)"
 )
 FROZEN = (
     "convert its folder: tf.lite.TFLiteConverter.from_saved_model(folder).convert() gives\n"
-    "        the bytes of a .tflite file   (docs/exporting.md)"
+    "        the bytes of a .tflite file   (deploy docs exporting)"
 )
-CORE_ML = "convert the model that it was made from: Core ML gives none back   (docs/exporting.md)"
+CORE_ML = "convert the model that it was made from: Core ML gives none back   (deploy docs exporting)"
 FORMATS = {
     "net.pt": TORCH,
     "net.pth": TORCH,
@@ -56,7 +56,7 @@ def test_a_saved_model_is_known_by_what_is_in_the_folder(tmp_path: Path) -> None
     assert str(caught.value) == (
         f"error: this is a SavedModel of TensorFlow\n  {tmp_path}\n"
         f'  hint: convert it: tf.lite.TFLiteConverter.from_saved_model("{tmp_path}").convert()\n'
-        "        gives the bytes of a .tflite file   (docs/exporting.md)"
+        "        gives the bytes of a .tflite file   (deploy docs exporting)"
     )
 
 

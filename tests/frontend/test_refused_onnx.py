@@ -10,7 +10,7 @@ from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
 
 MAKE = helper.make_node
-DOCS = "docs/ops.md lists what each operator supports"
+DOCS = "deploy docs ops lists what each operator supports"
 
 
 def info(name: str, *sizes: int | str, element: int = 1) -> helper.ValueInfoProto:

@@ -41,7 +41,7 @@ def test_broken_limits_are_named_together() -> None:
         "  convert the model again with a symmetric scale, or this part as float",
         'at LOGISTIC #3 "layer3/out" (net.tflite): an i8 output must have scale 1/256 and zero point -128: '
         "it has scale 0.5, zero point 3",
-        "  docs/ops.md lists what each operator supports",
+        "  deploy docs ops lists what each operator supports",
     ]
 
 

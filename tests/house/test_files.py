@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from source_trees import tree_of
 
+from deploy.manual import manual_pages
+
 # What the first line of a file begins with, by the file name's ending.
 FIRST_LINES = {
     ".py": '"""',
@@ -123,3 +125,14 @@ def test_the_wheel_holds_every_file_of_the_packages(
     (wheel,) = tmp_path.glob("*.whl")
     held = set(zipfile.ZipFile(wheel).namelist())
     assert not {path.relative_to(repo_root).as_posix() for path in package_files} - held
+    assert {name for name in held if name.startswith("deploy/pages/")} == {
+        f"deploy/pages/{name}.md" for name in manual_pages()
+    }
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    shown = subprocess.run(
+        [sys.executable, "-m", "deploy", "docs", "tutorials/own-op"],
+        cwd=tmp_path / "installed",
+        check=True,
+        capture_output=True,
+    )
+    assert shown.stdout.decode().rstrip() == source(repo_root / "docs" / "tutorials" / "own-op.md").rstrip()

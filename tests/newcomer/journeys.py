@@ -85,6 +85,7 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         deploy("compile digits.tflite --board host -o digits.tar", makes=("digits.tar",)),
         deploy("new digits.tar app --board host", "app", makes=("app/Makefile", "app/README.md")),
         deploy("run digits.tflite --board host --fill random --print-top 3", "1 sample", "time, ms"),
+        deploy("cache", "^kept +size +unused for", "^[1-9].* folders, .*iB in"),
     ),
     "a data scientist": (
         program(_NOTEBOOK, "^<digits for host: .* bytes of arena", "^right (19|20) of 20", "array"),
@@ -98,6 +99,8 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         ),
         deploy("ops Gemm", "^ONNX Gemm", "dense"),
         deploy("ops Gem", 'did you mean "Gemm"', status=1),
+        deploy("docs", "^page +about", "^exporting +Models from Keras"),
+        deploy("docs exporting", "Models from Keras", "keras.layers.Conv2D"),
     ),
     "somebody from TVM": (
         Step(
@@ -110,6 +113,7 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
             " print('format', json.load(f)['version'])",
             "^format 7",
         ),
+        deploy("docs from-tvm", "TVM", r"^[|+]-"),
         deploy("tune digits.tflite --board host --list", "task"),
         deploy("inspect digits.tflite --target cortex-m33 --explain all", "fold-constants"),
         program("from solder import lang; print(lang.schedule.__name__)", "schedule"),

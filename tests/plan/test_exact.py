@@ -91,7 +91,7 @@ def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch: p
     monkeypatch.setitem(sys.modules, "ortools.sat.python", None)
     with pytest.raises(ToolError, match="needs the Python package ortools") as raised:
         make_plan(PROVEN, exact=True)
-    assert raised.value.hint == "pip install 'solder[exact]'"
+    assert raised.value.hint == "pip install 'solder-mcu[exact]'"
 
 
 PROVEN = windows(6, 20, 8, 48, 28, 32)

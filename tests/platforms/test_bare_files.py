@@ -73,7 +73,7 @@ def test_a_runner_of_another_platforms_firmware_is_not_chosen() -> None:
     only_west = replace(load_board("nucleo-f446re"), runners={"west": {}})
     with pytest.raises(BoardError, match="is not taken by west") as caught:
         choose_dry(only_west, None, "baremetal")
-    assert caught.value.hint == "runners that take it: none; docs/adding-a-board.md has them all"
+    assert caught.value.hint == "runners that take it: none; deploy docs adding-a-board has them all"
     with pytest.raises(BoardError) as caught:
         choose_dry(replace(only_west, runners={}))
     assert str(caught.value) == (

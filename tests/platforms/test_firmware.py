@@ -292,6 +292,38 @@ def test_a_crash_of_the_host_process_comes_back_as_a_named_fault(
     crash(build(crashing, board, "gcc"), board, None, how, cause)
 
 
+_COMPUTES = """
+#include <time.h>
+static void compute(int32_t milliseconds)
+{
+    const clock_t end = clock() + (clock_t)milliseconds * (CLOCKS_PER_SEC / 1000);
+    while (clock() < end) {
+    }
+}
+int32_t tiny_run("""
+
+
+@pytest.mark.cc
+def test_a_deadline_of_milliseconds_is_kept_on_the_host(
+    tiny: ProjectSource, build: Builder, need: Need
+) -> None:
+    """By time that the process computes, so that no other program makes a run late."""
+    need("gcc")
+    text = tiny.sources["tiny.c"].replace("int32_t tiny_run(", _COMPUTES, 1)
+    text = text.replace("(void)arena;", "(void)arena;\n    compute((uint8_t)in->x[0]);")
+    firmware = build(replace(tiny, sources={**tiny.sources, "tiny.c": text}), load_board("host"), "gcc")
+    with session(firmware, load_board("host"), None, replace(DEADLINES, device_run_s=0.02)) as device:
+        for milliseconds in (17, 23) * 3:
+            device.hello()
+            model = device.describe()[0]
+            device.write_input(model, 0, bytes([milliseconds, 0, 0, 0]))
+            if milliseconds < 20:
+                device.run(model)
+                continue
+            with pytest.raises(DeviceCrashedError, match="watchdog reset"):
+                device.run(model)
+
+
 def printed(firmware: Firmware, board: Board, runner: str | None) -> tuple[bytes, str]:
     """All that a standalone program prints, and how it ended."""
     line = platform_of(board).open_line(firmware, board, runner)

@@ -116,7 +116,7 @@ def test_no_compiler_at_all_is_told_with_the_way_out(machine_with: Callable[...,
     assert str(caught.value) == (
         "error: no C compiler for cortex-m4 was found\n"
         "  looked for arm-none-eabi-gcc, zig\n"
-        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder[zig]'"
+        "  hint: install gcc-arm-none-eabi and libnewlib-arm-none-eabi, or: pip install 'solder-mcu[zig]'"
     )
 
 

@@ -56,7 +56,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "of pictures",
         {},
         "the app kws takes sound or numbers, and this model has the front end tf.image\n"
-        "  tiny.tflite\n  hint: docs/apps.md says what each app takes",
+        "  tiny.tflite\n  hint: deploy docs apps says what each app takes",
     ),
     "too few labels": (
         "for this computer",

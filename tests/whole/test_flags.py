@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import deploy
 from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.options import CompileOptions
@@ -23,6 +24,7 @@ KEEPING = (  # registers, and told by a macro: gcc's, or the one that is ours
     "-Og -DFEW_REGISTERS",
     "-O1 -ffixed-r9 -DFEW_REGISTERS",
     "-O2 -fno-omit-frame-pointer -DFEW_REGISTERS",
+    "-O3 -fno-omit-frame-pointer -ffixed-r9 -DFEW_REGISTERS",
     "-Ofast -DFEW_REGISTERS",
 )
 FLAGS = (*KEEPING, "-Os", "-Ofast", "-O2 -flto", "-O2 -msingle-pic-base -fpic")
@@ -87,7 +89,8 @@ def test_what_gcc_says_where_registers_are_kept_from_it_stands_beside_the_way_ou
     source = made_into(tmp_path, model, board)
     comment = " ".join(source.read_text().partition("/* Some tiles take every register.")[2].split())
     comment = comment.partition("*/")[0]
-    assert comment.endswith("compile with -DFEW_REGISTERS then. ")
+    assert comment.endswith("compile with -DFEW_REGISTERS then, as `deploy docs own-project` says. ")
+    assert "-DFEW_REGISTERS" in deploy.docs("own-project")["text"]
     done = compiled(source, board, "-O2 -fno-omit-frame-pointer -ffixed-r9")
     said = {line.partition("error: ")[2] for line in done.stderr.splitlines() if "error: " in line}
     assert said

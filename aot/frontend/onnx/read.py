@@ -259,7 +259,9 @@ class _FileReader:
         version = self.versions[-1] if node.domain in STANDARD else self.sets[node.domain]
         body = body_of(node, version, self._types(operands))
         if body is None:
-            error = place.fail(f"ONNX operator {name_of(node)} is not supported", "docs/ops.md lists them")
+            error = place.fail(
+                f"ONNX operator {name_of(node)} is not supported", "deploy docs ops lists them"
+            )
             raise NoImporterError(error, name_of(node), place.label)
         if any(isinstance(v, Value) and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
             raise place.fail(

@@ -68,5 +68,5 @@ class Refused:
         """The options that help, as one piece to copy."""
         options = [error.options for error in self._errors if isinstance(error, LeftOpenError)]
         given = " ".join(dict.fromkeys(option for option in options if option))
-        listed = "docs/ops.md lists what each operator supports"
+        listed = "deploy docs ops lists what each operator supports"
         return f"give what the file leaves open: {given}\n{listed}" if given else listed

@@ -87,13 +87,13 @@ def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[Mo
         raise UnsupportedError(
             f"TFLite {plural.format(', '.join(sorted(unsupported)))} not supported",
             "\n".join([file.name, *listed, *told]),
-            f"deploy ops lists the {len(IMPORTERS)} operators that are   (docs/ops.md)",
+            f"deploy ops lists the {len(IMPORTERS)} operators that are   (deploy docs ops)",
         )
     if refused:
         raise UnsupportedError(
             f"{len(refused)} operators cannot be compiled as they are",
             "\n".join([file.name, *told]),
-            "docs/ops.md lists what each operator supports",
+            "deploy docs ops lists what each operator supports",
         )
 
 

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from aot.distribution import pip_install
 from aot.errors import ToolError
 from aot.ir.graph import Node
 from codegen.accelerators.ethos_u.configurations import NpuConfig
@@ -56,7 +57,7 @@ def run_vela(model: bytes, config: NpuConfig, nodes: str) -> VelaRun:
         raise ToolError(
             f"the accelerator ethos-u needs Vela for {nodes}, and it is not installed",
             "",
-            "pip install 'solder[ethosu]'",
+            pip_install("ethosu"),
         )
     try:
         return _ran(model, config)

@@ -20,7 +20,7 @@ struct gemm_npu_finish_2_shape {
     int32_t instructions;
 };
 
-/* A layer with one input. The program and the constants are as docs/gemm-npu.md says. From the first call to the end of
+/* A layer with one input. The program and the constants are as deploy docs gemm-npu says. From the first call to the end of
    the second, the device reads x and writes y. */
 void gemm_npu_start(
     const int8_t *x,

@@ -13,10 +13,11 @@ from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import Any
 
+from aot.distribution import DISTRIBUTION
 from artifact.facts import ModelFacts
 from codegen.version import VERSION
 
-TOOL, LICENCE = "solder", "Apache-2.0"
+TOOL, LICENCE = DISTRIBUTION, "Apache-2.0"
 _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)")
 _DEVELOPERS = ("test", "docs", "browser", "channels", "fronts", "train")  # extras for work on the tool itself

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from aot.distribution import pip_install
 from aot.errors import BoardError, MissingToolError
 from deploy.firmware import Ready, build_source
 from deploy.proving.subject import Subject
@@ -37,5 +38,5 @@ def require_capstone() -> None:
     if find_spec("capstone") is None:
         raise MissingToolError(
             "the Python package capstone, which reads machine code, is not installed",
-            hint="pip install 'solder[cycles]'",
+            hint=pip_install("cycles"),
         )

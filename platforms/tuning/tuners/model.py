@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from aot.distribution import pip_install
 from aot.errors import MissingToolError
 from aot.ir.types import Array
 from codegen.kernels.knobs import Point, Space
@@ -106,5 +107,5 @@ def require_trees(tuner: str) -> None:
     if find_spec("lightgbm") is None:
         raise MissingToolError(
             f'tuner "{tuner}" needs the Python package lightgbm',
-            hint="pip install 'solder[tune]', or another tuner: ga",
+            hint=f"{pip_install('tune')}, or another tuner: ga",
         )

@@ -75,12 +75,12 @@ def _forget_oldest(folder: Path) -> None:
     begun = [path for path in paths if path.name.startswith(".")]
     kept = [path for path in paths if path not in begun]
     idle_since = time.time() - IN_USE_S
-    for old in (*begun, *sorted(kept, key=_used_at, reverse=True)[MOST_KEPT:]):
-        if _used_at(old) < idle_since:
+    for old in (*begun, *sorted(kept, key=used_at, reverse=True)[MOST_KEPT:]):
+        if used_at(old) < idle_since:
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _used_at(place: Path) -> float:
+def used_at(place: Path) -> float:
     """The time of the last use; 0 where another process has just deleted the folder."""
     try:
         return place.stat().st_mtime

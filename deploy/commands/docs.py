@@ -1,0 +1,30 @@
+"""deploy docs: the pages of the documentation, without a network."""
+
+from __future__ import annotations
+
+import argparse
+
+EXAMPLE = """
+deploy docs
+deploy docs exporting
+deploy docs ops | less
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("page", metavar="PAGE", nargs="?", help="show this page; without it all are listed")
+    parser.add_argument("--json", action="store_true", help="print JSON, a page's text as Markdown")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    from deploy.console import print_answer
+    from deploy.manual import docs
+    from deploy.terminal_width import terminal_columns
+
+    answer, columns = docs(arguments.page), terminal_columns()
+    if arguments.page is None or arguments.json or columns is None:
+        print_answer(arguments.json, answer)
+        return
+    from deploy.manual_on_terminal import print_on_terminal  # rich is heavy
+
+    print_on_terminal(answer.page, columns)
