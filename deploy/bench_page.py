@@ -32,6 +32,9 @@ _NOTE = (
     "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
     "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
 )
+ON_TWO_CORES = (
+    "none on two cores; of a step's halves the instructions of the longer one are counted, and the hand-over"
+)
 _OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 
 
@@ -70,8 +73,12 @@ def _measured_cycles(cost: BoardCost) -> int | None:
 
 def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
     """Says for each emulated board where its cycles are from, or why there are none."""
-    boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
-    return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
+    boards = {cost.board.name: cost for cost in costs if is_emulated(cost.board)}
+    return [f"cycles on {name}: {_said_of_cycles(cost)}" for name, cost in boards.items()]
+
+
+def _said_of_cycles(cost: BoardCost) -> str:
+    return ON_TWO_CORES if cost.cores > 1 else lacks(cost.board) or described(cost.board)
 
 
 def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:
