@@ -10,6 +10,7 @@ from deploy.cycle_model import ModelCycles
 from deploy.meter import Meter, is_emulated
 from platforms.cycles.model import described, lacks
 from platforms.cycles.parts import PARTS
+from platforms.second_core import COUNTED
 
 _HEADS = (
     "model",
@@ -31,9 +32,6 @@ _LAYERS_NOTE = "(in a build that reports each row, which takes a few instruction
 _NOTE = (
     "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
     "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
-)
-ON_TWO_CORES = (
-    "none on two cores; of a step's halves the instructions of the longer one are counted, and the hand-over"
 )
 _OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 
@@ -78,7 +76,7 @@ def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
 
 
 def _said_of_cycles(cost: BoardCost) -> str:
-    return ON_TWO_CORES if cost.cores > 1 else lacks(cost.board) or described(cost.board)
+    return COUNTED if cost.cores > 1 else lacks(cost.board) or described(cost.board)
 
 
 def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:

@@ -1,11 +1,16 @@
-"""The files of bare metal for a board's second core, by what starts it."""
+"""The files of bare metal for a board's second core, by what starts it; and firmware that has them."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from aot.errors import BoardError
 from boards.board import Board
+from platforms.elf import symbols
 from platforms.templates import c_files, filled
 
+COUNTED = "none on two cores; instructions are those of each step's longer half, and of handing over"
+_ITS_STACK = "board_second_stack_low"  # as board.ld calls it
 _TEMPLATES, _BEGIN = "baremetal", "second_core_"
 
 
@@ -28,3 +33,8 @@ def second_core_files(board: Board) -> dict[str, str]:
         "second_core.h": filled(_TEMPLATES, "second_core.h.jinja", board=board, in_turn=in_turn),
         "second_core.c": known[second.start],
     }
+
+
+def uses_two_cores(elf: Path) -> bool:
+    """True for firmware that hands halves of steps to a second core."""
+    return any(symbol.name == _ITS_STACK for symbol in symbols(elf))

@@ -37,5 +37,5 @@ def why_on_one_core(kernel: Kernel) -> str:
         return halves
     least = _GAIN * HANDED_OVER_IN
     if halves.saved < least:
-        return f"the smaller half of a step is {halves.saved:,} statements, and {least} are worth a hand-over"
+        return f"half of a step is {halves.saved:,} statements, and a hand-over pays from {least} on"
     return ""

@@ -10,12 +10,11 @@ from pathlib import Path
 from aot.errors import BoardError
 from boards.board import Board
 from boards.board_keys import Section
-from platforms.elf import symbols
+from platforms.second_core import uses_two_cores
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 MACHINE = "platforms.runners.unicorn_machine"
-_OF_TWO_CORES = "board_second_stack_low"
 
 
 def _lacks(board: Board) -> Iterator[str]:
@@ -55,7 +54,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 def _require_one_core(elf: Path) -> None:
     """Raises BoardError for firmware that would wait for a second core."""
-    if elf.is_file() and any(symbol.name == _OF_TWO_CORES for symbol in symbols(elf)):
+    if elf.is_file() and uses_two_cores(elf):
         raise BoardError(
             "this firmware uses 2 cores, and unicorn emulates 1", str(elf), "--runner qemu, or --cores 1"
         )

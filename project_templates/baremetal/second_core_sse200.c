@@ -23,7 +23,7 @@
 
 void Fault_Handler(void); /* startup.c */
 
-enum { IDLE, GIVEN, DONE };
+enum { OFF, READY, GIVEN, DONE };
 
 static volatile uint32_t state;
 
@@ -54,6 +54,7 @@ static void sleep(uint32_t me)
 static void compute_halves(void)
 {
     __asm__ volatile("cpsid i\n msr msplim, %0" : : "r"(board_second_stack_low) : "memory");
+    ring(MHU_FIRST, READY);
     for (;;) {
         while (state != GIVEN) {
             sleep(MHU_SECOND);
@@ -73,23 +74,11 @@ static const union {
     [2 ... 15] = {.handler = Fault_Handler},
 };
 
-static void give(solder_half *step, const void *context, uint32_t row)
+static void wait_for(uint32_t news)
 {
-    given.step = step;
-    given.context = context;
-    given.row = row;
-    ring(MHU_SECOND, GIVEN);
-    if ((CPUWAIT & CPUWAIT_SECOND) != 0) { /* it has not been started yet */
-        INITSVTOR1 = (uint32_t)vectors;
-        CPUWAIT &= ~CPUWAIT_SECOND;
-    }
-}
-
-static void wait_for_second(void)
-{
-    while (state != DONE) {
+    while (state != news) {
         __asm__ volatile("cpsid i" ::: "memory");
-        if (state != DONE) {
+        if (state != news) {
             sleep(MHU_FIRST);
         }
         __asm__ volatile("cpsie i" ::: "memory"); /* the timer of a deadline may have ended the sleep */
@@ -97,14 +86,32 @@ static void wait_for_second(void)
     __asm__ volatile("dmb" ::: "memory");
 }
 
+static void start(void)
+{
+    INITSVTOR1 = (uint32_t)vectors;
+    CPUWAIT &= ~CPUWAIT_SECOND;
+    wait_for(READY);
+}
+
+static void give(solder_half *step, const void *context, uint32_t row)
+{
+    given.step = step;
+    given.context = context;
+    given.row = row;
+    ring(MHU_SECOND, GIVEN);
+}
+
 #ifdef BOARD_CORES_IN_TURN
 uint32_t board_hidden_ticks;
 
 void solder_on_both_cores(solder_half *step, const void *context, uint32_t row)
 {
-    const uint32_t began = BOARD_REGISTER(BOARD_COUNTER_ADDRESS);
+    if (state == OFF) {
+        start();
+    }
     give(step, context, row);
-    wait_for_second();
+    const uint32_t began = BOARD_REGISTER(BOARD_COUNTER_ADDRESS);
+    wait_for(DONE);
     const uint32_t turned = BOARD_REGISTER(BOARD_COUNTER_ADDRESS);
     step(context, row, 0);
     const uint32_t others = turned - began, own = BOARD_REGISTER(BOARD_COUNTER_ADDRESS) - turned;
@@ -113,8 +120,11 @@ void solder_on_both_cores(solder_half *step, const void *context, uint32_t row)
 #else
 void solder_on_both_cores(solder_half *step, const void *context, uint32_t row)
 {
+    if (state == OFF) {
+        start();
+    }
     give(step, context, row);
     step(context, row, 0);
-    wait_for_second();
+    wait_for(DONE);
 }
 #endif
