@@ -79,7 +79,7 @@ class BoardCost:
             "code_bytes": self.code_bytes,
             "constants_bytes": self.constants_bytes,
             "compile_s": round(self.compile_s, 3),
-            "cores": self.cores,
+            **({"cores": self.cores} if self.cores > 1 else {}),
             "toolchain": self.toolchain,
         }
         facts |= {"cycle_model": self.cycles.as_json()} if self.cycles else {}

@@ -8,7 +8,7 @@ from codegen.kernels.kernel import Kernel
 from codegen.loops.halves import halves_of
 from codegen.lower.stages import Lowered, LoweredStage
 
-# A hand-over takes as long as about so many statements of a kernel: some 170 instructions by
+# A hand-over takes as long as about so many statements of a kernel: 140 to 220 instructions by
 # benchmarks/two_cores.md, with what both halves do before their first loop, at three or four for a statement.
 HANDED_OVER_IN = 50
 _GAIN = 2  # times as much must be saved
