@@ -61,7 +61,7 @@ class RunCode:
 
     @property
     def functions(self) -> tuple[FunctionDefinition, ...]:
-        """Those of all layers, each behind what it hands to both cores."""
+        """The functions of all layers, each behind what it hands to both cores."""
         halved = [
             (self.halves[n], layer) if n in self.halves else (layer,) for n, layer in enumerate(self.layers)
         ]
@@ -150,7 +150,7 @@ class RunMaker:
         return self._growing_body(index, stage) if grows else self._row_body(index, stage)
 
     def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        """What one core does of a step that two cores compute: what lies around rows, and the hand-over."""
+        """The first core's part of a step that two cores compute: what lies around rows, and the hand-over."""
         out, together = stage.result, stage.kernel.rows_per_step
         pointer, *around = self._output(out, together)
         rows = self._written_rows(out, together)

@@ -34,7 +34,7 @@ _Element = tuple[str, int, int]  # buffer, row, element
 
 
 @dataclass(frozen=True, slots=True)
-class Halves:
+class Shares:
     """The statements that each half of a proc executes in a run."""
 
     first: int
@@ -57,7 +57,7 @@ def turns_of(loop: For, half: int) -> range:
     return range(middle) if half == FIRST else range(middle, loop.extent)
 
 
-def halves_of(proc: Proc) -> Halves | str:
+def halves_of(proc: Proc) -> Shares | str:
     """The shares of both halves, or why the proc has none."""
     shared = next((p for p in proc.params if p.role in (Role.STATE, Role.SCRATCH)), None)
     if shared is not None:
@@ -78,7 +78,7 @@ def halves_of(proc: Proc) -> Halves | str:
     first, second = (
         sum(_executed(loop.body, len(turns_of(loop, half))) for loop in loops) for half in (0, 1)
     )
-    return Halves(first, second)
+    return Shares(first, second)
 
 
 def _executed(body: Body, times: int) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from aot.ir.types import DType
 from codegen.loops.affine import variable
-from codegen.loops.halves import FIRST, SECOND, Halves, halves_of, turns_of
+from codegen.loops.halves import FIRST, SECOND, Shares, halves_of, turns_of
 from codegen.loops.ir import (
     Accumulate,
     Buffer,
@@ -56,23 +56,23 @@ VECTOR = Instruction(
 @pytest.mark.parametrize(
     ("proc", "halves"),
     [
-        (proc_of(over(12, COPY)), Halves(6, 6)),
-        (proc_of(over(5, COPY)), Halves(3, 2)),
-        (proc_of(over(8, COPY), LAST), Halves(4, 5)),
-        (proc_of(sums(6)), Halves(12, 12)),
+        (proc_of(over(12, COPY)), Shares(6, 6)),
+        (proc_of(over(5, COPY)), Shares(3, 2)),
+        (proc_of(over(8, COPY), LAST), Shares(4, 5)),
+        (proc_of(sums(6)), Shares(12, 12)),
         (
             proc_of(over(3, Store(at(Y, TURN * 4), Const(0)), Store(at(Y, TURN * 4 + 5), Const(0)))),
-            Halves(4, 2),
+            Shares(4, 2),
         ),
-        (proc_of(over(3, Invoke(VECTOR, (at(X, TURN * 4), at(Y, TURN * 4))))), Halves(2, 1)),
+        (proc_of(over(3, Invoke(VECTOR, (at(X, TURN * 4), at(Y, TURN * 4))))), Shares(2, 1)),
         (
             proc_of(over(6, Store(at(ROWS, TURN, 0), Const(0)), Store(at(ROWS, TURN, 1), Const(0))), y=ROWS),
-            Halves(6, 6),
+            Shares(6, 6),
         ),
     ],
     ids=["even", "odd", "with a tail", "sums", "interleaved", "by an instruction", "two rows"],
 )
-def test_halves_have_their_shares(proc: Proc, halves: Halves) -> None:
+def test_halves_have_their_shares(proc: Proc, halves: Shares) -> None:
     assert halves_of(proc) == halves
 
 
