@@ -150,7 +150,7 @@ class RunMaker:
         return self._growing_body(index, stage) if grows else self._row_body(index, stage)
 
     def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        """The first core's part of a step that two cores compute: what lies around rows, and the hand-over."""
+        """The first core's part of a step of both: what lies around rows, and the hand-over."""
         out, together = stage.result, stage.kernel.rows_per_step
         pointer, *around = self._output(out, together)
         rows = self._written_rows(out, together)

@@ -5,6 +5,10 @@
 #include "solder_port.h"
 #ifdef SOLDER_TWO_CORES
 #include "second_core.h"
+#define ON_SECOND_STACK(sp) ((sp) > (uint32_t)board_second_stack_low && \
+                          (sp) + sizeof(struct frame) <= (uint32_t)board_second_stack_high)
+#else
+#define ON_SECOND_STACK(sp) 0
 #endif
 
 #define CFSR BOARD_REGISTER(0xE000ED28u)
@@ -58,21 +62,12 @@ static uint32_t faulting_address(uint32_t cfsr)
     return (cfsr & CFSR_BFAR_VALID) != 0 ? BFAR : 0;
 }
 
-/* A processor with a stack limit leaves the pointer at the limit when the frame finds no room. */
-static int is_whole(uint32_t sp, const uint32_t *low, const uint32_t *high)
-{
-    return sp > (uint32_t)low && sp + sizeof(struct frame) <= (uint32_t)high;
-}
-
 void board_fault(const struct frame *frame)
 {
     const uint32_t sp = (uint32_t)frame;
-#ifdef SOLDER_TWO_CORES
-    const int whole = is_whole(sp, board_stack_low, board_stack_high) ||
-                      is_whole(sp, board_second_stack_low, board_second_stack_high);
-#else
-    const int whole = is_whole(sp, board_stack_low, board_stack_high);
-#endif
+    /* A processor with a stack limit leaves the pointer at the limit when the frame finds no room. */
+    const int whole = (sp > (uint32_t)board_stack_low && sp + sizeof *frame <= (uint32_t)board_stack_high) ||
+                      ON_SECOND_STACK(sp);
     struct solder_fault fault = {0, 0, 0, sp, 0, CFSR, HFSR, 0};
 
     fault.address = faulting_address(fault.cfsr);
