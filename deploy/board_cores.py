@@ -10,9 +10,7 @@ from platforms.board_files import all_boards
 
 def require_cores(board: Board, options: CompileOptions) -> None:
     """Raises BoardError where --cores asks for more than work together on the board."""
-    if options.cores == 1 or board.is_target:
-        return
-    says = why_one_core(board)
+    says = why_not_its_cores(board, options)
     if says:
         able = ", ".join(each.name for each in all_boards() if not why_one_core(each))
         raise BoardError(
@@ -20,6 +18,11 @@ def require_cores(board: Board, options: CompileOptions) -> None:
             says,
             f"--cores 1, or a board with both: {able}",
         )
+
+
+def why_not_its_cores(board: Board, options: CompileOptions) -> str:
+    """The reason why the board has not the cores that are asked for; empty where it has, or nobody knows."""
+    return "" if options.cores == 1 or board.is_target else why_one_core(board)
 
 
 def why_one_core(board: Board) -> str:

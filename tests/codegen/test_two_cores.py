@@ -244,8 +244,9 @@ def test_each_layer_says_why_it_has_halves_or_none(tmp_path: Path) -> None:
 def test_a_board_without_a_second_core_that_is_started_says_so(board: str, why: str, tmp_path: Path) -> None:
     file = tmp_path / "dense.tflite"
     file.write_bytes(dense())
-    with pytest.raises(BoardError) as caught:
-        deploy.compile(file, board, cores=2)
+    for command in (deploy.compile, deploy.inspect):
+        with pytest.raises(BoardError) as caught:
+            command(file, board, cores=2)
     error = caught.value
     assert error.what == f"--cores 2 asks for 2 cores that work together, and {board} has 1"
     assert (error.where, error.hint) == (why, "--cores 1, or a board with both: host, mps2-an521")
