@@ -91,6 +91,7 @@ class ModelFacts:
             self.constants_in,
             self.code_bytes_estimate,
             OBSERVED_BYTES if self.options.observe else 0,
+            self.options.cores,
         )
 
     @property

@@ -73,6 +73,8 @@ from benchmarks.tuner_models import model_rows
 from benchmarks.tuners import measure_spaces, read_spaces, write_spaces
 from benchmarks.tuners import report as tuners_report
 from benchmarks.tuning import report as tuning_report
+from benchmarks.two_cores import HEAD as HEAD_OF_TWO_CORES
+from benchmarks.two_cores import two_core_rows
 from benchmarks.vision import HEAD as HEAD_OF_VISION
 from benchmarks.vision import vision_rows
 from benchmarks.weights_alone import HEAD as HEAD_OF_WEIGHTS
@@ -260,6 +262,10 @@ def _pytorch(*names: str) -> None:
     _print_as_they_come(HEAD_OF_PYTORCH, pytorch_rows(names))
 
 
+def _two_cores() -> None:
+    _print_as_they_come(HEAD_OF_TWO_CORES, two_core_rows())
+
+
 def _vision() -> None:
     _print_as_they_come(HEAD_OF_VISION, vision_rows())
 
@@ -311,6 +317,7 @@ COMMANDS = {
     "line": _line,
     "measure-defaults": measure_defaults,
     "measure-spaces": _measure_spaces,
+    "two-cores": _two_cores,
     "tuned": _tuned,
     "tuning": _tuning,
     "vision": _vision,

@@ -11,6 +11,7 @@ from aot.errors import BoardError
 from aot.target import Feature, Region, Target
 from boards.cores import Core
 from boards.flash_access import FlashAccess
+from boards.second_core import SecondCore
 
 
 class BoardStatus(Enum):
@@ -93,6 +94,7 @@ class Board:
     runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
     # accelerator -> values of its options, where it is asked for on this board and they are not given
     accelerators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    second_core: SecondCore | None = None  # that computes models with the first where it can
     is_target: bool = False  # no board, but a core and memories that a user has named: `name` says which
 
     @property

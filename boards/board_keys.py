@@ -14,6 +14,7 @@ from boards.schema import (
     NamedTables,
     OneTable,
     at_least,
+    boolean,
     features,
     one_of,
     power_of_two,
@@ -48,6 +49,13 @@ USB = {
     "vid": Key(sixteen_bits),
     "pid": Key(sixteen_bits),
     "role": Key(one_of(USB_ROLES)),
+}
+SECOND_CORE = {
+    "core": Key(text),
+    "features": Key(features, frozenset()),
+    "shares_memory": Key(boolean),
+    "start": Key(text, ""),
+    "reason": Key(text, ""),
 }
 COUNTER = {
     "driver": Key(one_of(("register", "dwt", "systick", "timer1", "ccount", "clock", "still"))),
@@ -113,6 +121,7 @@ _BOARD = {
     "uart": Key(OneTable(UART), None),
     "counter": Key(OneTable(COUNTER), None),
     "console": Key(OneTable(CONSOLE), None),
+    "second_core": Key(OneTable(SECOND_CORE), None),
     "usb": Key(ListOfTables(USB), ()),
     "flash_algorithm": Key(text, ""),
     "status": Key(one_of(tuple(status.value for status in BoardStatus)), BoardStatus.DATA_ONLY.value),

@@ -17,6 +17,7 @@ from boards.cores import Core, load_core
 from boards.files import OURS, file_names, find_file, is_there, read_toml
 from boards.flash_access import flash_access
 from boards.schema import FilePlace, read_table
+from boards.second_core import SecondCore
 
 _PARTS = re.compile("[:/@]")
 
@@ -88,6 +89,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
             "flash_access": values["flash_access"] and flash_access(values["flash_access"]),
             "uart": values["uart"] and Uart(**values["uart"]),
             "console": values["console"] and Console(**values["console"]),
+            "second_core": values["second_core"] and _second_core(values["second_core"], place),
             "usb": tuple(UsbId(**usb) for usb in values["usb"]),
             "status": BoardStatus(values["status"]),
         },
@@ -95,6 +97,14 @@ def _read_board(file: Path, sections: Sections) -> Board:
     _check(board, place)
     _require_enough(board, sections, place)
     return board
+
+
+def _second_core(values: dict[str, Any], place: FilePlace) -> SecondCore:
+    core, inside = load_core(values["core"], str(place)), place.inside("second_core")
+    _check_features(core, values["features"], inside)
+    if not values["start"] and values["shares_memory"] and not values["reason"]:
+        raise BoardFileError('a second core without "start" needs a "reason"', str(inside))
+    return SecondCore(**values | {"features": core.has | values["features"]})
 
 
 def _read_soc(soc: object, file: Path) -> dict[str, Any]:

@@ -197,7 +197,8 @@ def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
 def _nameless(parts: SourceParts) -> SourceParts:
     """The same without what comments say of the user's file and of this version."""
     run = parts.run
-    silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers))
+    halves = dict(zip(run.halves, _silent(tuple(run.halves.values())), strict=True))
+    silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers), halves=halves)
     return replace(
         parts,
         model_hash="00" * 32,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from aot.passes import MEANING, PLACEMENT, REQUIRED, VARIANT
-from codegen.option_kinds import Choice
+from codegen.option_kinds import OneOfNumbers
 
 DEFAULT = 2
 
@@ -49,12 +49,4 @@ LEVELS: Mapping[int, Level] = {
 }
 
 
-class LevelNumber(Choice[int]):
-    """A level, by its number or the word for it."""
-
-    def read(self, given: object) -> int:
-        is_number = isinstance(given, int) and not isinstance(given, bool)
-        return super().read(str(given) if is_number else given)
-
-
-LEVEL = LevelNumber({str(number): number for number in LEVELS})
+LEVEL = OneOfNumbers({str(number): number for number in LEVELS})

@@ -82,6 +82,14 @@ class Choice(OptionKind[T]):
         return tuple(word for word, meant in self.values.items() if meant == value)
 
 
+class OneOfNumbers(Choice[int]):
+    """One of a few numbers, by itself or the word for it."""
+
+    def read(self, given: object) -> int:
+        is_number = isinstance(given, int) and not isinstance(given, bool)
+        return super().read(str(given) if is_number else given)
+
+
 @dataclass(frozen=True)
 class OnOff(OptionKind[bool]):
     """Something that is done, or not; it has a flag and no word."""

@@ -22,6 +22,7 @@ from codegen.option_kinds import (
     Choice,
     Declared,
     FilePath,
+    OneOfNumbers,
     OnOff,
     Size,
     Text,
@@ -43,6 +44,9 @@ class CDialect(Enum):
 
     GNU = "gnu"
     STRICT = "strict"
+
+
+TWO = 2  # cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +239,14 @@ class CompileOptions:
         "--half-weights",
         "keep weights of models of half precision, float16, in 16 bits: half the flash; each becomes a "
         "number of 32 bits when it is read, and results stay the same",
+    )
+
+    cores: int = option(
+        1,
+        OneOfNumbers({"1": 1, "2": TWO}),
+        "--cores",
+        "how many cores of the board compute the model: with 2, each step of a layer with work enough is cut "
+        "in halves, and outputs stay the same",
     )
 
     disabled_passes: tuple[str, ...] = option(

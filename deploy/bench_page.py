@@ -10,6 +10,7 @@ from deploy.cycle_model import ModelCycles
 from deploy.meter import Meter, is_emulated
 from platforms.cycles.model import described, lacks
 from platforms.cycles.parts import PARTS
+from platforms.second_core import COUNTED
 
 _HEADS = (
     "model",
@@ -70,8 +71,12 @@ def _measured_cycles(cost: BoardCost) -> int | None:
 
 def _cycle_notes(costs: Sequence[BoardCost]) -> list[str]:
     """Says for each emulated board where its cycles are from, or why there are none."""
-    boards = {cost.board.name: cost.board for cost in costs if is_emulated(cost.board)}
-    return [f"cycles on {name}: {lacks(board) or described(board)}" for name, board in boards.items()]
+    boards = {cost.board.name: cost for cost in costs if is_emulated(cost.board)}
+    return [f"cycles on {name}: {_said_of_cycles(cost)}" for name, cost in boards.items()]
+
+
+def _said_of_cycles(cost: BoardCost) -> str:
+    return COUNTED if cost.cores > 1 else lacks(cost.board) or described(cost.board)
 
 
 def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:

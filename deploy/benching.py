@@ -62,6 +62,7 @@ class BoardCost:
     toolchain: str  # "" where the firmware is the user's own
     layers: tuple[LayerCost, ...]  # where they were asked for
     cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
+    cores: int = 1  # that compute it
 
     def as_json(self) -> dict[str, Any]:
         unit = Meter(self.board).unit
@@ -78,6 +79,7 @@ class BoardCost:
             "code_bytes": self.code_bytes,
             "constants_bytes": self.constants_bytes,
             "compile_s": round(self.compile_s, 3),
+            **({"cores": self.cores} if self.cores > 1 else {}),
             "toolchain": self.toolchain,
         }
         facts |= {"cycle_model": self.cycles.as_json()} if self.cycles else {}
@@ -166,6 +168,7 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         toolchain="" if is_own else str(ready.built.toolchain),
         layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
+        cores=compiled.artifact.facts.options.cores,
     )
 
 
@@ -179,7 +182,7 @@ def _require_clock(board: Board) -> None:
 
 def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCycles | None:
     wanted = choices.cycles is Modelled.ALL or (choices.cycles is Modelled.EMULATED and is_emulated(board))
-    if not wanted or lacks(board):
+    if not wanted or lacks(board) or compiled.artifact.facts.options.cores > 1:
         return None
     return model_cycles(compiled, board, choices.toolchain, choices.line, choices.layers)
 

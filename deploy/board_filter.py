@@ -16,6 +16,7 @@ from codegen.fit.transformed_weights import models_share
 from codegen.job import ImportedModel
 from codegen.kernels.default_points import default_points
 from codegen.options import CompileOptions
+from deploy.board_cores import why_not_its_cores
 from deploy.console import progress
 from deploy.jobs import job_for
 
@@ -47,13 +48,13 @@ class Fit:
 
 
 def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptions) -> list[Fit]:
-    """The boards with room for the model, each with what `deploy inspect` reports of it.
+    """The boards with room for the model, and its cores, each with what `deploy inspect` reports of it.
 
     The model is compiled once for each kind of target among them, and once more for a board with memory that
     makes a difference.
     """
     kinds: dict[Target, list[Board]] = {}
-    for board in boards:
+    for board in (board for board in boards if not why_not_its_cores(board, options)):
         kinds.setdefault(_kind(board.target, options), []).append(board)
     found: dict[str, Fit] = {}
     with progress(f"compiling {model.source_name}", len(kinds)) as bar:

@@ -20,6 +20,7 @@ from codegen.model import CompiledModel, PackedTable
 from codegen.options import CompileOptions
 from deploy.answer import Paged
 from deploy.board_accelerators import options_on
+from deploy.board_cores import require_cores
 from deploy.cartridge import cartridge_of, table_of, weights_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
@@ -87,6 +88,10 @@ class Compiled(Paged):
             raise InputError(
                 "a cartridge is a model of one size, and this one has several", hint="--shape x=1,3,32,32"
             )
+        if self.artifact.facts.options.cores > 1 and self.model.weights is None:
+            raise InputError(
+                "a cartridge's code runs on one core, and this model was compiled for 2", hint="--cores 1"
+            )
         signer, graph = None if key is None else Path(key), self.job.model.graph
         if self.model.weights is not None:
             made = weights_of(self.model.weights, self.artifact, graph, signer)
@@ -107,6 +112,7 @@ class Compiled(Paged):
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
+    require_cores(board, options)
     if is_open(options.shapes):
         return _compile_sizes(model, board, options)
     job, selection = job_for(model, board.target, options_on(board, options), board.name)

@@ -22,6 +22,7 @@ from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.board_accelerators import options_on
+from deploy.board_cores import require_cores
 from deploy.files import require_place
 from deploy.fit import require_core, require_fit
 from deploy.inspect_facts import arena_facts, report_facts
@@ -144,6 +145,8 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
 
 
 def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:
+    if board:
+        require_cores(board, options)
     target = board.target if board else _target_without_board()
     job, _ = job_for(model, target, options_on(board, options) if board else options)
     compiled = compile_or_explain(job)

@@ -33,6 +33,7 @@ from platforms.project import (
     require_no_cartridges,
     require_no_functions,
     require_no_line_key,
+    require_one_core,
 )
 from platforms.sensor_app import SENSOR_APPS, sensor_words
 from platforms.templates import filled, template_text
@@ -88,6 +89,7 @@ class Arduino(ToolPlatform):
         require_no_functions(source, self.name)
         require_no_cartridges(source, self.name)
         require_no_line_key(source, self.name)
+        require_one_core(source, self.name)
         require_near_flash(source, board.target, board.name)
         own = {**model_files(source, app), **(_server_files(source, board) if app is App.RPC else {})}
         if app in SENSOR_APPS:

@@ -26,6 +26,7 @@ from platforms.folder import write_project
 from platforms.layout import PlatformFiles, project_files, tensor_words
 from platforms.pack_headers import header_options
 from platforms.project import App, ProjectSource
+from platforms.second_core import second_core_files
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 
@@ -71,6 +72,8 @@ class Baremetal(CompilerPlatform):
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         takes_code = source.takes_code or source.takes_code_in_cartridges
         files = _board_files(board, app) | (_slot_files(board) if takes_code else {})
+        if source.on_two_cores:
+            files |= second_core_files(board)
         if source.cartridges:
             files["cartridge_slots.c"] = template_text("baremetal", "cartridge_slots.c")
         own = {f"src/board/{name}": text for name, text in files.items()}
@@ -130,6 +133,7 @@ class Baremetal(CompilerPlatform):
             compile_flags={"gcc": abilities, "zig": (*abilities, *_ZIG_FLAGS)},
             link_flags={"gcc": ("-nostartfiles", *link, "-Wl,-Map=build/firmware.map", "-lm"), "zig": link},
             link_needs=("board.ld",),
+            has_two_cores=True,
         )
 
 
@@ -187,7 +191,7 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
     are_unknown = source.cartridges is not None and not source.takes_weights
     models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if are_unknown else 0)
     stack_bytes = SERVER_STACK_BYTES + models_bytes
-    regions = _arena_regions(source, board, stack_bytes)
+    regions = _arena_regions(source, board, stack_bytes + source.second_stack_bytes)
     return filled(
         "baremetal",
         "board.ld.jinja",
@@ -202,6 +206,7 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
         ],
         constants=[_constant_place(source, board, region) for region in source.constants_in],
         stack_bytes=(stack_bytes + 7) // 8 * 8,
+        second_stack_bytes=(source.second_stack_bytes + 7) // 8 * 8,
     )
 
 

@@ -78,6 +78,7 @@ class PlatformFiles:
     link_flags: Mapping[str, tuple[str, ...]]  # by family
     link_needs: tuple[str, ...] = ()  # files the linker reads
     can_sanitize: bool = False  # whether the address and undefined-behaviour sanitizers run there
+    has_two_cores: bool = False  # whether its programs use both cores of boards that have them
     purpose: str = ""  # of its program, where it is another than elsewhere
 
 
@@ -207,6 +208,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
             *(f"-I{folder}" for folder in folders),
             *(["-DSOLDER_FUNCTIONS"] if source.functions else []),
             *(["-DSOLDER_OBSERVED"] if source.tells_counters else []),
+            *(["-DSOLDER_TWO_CORES"] if source.on_two_cores and own.has_two_cores else []),
             *cartridge_flags(source),
             *(["-DSOLDER_LOCK"] if source.line_key else []),
         ),

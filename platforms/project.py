@@ -9,6 +9,7 @@ from enum import Enum
 from aot.errors import InputError
 from aot.fronts.picture import Crop, PixelForm
 from artifact.artifact import Artifact
+from codegen.c.emit import CORES
 from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
 
@@ -110,6 +111,16 @@ class ProjectSource:
     pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
     observes: bool = False  # the model counts what its runs say of themselves
     others_observe: bool = False  # one of those beside it does
+
+    @property
+    def on_two_cores(self) -> bool:
+        """True where it, or a model beside it, has layers that two cores compute."""
+        return f"{CORES}.h" in self.headers
+
+    @property
+    def second_stack_bytes(self) -> int:
+        """The second core's stack: it calls the same kernels."""
+        return self.stack_bytes if self.on_two_cores else 0
 
     @property
     def arena_bytes(self) -> int:
@@ -239,6 +250,15 @@ def require_no_line_key(source: ProjectSource, platform: str) -> None:
     """Raises InputError for a line key, which the platform's server cannot ask for."""
     if source.line_key:
         raise InputError(f"the line cannot be locked on the platform {platform}", hint=_ELSEWHERE)
+
+
+def require_one_core(source: ProjectSource, platform: str) -> None:
+    """Raises InputError for a model on two cores, of which the platform's programs use one."""
+    if source.on_two_cores:
+        raise InputError(
+            f"{source.name} was compiled for 2 cores, and programs of the platform {platform} use 1",
+            hint="--cores 1, or the platform baremetal: deploy new --platform baremetal",
+        )
 
 
 def project_source(artifact: Artifact) -> ProjectSource:

@@ -22,7 +22,7 @@ from platforms.layout import (
     project_json,
     runtime_files,
 )
-from platforms.project import App, ProjectSource, SensorKind, require_no_cartridges
+from platforms.project import App, ProjectSource, SensorKind, require_no_cartridges, require_one_core
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west, has_new_names
@@ -55,6 +55,7 @@ class Zephyr(ToolPlatform):
 
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
         require_no_cartridges(source, self.name)
+        require_one_core(source, self.name)
         return {
             **_application(source, board, app),
             **{f"model/{name}": text for name, text in module_files(source, app).items()},

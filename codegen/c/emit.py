@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 
+CORES = "solder_cores"  # the files of models whose layers two cores compute
+
+
 @dataclass(frozen=True)
 class SourceParts:
     """The parts that the C files of a model are written from."""
@@ -76,6 +79,8 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
         f"{name}_weights.c": render(f"{form}.c.j2", weights),
         f"{name}_describe.c": render("describe.c.j2", common),
     }
+    if parts.run.halves:
+        generated |= {f"{CORES}.h": render("cores.h.j2", {}), f"{CORES}.c": render("cores.c.j2", {})}
     for file in (file for library in parts.library.libraries for file in library.files):
         if generated.setdefault(file.name, file.text) != file.text:
             raise ModelError(
@@ -150,7 +155,8 @@ def _symbols(parts: SourceParts) -> str:
 def _model_context(parts: SourceParts) -> Mapping[str, object]:
     run, library, dialect = parts.run, parts.library, parts.dialect
     printer = Printer(dialect, library.helpers.names)
-    fills = sorted((h for h in helpers_of(run.layers) if isinstance(h, Helper)), key=lambda h: h.name)
+    called = helpers_of((*run.layers, *run.halves.values()))
+    fills = sorted((h for h in called if isinstance(h, Helper)), key=lambda h: h.name)
     wanted = (
         (bool(parts.states), "string.h"),
         (run.stream is not None, "stdbool.h"),
@@ -161,14 +167,17 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
     fixed = parts.constants.fixed if parts.weights is not None else {}
     includes |= set() if _is_finite(fixed) else {"math.h"}
     return {
-        "headers": [each.header.name for each in library.libraries],
+        "headers": [
+            *(each.header.name for each in library.libraries),
+            *([f"{CORES}.h"] if run.halves else []),
+        ],
         "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
         "helpers": library.helpers.texts(printer),
         "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
         "fixed": [f"static {definition(name, array, dialect, '')}" for name, array in fixed.items()],
         "fills": [fill.definition for fill in fills],
         "accessors": [printer.function(accessor) for accessor in run.accessors],
-        "layers": [printer.function(layer) for layer in run.layers],
+        "layers": [printer.function(function) for function in run.functions],
         "tables": [_order_text(table, printer) for table in run.order.tables],
         "body": printer.statements(run.order.body, 1),
         "null_checks": _null_checks(parts),

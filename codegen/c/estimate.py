@@ -20,7 +20,7 @@ def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) ->
     """The code of firmware that only runs the model: kernels, layers, their order, startup, the C library."""
     each = part_bytes(target)
     tables = sum(len(order.table.numbers) for order in run.order.tables)
-    layers = sum(_layer_code_bytes(layer, each) for layer in run.layers)
+    layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
     kernels = estimate_kernel_bytes(library, target)
     return round(kernels + layers + tables + _c_library_bytes(library, each) + each.start)
 

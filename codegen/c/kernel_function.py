@@ -14,6 +14,7 @@ from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Ro
 from codegen.c.whole_operators import WHOLE_OPERATORS, whole_operator
 from codegen.loops import ir
 from codegen.loops.affine import Affine
+from codegen.loops.halves import FIRST, SECOND, is_cut, turns_of
 from codegen.loops.ir import (
     Buffer,
     BufferPlace,
@@ -31,6 +32,8 @@ from codegen.loops.unrolled import expand_unrolled
 _KERNEL = "static KERNEL void"
 _WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
 _EXTREMES = {"min": "<", "max": ">"}
+HALF = Name("half")  # 0 or 1: of the kernel's outermost loops
+HALF_PARAMETER = tree.TypedName("int32_t", HALF.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,15 +44,32 @@ class KernelFunction:
     buffers: tuple[Buffer, ...]
 
 
-def kernel_function(proc: Proc, comment: str) -> KernelFunction:
-    """The function that computes what a proc says."""
+def kernel_function(proc: Proc, comment: str, in_halves: bool = False) -> KernelFunction:
+    """The function that computes what a proc says, or the half of it that its last parameter names."""
     body = expand_unrolled(proc.body)
     maker = _Maker(_register_buffers(body), _vector_types(body))
     used = {p.buffer.name for p in _places(body)}
     buffers = tuple(p for p in proc.params if p.name in used)
     params = tuple(_parameter(p) for p in buffers)
-    function = tree.FunctionDefinition(_KERNEL, proc.name, params, maker.body(body), comment, is_spread=True)
+    made = maker.body(body)
+    if in_halves:
+        params = (*params, HALF_PARAMETER)
+        made = tuple(_half(stmt, loop) for stmt, loop in zip(made, body, strict=True))
+    function = tree.FunctionDefinition(_KERNEL, proc.name, params, made, comment, is_spread=True)
     return KernelFunction(function, buffers)
+
+
+def _half(stmt: tree.Stmt, loop: ir.Stmt) -> tree.Stmt:
+    """An outermost loop of a half: the turns that belong to it."""
+    if not isinstance(stmt, tree.ForLoop) or not isinstance(loop, For) or not is_cut(loop):
+        return tree.If(tree.Infix("==", HALF, Number(SECOND)), (stmt,), comment="too little to be cut")
+    first, second = (len(turns_of(loop, half)) for half in (FIRST, SECOND))
+    step, rest = Number(first, f"{loop.var}_middle"), Number(second, f"{loop.var}_rest")
+    return replace(
+        stmt,
+        first=Linear(((HALF.name, step),), Number(0)),
+        count=Linear(((HALF.name, rest),), step),
+    )
 
 
 def _parameter(buffer: Buffer) -> tree.TypedName:

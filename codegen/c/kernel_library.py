@@ -126,7 +126,7 @@ def _functions(kernel: Kernel, owner: str) -> list[KernelFunction]:
     parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
     parts = _PARTS_OF_GROWING if kernel.accumulation is not None else parts
     return [
-        kernel_function(replace(proc, name=owner), f"{kernel.summary}{part}")
+        kernel_function(replace(proc, name=owner), f"{kernel.summary}{part}", kernel.in_halves)
         for proc, part in zip(kernel.procs, parts, strict=True)
     ]
 

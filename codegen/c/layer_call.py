@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from codegen.c.kernel_function import HALF
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.printer import shape_struct
 from codegen.c.tree import (
@@ -46,6 +47,8 @@ def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tupl
         if param.role is Role.ROWS and param.rows > 1:
             before.append(_pointers(param, operands))
         arguments.append(_argument(param, operands))
+    if kernel.in_halves:
+        arguments.append(HALF)
     if called.numbers:  # what tells this layer from others that share the function
         before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
         arguments.append(Prefix("&", Name(_SHAPE)))

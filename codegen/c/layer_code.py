@@ -21,6 +21,7 @@ def layer_code(
     helpers = collect_helpers(helper for kernel in kernels for helper in called_helpers(kernel))
     printer = Printer(dialect, library.helpers.names)
     layer = run.layers[index]
+    half = [run.halves[index]] if index in run.halves else []
     stage = lowered.stages[index]
     params = (param.name for param in stage.kernel.row_params)
     reads = zip(params, stage.reads, strict=True)
@@ -30,7 +31,7 @@ def layer_code(
         {name: _rows_read(stage, reading, lowered) for name, reading in reads},
         replace(helpers, names=library.helpers.names).texts(printer),
         tuple(printer.function(kernel) for kernel in kernels),
-        printer.function(layer),
+        "\n\n".join(printer.function(function) for function in (*half, layer)),
         (*(kernel.name for kernel in kernels), layer.name),
     )
 

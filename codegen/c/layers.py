@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from aot.ir.types import DType, TensorType
 from aot.plan.model import Plan, PlannedBuffer
 from codegen.c.constants import Constants
+from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
 from codegen.c.margins import filled_margins, filled_row
@@ -45,7 +46,9 @@ from codegen.loops.ir import Buffer, Role
 from codegen.lower.outside_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
 
+BOTH_CORES = "solder_on_both_cores"  # of solder_cores.h
 _Y = Name("y")  # what a layer writes
+_CONTEXT = "context"  # the run, as the other core is handed it
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,15 @@ class RunCode:
     layers: tuple[FunctionDefinition, ...]
     order: Order
     stream: StreamInfo | None
+    halves: Mapping[int, FunctionDefinition] = field(default_factory=dict)  # of layers on two cores
+
+    @property
+    def functions(self) -> tuple[FunctionDefinition, ...]:
+        """The functions of all layers, each behind what it hands to both cores."""
+        halved = [
+            (self.halves[n], layer) if n in self.halves else (layer,) for n, layer in enumerate(self.layers)
+        ]
+        return tuple(function for each in halved for function in each)
 
 
 @dataclass(frozen=True)
@@ -88,12 +100,15 @@ class RunMaker:
         self.steps = Counter(plan.order)
 
     def make(self) -> RunCode:
+        stages = enumerate(self.lowered.stages)
+        halves = {i: self._half(i, stage) for i, stage in stages if stage.kernel.in_halves}
         layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
-        called = {node.function for node in walk(layers) if isinstance(node, FunctionCall)}
+        every = (*layers, *halves.values())
+        called = {node.function for node in walk(every) if isinstance(node, FunctionCall)}
         accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
         run_once = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
         used = tuple(accessor for accessor in accessors if accessor.name in called)
-        return RunCode(used, layers, self._order(run_once), self._stream())
+        return RunCode(used, layers, self._order(run_once), self._stream(), halves)
 
     def _stream(self) -> StreamInfo | None:
         if self.lowered.receiver is None:
@@ -116,8 +131,7 @@ class RunMaker:
 
     def _layer(self, index: int) -> FunctionDefinition:
         stage = self.lowered.stages[index]
-        grows = stage.kernel.accumulation is not None
-        body = self._growing_body(index, stage) if grows else self._row_body(index, stage)
+        body = self._body(index, stage)
         is_used = uses(body, ROW.name)
         takes_row = is_used or self.steps[index] > 1
         unused: tuple[Stmt, ...] = (Do(CastTo("void", ROW)),) if takes_row and not is_used else ()
@@ -127,6 +141,39 @@ class RunMaker:
             params=(RUN, ROW_PARAMETER) if takes_row else (RUN,),
             body=(*unused, *body),
             comment=f"Layer {index}: {self.title(stage)}\n{self._reason(stage)}",
+        )
+
+    def _body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
+        if stage.kernel.in_halves:
+            return self._shared_body(index, stage)
+        grows = stage.kernel.accumulation is not None
+        return self._growing_body(index, stage) if grows else self._row_body(index, stage)
+
+    def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
+        """The first core's part of a step of both: what lies around rows, and the hand-over."""
+        out, together = stage.result, stage.kernel.rows_per_step
+        pointer, *around = self._output(out, together)
+        rows = self._written_rows(out, together)
+        takes_row = self.steps[index] > 1 or uses(rows, ROW.name)
+        both = FunctionCall(
+            BOTH_CORES, (Name(_half_name(index)), Name("run"), ROW if takes_row else unsigned(0))
+        )
+        wrote_rows = out.image_rows if stage.kernel.whole else 1
+        wrote = [self._wrote(index, out, wrote_rows, row) for row in rows]
+        return (*([pointer] if uses(tuple(around), _Y.name) else []), *around, Do(both), *wrote)
+
+    def _half(self, index: int, stage: LoweredStage) -> FunctionDefinition:
+        """The function that each core calls for its half of a step."""
+        *_, kernel = self.calls[index]
+        pointer, *_ = self._output(stage.result, stage.kernel.rows_per_step)
+        body = (pointer, *self._call(index, stage, kernel))
+        context = Define(TypedName(RUN.c_type, RUN.name), Name(_CONTEXT))
+        return FunctionDefinition(
+            kind="static LAYER void",
+            name=_half_name(index),
+            params=(TypedName("const void *", _CONTEXT), ROW_PARAMETER, HALF_PARAMETER),
+            body=(context, *(() if uses(body, ROW.name) else (Do(CastTo("void", ROW)),)), *body),
+            comment=f"Half of a step of layer {index}.",
         )
 
     def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
@@ -256,7 +303,7 @@ class RunMaker:
     def _output(self, out: Result, together: int) -> list[Stmt]:
         """The pointer to the row that is written, or to each of those, and the zero points around it."""
         fmt, c_type, first = out.format, f"{self._c_type(out)} *const", _first_row(together)
-        rows = tuple(self.rows.written(out, first, fmt.top + row) for row in range(together))
+        rows = self._written_rows(out, together)
         body: list[Stmt] = [
             Define(TypedName(c_type, _Y.name), rows[0])
             if together == 1
@@ -270,6 +317,10 @@ class RunMaker:
             is_below = Infix("==", ROW, unsigned(out.image_rows // together))
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
         return [*body, *self._margins_in_time(out, together)]
+
+    def _written_rows(self, out: Result, together: int) -> tuple[Expr, ...]:
+        first = _first_row(together)
+        return tuple(self.rows.written(out, first, out.format.top + row) for row in range(together))
 
     def _filled(self, out: Result, base: Expr | None, rows: Iterable[int]) -> tuple[Stmt, ...]:
         return tuple(filled_row(out.format, self.rows.written(out, base, row)) for row in rows)
@@ -298,6 +349,10 @@ class RunMaker:
         """True where another buffer uses the same bytes between the tensor's first row and its last."""
         mine = self.plan.buffers[tensor]
         return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
+
+
+def _half_name(index: int) -> str:
+    return f"layer_{index}_half"
 
 
 def _first_row(together: int) -> Expr:

@@ -106,7 +106,7 @@ class _Lives:
 
     def _loop(self, loop: ForLoop) -> None:
         self.begin(loop.var, loop.c_type or "int32_t")
-        self._mention(loop.count)
+        self._mention((loop.first, loop.count))
         self.loops.append({loop.var})
         self.block(loop.body)
         self.place += 1

@@ -143,9 +143,9 @@ class Printer:
         match stmt:
             case Braces(body):
                 return [f"{pad}{{", *self._body(body, depth + 1), f"{pad}}}"]
-            case ForLoop(c_type, var, count, body, comment):
+            case ForLoop(c_type, var, count, body, comment, first):
                 above = [f"{pad}/* {comment} */"] if comment else []
-                begin = f"{c_type} {var} = 0" if c_type else ""
+                begin = f"{c_type} {var} = {'0' if first is None else self.bare(first)}" if c_type else ""
                 head = f"{pad}for ({begin}; {var} < {self.bare(count)}; ++{var}) {{"
                 return [*above, head, *self._body(body, depth + 1), f"{pad}}}"]
             case If(condition, then, otherwise, comment):

@@ -16,7 +16,7 @@ from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
 from codegen.c.function_size import kind_of_core
 from codegen.c.helper_library import collect_helpers
-from codegen.c.kernel_function import KernelFunction
+from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.library_size import library_calls
 from codegen.c.live_values import live_values
@@ -35,6 +35,7 @@ _WORD = 4  # bytes of a pointer that the factors are for
 _LARGE_ANGLES_BYTES = 400  # the C library's sine and cosine reduce their argument to many digits
 _ANGLES = frozenset({"sinf", "cosf", "tanf"})
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
+_HANDED_OVER_BYTES = 48  # by what hands a half to the other core, between the layer and its half
 _SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
 # A run that takes long is interrupted by the timer of its deadline; the core puts its registers on the stack.
 # From so many products and results on, emulated boards were seen to be: with vectors, reals, integers alone.
@@ -148,7 +149,7 @@ def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, tar
     if is_by_rows:
         arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
         found += each.layer_by_rows + arguments * each.stacked_argument
-    return found
+    return found + _HANDED_OVER_BYTES * (HALF_PARAMETER in kernel.function.params)
 
 
 @dataclass(frozen=True, slots=True)

@@ -243,9 +243,10 @@ class ForLoop:
 
     c_type: str
     var: str
-    count: Count
+    count: Count | Linear
     body: tuple[Stmt, ...]
     comment: str = ""  # above it
+    first: Linear | None = None  # in the place of 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@ from codegen.fit.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
 _STACK, _CODE = "stack, estimated", "code, estimated"
-_ESTIMATES = (_STACK, _CODE)  # before there is a compiler; all other parts are known exactly
+_SECOND_STACK = "stack of the second core, estimated"
+_ESTIMATES = (_STACK, _SECOND_STACK, _CODE)  # before there is a compiler; all other parts are known exactly
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,7 @@ class MemoryNeeds:
     constants_in: Mapping[str, int]  # of them by region, where it is not the code's
     code: int
     counters: int = 0  # of --observe
+    cores: int = 1  # each with such a stack
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
         *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
         (_stack_region(target, arenas), "ram", _STACK, needs.stack),
+        *([(_stack_region(target, arenas), "ram", _SECOND_STACK, needs.stack)] if needs.cores > 1 else []),
         *([("", "ram", "counters", needs.counters)] if needs.counters else []),
         ("", "flash", "constants", needs.constants - elsewhere),
         ("", "flash", _CODE, needs.code),

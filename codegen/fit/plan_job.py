@@ -92,6 +92,7 @@ def _missing(plan: CompiledPlan) -> int:
         constants_in=_constants_in(plan) if job.options.constants else {},
         code=0,
         counters=OBSERVED_BYTES if job.options.observe else 0,
+        cores=job.options.cores,
     )
     return missing_ram_bytes(needs, job.target)
 

@@ -25,7 +25,8 @@ from codegen.lower.lower import KernelsMade, lower_graph
 from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
-from codegen.options import CompileOptions
+from codegen.lower.two_cores import on_two_cores
+from codegen.options import TWO, CompileOptions
 
 MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
 MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
@@ -68,8 +69,9 @@ class PlannedVariant:
         sizes = {pool.name: plan.pool_bytes[pool.name] for pool in used}
         plan = one_by_one(replace(plan, pool_bytes=sizes), self.grouped)
         request, variant = replace(request, pools=used), self.variant
-        placed = variant.placed
-        return CompiledPlan(job, (*steps, *placed.steps), placed.graph, variant.lowered, request, plan)
+        placed, lowered = variant.placed, variant.lowered
+        lowered = on_two_cores(lowered) if job.options.cores == TWO else lowered
+        return CompiledPlan(job, (*steps, *placed.steps), placed.graph, lowered, request, plan)
 
 
 @dataclass(frozen=True)

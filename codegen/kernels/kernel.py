@@ -191,6 +191,7 @@ class Kernel:
     demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
     device: str = ""  # the accelerator that computes it; empty: the CPU
     scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
+    in_halves: bool = False  # two cores compute each step, half of its outermost loops each
 
     @property
     def procs(self) -> tuple[Proc, ...]:

@@ -26,6 +26,7 @@ from deploy.size_choice import at_size_of
 from deploy.top_outputs import top_facts, top_text
 from platforms.base import BuildChoices
 from platforms.cycles.model import described, lacks_program
+from platforms.second_core import COUNTED, uses_two_cores
 
 EXAMPLE = """
 deploy run kws.tflite --board mps2-an386 --inputs in.npz --output out.npz
@@ -134,6 +135,8 @@ def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:
     """Says why cycles are not told; "" where they are."""
     if ready.firmware is None or has_cartridge:
         return "cycles are told of the model that firmware was built with here"
+    if is_emulated(ready.board) and uses_two_cores(ready.firmware.elf):
+        return COUNTED
     return lacks_program(ready.platform.name, ready.board)
 
 

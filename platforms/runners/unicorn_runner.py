@@ -8,8 +8,10 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aot.distribution import pip_install
+from aot.errors import BoardError
 from boards.board import Board
 from boards.board_keys import Section
+from platforms.second_core import uses_two_cores
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -35,6 +37,7 @@ def missing() -> str:
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
     """The command of a separate process, a program on a pipe like QEMU, which gets the board's facts."""
+    _require_one_core(elf)
     counter, uart = board.counter, board.uart
     assert uart is not None  # boards.load: a board for bare metal has one
     return (
@@ -48,3 +51,11 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
 
 def open_line(elf: Path, board: Board) -> Transport:
     return PipeTransport(argv(elf, board))
+
+
+def _require_one_core(elf: Path) -> None:
+    """Raises BoardError for firmware that would wait for a second core."""
+    if elf.is_file() and uses_two_cores(elf):
+        raise BoardError(
+            "this firmware uses 2 cores, and unicorn emulates 1", str(elf), "--runner qemu, or --cores 1"
+        )

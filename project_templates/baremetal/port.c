@@ -1,6 +1,9 @@
 /* The device runtime's port to this board. */
 #include "board.h"
 #include "solder_port.h"
+#ifdef SOLDER_TWO_CORES
+#include "second_core.h"
+#endif
 
 void board_init(void)
 {
@@ -19,7 +22,11 @@ void solder_port_write(const uint8_t *bytes, uint32_t count)
 
 uint32_t solder_port_ticks(void)
 {
+#ifdef BOARD_CORES_IN_TURN
+    return BOARD_REGISTER(BOARD_COUNTER_ADDRESS) - board_hidden_ticks;
+#else
     return BOARD_REGISTER(BOARD_COUNTER_ADDRESS);
+#endif
 }
 
 struct solder_counter solder_port_counter(void)

@@ -3,6 +3,13 @@
 #include "last_call.h"
 #include "solder_fault.h"
 #include "solder_port.h"
+#ifdef SOLDER_TWO_CORES
+#include "second_core.h"
+#define ON_SECOND_STACK(sp) ((sp) > (uint32_t)board_second_stack_low && \
+                          (sp) + sizeof(struct frame) <= (uint32_t)board_second_stack_high)
+#else
+#define ON_SECOND_STACK(sp) 0
+#endif
 
 #define CFSR BOARD_REGISTER(0xE000ED28u)
 #define HFSR BOARD_REGISTER(0xE000ED2Cu)
@@ -59,7 +66,8 @@ void board_fault(const struct frame *frame)
 {
     const uint32_t sp = (uint32_t)frame;
     /* A processor with a stack limit leaves the pointer at the limit when the frame finds no room. */
-    const int whole = sp > (uint32_t)board_stack_low && sp + sizeof *frame <= (uint32_t)board_stack_high;
+    const int whole = (sp > (uint32_t)board_stack_low && sp + sizeof *frame <= (uint32_t)board_stack_high) ||
+                      ON_SECOND_STACK(sp);
     struct solder_fault fault = {0, 0, 0, sp, 0, CFSR, HFSR, 0};
 
     fault.address = faulting_address(fault.cfsr);

@@ -180,7 +180,8 @@ MISTAKES = (
         ("clock_hz = 1000\nstatus", "clok_hz = 1000\nstatus"),
         'error: key "clok_hz" is not known - did you mean "clock_hz"?\n  FILE\n'
         "  hint: known keys: title, mcu, core, features, clock_hz, regions, flash_access, uart, counter, "
-        "console, usb, flash_algorithm, status, reason, sources, accelerators, platforms, runners",
+        "console, second_core, usb, flash_algorithm, status, reason, sources, accelerators, platforms, "
+        "runners",
     ),
     (
         "many unknown keys of a table",
@@ -188,7 +189,8 @@ MISTAKES = (
         'error: 2 keys are not known\n  FILE: "clok_hz" - did you mean "clock_hz"?\n'
         '  FILE: "cpu" - did you mean "mcu"?\n'
         "  hint: known keys: title, mcu, core, features, clock_hz, regions, flash_access, uart, counter, "
-        "console, usb, flash_algorithm, status, reason, sources, accelerators, platforms, runners",
+        "console, second_core, usb, flash_algorithm, status, reason, sources, accelerators, platforms, "
+        "runners",
     ),
     (
         "unknown keys of several tables",

@@ -89,3 +89,11 @@ def test_boards_for_shared_models_are_those_that_inspect_finds_room_on(name: str
     path = shared_dir / "models" / name / "model.tflite"
     boards = spread(all_boards())
     assert listed(boards, path) == inspected(boards, path)
+
+
+def test_for_two_cores_boards_with_two_are_listed() -> None:
+    options = replace(OPTIONS, cores=2)
+    boards = [load_board(name) for name in ("mps2-an386", "mps2-an521", "nrf5340dk", "rpi-pico2")]
+    assert [fit.board.name for fit in fitting(boards, import_model(DIGITS, options), options)] == [
+        "mps2-an521"
+    ]

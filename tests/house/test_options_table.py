@@ -66,6 +66,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "schedules": (str(_TILED), [_TILED]),
     "approximate": ("", True),
     "half_weights": ("", True),
+    "cores": ("2", 2),
     "dialect": ("strict", "strict"),
     "disable": ("merge-tables", ["merge-tables"]),
     "check": ("", True),

@@ -1,0 +1,41 @@
+"""Chooses the layers that two cores compute together: those of which half a step is worth a hand-over."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from codegen.kernels.kernel import Kernel
+from codegen.loops.halves import halves_of
+from codegen.lower.stages import Lowered, LoweredStage
+
+# A hand-over takes as long as about so many statements of a kernel: 140 to 220 instructions by
+# benchmarks/two_cores.md, with what both halves do before their first loop, at three or four for a statement.
+HANDED_OVER_IN = 50
+_GAIN = 2  # times as much must be saved
+
+
+def on_two_cores(lowered: Lowered) -> Lowered:
+    """The stages with kernels in halves where that pays; each says why it has them or has none."""
+    return replace(lowered, stages=tuple(map(_halved, lowered.stages)))
+
+
+def _halved(stage: LoweredStage) -> LoweredStage:
+    refused = why_on_one_core(stage.kernel)
+    says = f"on one core: {refused}" if refused else "half of it on each core"
+    kernel = replace(stage.kernel, in_halves=not refused, why=f"{stage.kernel.why}; {says}")
+    return replace(stage, kernel=kernel)
+
+
+def why_on_one_core(kernel: Kernel) -> str:
+    """The reason why a step of the kernel is not cut in two; empty where it is."""
+    if kernel.calls is not None:
+        return "a library's function computes it"
+    if len(kernel.procs) > 1:
+        return "each step goes on with what the one before it left"
+    halves = halves_of(kernel.proc)
+    if isinstance(halves, str):
+        return halves
+    least = _GAIN * HANDED_OVER_IN
+    if halves.saved < least:
+        return f"half of a step is {halves.saved:,} statements, and a hand-over pays from {least} on"
+    return ""

@@ -1,0 +1,40 @@
+"""The files of bare metal for a board's second core, by what starts it; and firmware that has them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aot.errors import BoardError
+from boards.board import Board
+from platforms.elf import symbols
+from platforms.templates import c_files, filled
+
+COUNTED = "none on two cores; instructions are those of each step's longer half, and of handing over"
+_ITS_STACK = "board_second_stack_low"  # as board.ld calls it
+_TEMPLATES, _BEGIN = "baremetal", "second_core_"
+
+
+def starts() -> dict[str, str]:
+    """The C text of each way to start a second core that there is, by its name."""
+    files = {name: text for name, text in c_files(_TEMPLATES) if name.startswith(_BEGIN)}
+    return {name.removeprefix(_BEGIN).removesuffix(".c"): text for name, text in files.items()}
+
+
+def second_core_files(board: Board) -> dict[str, str]:
+    """The C files of src/board. Raises BoardError where nothing here starts the second core."""
+    second = board.second_core
+    if second is None or second.start not in (known := starts()):
+        raise BoardError(
+            f"firmware for {board.name} starts one core, and the model was compiled for 2",
+            hint="deploy compile --cores 1",
+        )
+    in_turn = board.counter.instruction_ns is not None
+    return {
+        "second_core.h": filled(_TEMPLATES, "second_core.h.jinja", board=board, in_turn=in_turn),
+        "second_core.c": known[second.start],
+    }
+
+
+def uses_two_cores(elf: Path) -> bool:
+    """True for firmware that hands halves of steps to a second core."""
+    return any(symbol.name == _ITS_STACK for symbol in symbols(elf))
