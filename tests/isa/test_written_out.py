@@ -9,6 +9,7 @@ import pytest
 from aot.ir.types import DType
 from codegen.isa.dsp.channels import ChannelsTile, window
 from codegen.isa.dsp.four_bit_tile import widened
+from codegen.isa.dsp.lanes import LANES
 from codegen.kernels.four_bit_weights import WindowOfPairs
 
 
@@ -44,3 +45,9 @@ def test_four_bit_values_lie_side_by_side(pixels: int, length: int) -> None:
     turns = re.search(r"n < (\d+)", code)
     assert turns is not None
     assert int(turns[1]) * len(places) * 2 == length
+
+
+@pytest.mark.parametrize(("name", "word"), [("least_bytes", "0x80808080"), ("most_bytes", "0x7f7f7f7f")])
+def test_greatest_and_least_bytes_begin_with_the_end_of_their_range(name: str, word: str) -> None:
+    (call,) = (each.call for each in LANES.instructions if each.name == name)
+    assert call == f"{{acc}} = UINT32_C({word});"

@@ -17,7 +17,7 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
 from codegen.kernels.table import KERNELS
-from codegen.loops.ir import Const, Store, walk
+from codegen.loops.ir import Const, Role, Store, walk
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
 
@@ -83,6 +83,15 @@ def test_no_row_is_kept_above_or_below_an_image_that_nothing_reads(op_name: str,
             above, below = -min(reads, default=0), max(reads, default=0) + 1 - tensor.image_rows
             assert tensor.format.top <= max(0, above), (case.name, name)
             assert tensor.format.bottom <= max(0, below), (case.name, name)
+
+
+@pytest.mark.parametrize("op_name", KERNELS)
+def test_as_many_row_pointers_are_made_as_the_loops_read(op_name: str) -> None:
+    for case, lowered in lowered_cases(op_name):
+        for kernel in (stage.kernel for stage in lowered.stages if stage.kernel.calls is None):
+            read = [buffer.rows for buffer in kernel.proc.params if buffer.role in (Role.ROWS, Role.INPUT)]
+            made = [len(access.rows(0)) for access in kernel.access]
+            assert made[: len(read)] == read, case.name
 
 
 STRIDES = {

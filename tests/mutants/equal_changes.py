@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"
+_SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
     "CALLER, NOBODY_YET = -1, -2  ->  CALLER, NOBODY_YET = -1, -3": _NUMBER,
@@ -19,4 +20,7 @@ REASONS: Mapping[str, str] = {
     "return _largest_sum(weights, bias) + most_offset(ENLARGED) <= INT32_MAX  ->  "
     "return _largest_sum(weights, bias) + most_offset(ENLARGED) < INT32_MAX": "the sum is a multiple of 128, "
     "and the greatest number is odd",
+    "table[: angles.size] = angles.reshape(-1)  ->  table[: angles.size] = angles.reshape(-2)": _SIZE,
+    "return _Part(buffer, element, size, site.constants[position].reshape(-1))  ->  "
+    "return _Part(buffer, element, size, site.constants[position].reshape(-2))": _SIZE,
 }

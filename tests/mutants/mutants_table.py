@@ -59,7 +59,7 @@ ROOMS: Mapping[str, Room] = {
     ),
     "kernels": Room(
         code=KERNELS,
-        number=32,
+        number=64,
         fast=("tests/kernels", "tests/isa"),
         all=("tests/kernels", "tests/isa"),
         slower=IN_PYTHON,  # in C, where a change of a loop is the same change, they take minutes each
