@@ -29,7 +29,7 @@ class Requirement:
 
 
 def requirements() -> tuple[Requirement, ...]:
-    """All, in the order of the page."""
+    """Reads all, in the order of the page."""
     stored = json.loads((files("deploy.proving.tracing") / _FILE).read_text(encoding="utf-8"))
     return tuple(
         Requirement(number, each["says"], tuple(each["code"]), tuple(each["tests"]))
@@ -38,7 +38,7 @@ def requirements() -> tuple[Requirement, ...]:
 
 
 def requirements_table(artifact: Artifact) -> Table:
-    """Those that a runtime beside the model has files of, and which of its files serve each."""
+    """Lists those that the runtime beside the model has files of, with these files."""
     rows = [
         (each.name, each.says, ", ".join(there), ", ".join(each.tests))
         for each in requirements()
@@ -48,7 +48,7 @@ def requirements_table(artifact: Artifact) -> Table:
 
 
 def files_without(artifact: Artifact) -> list[str]:
-    """The C files of a runtime that no requirement asks for."""
+    """Names the files of C that no requirement asks for."""
     asked = {name for each in requirements() for name in each.code}
     return [name for name in _sources(artifact) if name not in asked]
 
