@@ -84,7 +84,7 @@ def examine_stack_and_memory(subject: Subject) -> Finding:
     if emulator:
         tools.append(emulator)
         bound, used = _paint(read, emulator)
-        painted = f"; painted over were {used:,}, of {bound:,} with the server's calls"
+        painted = f"; with the server's calls around it at most {bound:,}, and {used:,} were painted over"
         failures += [f"more stack is used than the bound{painted}"] if used > bound else []
     else:
         exceptions.append(f"the bound was not held against a painted stack: {lacks}")

@@ -14,6 +14,7 @@ from deploy.proving.chapter import Finding, Standing, Table
 from deploy.proving.subject import Subject
 from deploy.proving.tracing.files import files_table
 from deploy.proving.tracing.operands import operands_table
+from deploy.proving.tracing.requirements import files_without, requirements_table
 
 _INTERFACE = "the interface"  # owner of what calls the layers
 _NO_CODE = "no code"
@@ -27,6 +28,8 @@ _METHOD = (
     "them in another order, or folded with others, so these differ where the layer's kernel packs them.",
     "The operators are those of the graph that the layers compute, after all passes. One without code gives "
     "the same bytes another shape, or joins rows that the layers before it write behind one another.",
+    "The runtime beside the model is the same for all models: each of its files of C serves a numbered "
+    "requirement, and each requirement has tests, which belong to the source tree and are not run here.",
 )
 
 
@@ -70,6 +73,7 @@ def examine_traceability(subject: Subject) -> Finding:
     if held != said:
         failures.append(f"the C has {held:,} bytes of constants, and {said:,} by the facts of the archive")
     failures += _lost_operators(artifact)
+    failures += [f"no requirement asks for {name} of the runtime" for name in files_without(artifact)]
     summary = (
         f"{len(trace.functions.names)} functions and {len(trace.constants)} constants belong to "
         f"{len(trace.layers)} layers or to the functions that callers use; "
@@ -83,6 +87,7 @@ def examine_traceability(subject: Subject) -> Finding:
         _constants(trace),
         operands_table(artifact.graph, _computed(artifact), constants_of_layers),
         files_table(artifact),
+        *((requirements_table(artifact),) if artifact.runtime else ()),
     )
     if failures:
         return Finding(Standing.FAILED, "; ".join(failures), method=_METHOD, tables=tables)

@@ -246,6 +246,21 @@ def test_a_constant_leads_to_its_operator_and_file_and_back(subject: Subject) ->
     assert len(str(digest)) == 64
 
 
+def test_files_of_the_runtime_have_requirements_with_numbers(subject: Subject) -> None:
+    tables = {table.title: table for table in examine_traceability(subject).tables}
+    rows = {row[0]: row[1:] for row in tables["Requirements of the runtime"].rows}
+    says, code, tests = rows["R1"]
+    assert (str(says)[:6], code) == ("Damage", "solder_frame.c")
+    assert "tests/rpc/test_frame.py::test_the_device_follows_the_same_vectors" in str(tests)
+
+
+def test_a_file_of_the_runtime_that_nothing_asks_for_fails(subject: Subject) -> None:
+    files = {**subject.artifact.files, "runtime/solder_new.c": b"int new;\n"}
+    found = examine_traceability(replace(subject, artifact=replace(subject.artifact, files=files)))
+    assert found.verdict is Standing.FAILED
+    assert found.summary == "no requirement asks for solder_new.c of the runtime"
+
+
 def test_exceptions_are_stated_where_they_are_claimed() -> None:
     with pytest.raises(ValueError, match="holds with stated exceptions, with 0 exceptions stated"):
         Finding(Standing.EXCEPTIONS, "nearly")

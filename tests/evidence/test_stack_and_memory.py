@@ -159,7 +159,10 @@ def dense(require_tool: Callable[..., None], require_package: Callable[..., None
 def test_a_model_has_a_bound_that_paint_confirms(dense: Subject) -> None:
     found = examine_stack_and_memory(dense)
     assert found.verdict is Standing.PROVEN, found.summary
-    assert " without recursion, heap or call by a pointer; painted over were " in found.summary
+    assert (
+        " without recursion, heap or call by a pointer; with the server's calls around it at most "
+        in found.summary
+    )
     calls, functions, memory = found.tables
     assert calls.rows[0][0] == "dense_run"
     assert calls.rows[0][2] == calls.rows[-1][2] + sum(int(row[1]) for row in calls.rows[:-1])  # type: ignore[operator]
@@ -175,7 +178,10 @@ def test_what_does_not_agree_fails(dense: Subject, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(stack_and_memory, "painted_bytes", lambda *_: 5000)
     found = examine_stack_and_memory(dense)
     assert found.verdict is Standing.FAILED
-    assert found.summary.startswith("more stack is used than the bound; painted over were 5,000, of ")
+    assert found.summary.startswith(
+        "more stack is used than the bound; with the server's calls around it at "
+    )
+    assert found.summary.endswith(", and 5,000 were painted over")
     monkeypatch.setattr(stack_and_memory, "emulator_of", lambda board: ("", "none is here"))
     found = examine_stack_and_memory(dense)
     assert found.exceptions == ("the bound was not held against a painted stack: none is here",)

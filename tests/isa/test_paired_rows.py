@@ -111,6 +111,17 @@ def test_the_c_equals_the_reference(compiler: tuple[str, int], tmp_path: Path) -
     assert failures_on_board(checks, tmp_path / "checks", compiler=compiler[0]) == {}
 
 
+def test_a_row_of_two_pixels_may_have_tiles_of_one_or_both_and_no_more() -> None:
+    x, out = int8(1, 12, 2, 48), int8(scale=0.05)
+    two = op_case("two_pixels", Conv2d(), [x], out, [int8_weights(19, *POINT, 48, axis=0)])
+    stage = only_stage(two.graph)
+    assert is_paired(stage)
+    assert stage.kernel.space is not None
+    beside_default = stage.kernel.space.points[1:]
+    assert {point["pixels"] for point in beside_default} == {1, 2}
+    assert {point["unroll"] for point in beside_default if point["pixels"] == 2} >= {1, 2, 3, 6, 12}
+
+
 def test_rows_stay_bytes_and_factors_lie_in_scratch() -> None:
     stage = only_stage(case("windows").graph)
     assert stage.reads[0].access.count == 3

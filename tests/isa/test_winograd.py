@@ -118,6 +118,23 @@ def test_weights_whose_sums_may_leave_32_bits_go_another_way() -> None:
     assert not sums_fit(np.full((2, 3, 3, 1024), 127, np.int8))
 
 
+def test_sums_may_reach_the_ends_of_32_bits_and_go_no_further() -> None:
+    """One weight: four times it in the middle product, which is in each result with values of 4 * 128."""
+    weights = np.zeros((2, 3, 3, 2), np.int8)
+    weights[0, 1, 1, 0] = 1
+    most = 4 * 4 * 128  # of four positions of U, each of them 1, that a result takes
+    assert sums_fit(weights, 2**31 - 1 - most)
+    assert not sums_fit(weights, 2**31 - most)
+
+
+@pytest.mark.parametrize("goal", ["ram", "size"])
+def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
+    lowered = lower_graph(run_meaning(case("").graph).graph, DSP, OPTIONS[goal])
+    (kernel,) = (stage.kernel for stage in lowered.stages if stage.op == "conv2d")
+    reasons = {each.schedule: each.why for each in kernel.passed_over}
+    assert reasons["winograd"] == "only for speed, where rows may be widened"
+
+
 @pytest.mark.parametrize(
     ("graph", "why"),
     [

@@ -17,6 +17,7 @@ REGISTERS, LEAST = 26, (2, 2)
         pytest.param(Sums(1, 1, 128, 640), (1, 8), id="of one pixel many channels"),
         pytest.param(Sums(1, 1, 2, 20), (1, 2), id="no more than there are"),
         pytest.param(Sums(3, 3, 22, 31), (3, 2), id="a light layer is not worth much code"),
+        pytest.param(Sums(64, 6, 24, 1), (2, 4), id="fewer tiles: what each begins with counts"),
     ],
 )
 def test_the_tile_that_costs_least_is_taken(sums: Sums, tile: tuple[int, int]) -> None:

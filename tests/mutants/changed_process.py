@@ -31,7 +31,7 @@ FOREIGN = (
     "rich",
     "onnxruntime",
 )
-TIME_LIMIT_S = 300  # for one test, on a machine that does other things besides
+TIME_LIMIT_S = 300  # of processor time, for one test
 # What a failed test leaves open is no failure of the next.
 NOT_WANTED = (
     "-p",

@@ -1,6 +1,6 @@
 """Changes the code in small ways, one at a time, and prints the changes that no test sees.
 
-    python tests/mutants/try_changes.py [ROOM ...] [--list] [--store]
+    python tests/mutants/try_changes.py [ROOM ...] [--list] [--store] [--at-once N]
 
 Each change is tried on the room's fast tests first, and what survives those on all tests that should see it.
 No file of code is touched; --store writes the scores to where `deploy evidence` reads them. Exits with 1
@@ -25,7 +25,6 @@ from mutants_table import FAST, ROOMS, ROOT, Room, possible, selected
 
 from codegen.version import VERSION
 
-PARALLEL = 2
 SCORES = ROOT / "deploy" / "proving" / "confidence" / "mutants.json"
 
 
@@ -49,17 +48,18 @@ def say(text: str) -> None:
 def trials(room: Room, change: Change | None) -> list[Trial]:
     """On the fast tests, then on the others."""
     changed = Changed(ROOT, change) if change else None
-    others = [Trial(changed, room.all, f"not ({FAST})")] if room.all else []
-    return [Trial(changed, room.fast, FAST), *others]
+    return [Trial(changed, room.fast, FAST), Trial(changed, room.all, room.slower)]
 
 
-def verdicts(work: Sequence[tuple[str, Change | None]]) -> Iterator[tuple[str, Change | None, str]]:
+def verdicts(
+    work: Sequence[tuple[str, Change | None]], at_once: int
+) -> Iterator[tuple[str, Change | None, str]]:
     """Room, change and the first test that failed, as they end; what passes one trial faces the next."""
     children = Children(ROOT)
     waiting = [(room, change, trials(ROOMS[room], change)) for room, change in reversed(work)]
     running: dict[int, tuple[str, Change | None, list[Trial]]] = {}
     while waiting or running:
-        while waiting and len(children) < PARALLEL:
+        while waiting and len(children) < at_once:
             room, change, left = waiting.pop()
             running[children.start(left[0])] = (room, change, left[1:])
         number, failed = children.wait()
@@ -70,16 +70,16 @@ def verdicts(work: Sequence[tuple[str, Change | None]]) -> Iterator[tuple[str, C
             yield room, change, failed
 
 
-def refuse_failing_tests(rooms: Sequence[str]) -> None:
+def refuse_failing_tests(rooms: Sequence[str], at_once: int) -> None:
     """Tests that fail without a change would see every change."""
-    for room, _, failed in verdicts([(room, None) for room in rooms]):
+    for room, _, failed in verdicts([(room, None) for room in rooms], at_once):
         if failed:
             raise SystemExit(f"error: without any change {failed} fails already (room {room})")
 
 
-def try_all(rooms: Sequence[str]) -> Iterator[Verdict]:
+def try_all(rooms: Sequence[str], at_once: int) -> Iterator[Verdict]:
     work = [(room, change) for room in rooms for change in selected(ROOMS[room])]
-    for number, (room, change, failed) in enumerate(verdicts(work), start=1):
+    for number, (room, change, failed) in enumerate(verdicts(work, at_once), start=1):
         assert change is not None
         verdict = Verdict(room, change, failed)
         say(f"[{number}/{len(work)}] {told(verdict)}\n    {failed or verdict.reason or 'NOBODY SEES IT'}")
@@ -135,6 +135,7 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="only print which changes are tried")
     parser.add_argument("--store", action="store_true", help=f"write the scores to {SCORES.name}")
+    parser.add_argument("--at-once", type=int, default=2, metavar="N", help="changes tried at the same time")
     arguments = parser.parse_args()
     rooms = arguments.rooms or list(ROOMS)
     if arguments.list:
@@ -144,8 +145,8 @@ def main() -> int:
     os.environ["CI"] = "true"  # the same cases of hypothesis each time
     read_foreign_modules()
     began = time.monotonic()
-    refuse_failing_tests(rooms)
-    found = list(try_all(rooms))
+    refuse_failing_tests(rooms, arguments.at_once)
+    found = list(try_all(rooms, arguments.at_once))
     survivors = [verdict for verdict in found if not verdict.seen_by]
     if arguments.store:
         store(found)

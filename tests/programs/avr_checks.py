@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from c_checks import Check, check_files, device_file
+from processor_time import limit
 
 from boards.cores import load_core
 from platforms.runners.simavr import build_machine
 
 AVR = load_core("avr").target()
-TIMEOUT_S = 60
+LIMIT_S = 60  # of processor time
 LAST_RAM_ADDRESS = 0xFFFF  # more RAM than any such chip has: the checks' wanted values lie there too
 COMPILE = (
     *("avr-gcc", "-std=gnu99", "-mmcu=atmega2560", "-Os", "-Wall", "-Wextra", "-Werror"),
@@ -50,8 +51,6 @@ def _run(machine: Path, elf: Path) -> str:
     argv = [str(machine), "atmega2560", "16000000", str(elf), hex(LAST_RAM_ADDRESS)]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        try:
-            process.wait(TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        limit(process, LIMIT_S)
+        process.wait()
         return process.stdout.read()

@@ -1,4 +1,8 @@
-"""Every test has a time limit, after which it fails by its name, in a worker too, Ctrl-C ignored or not."""
+"""Every test has a time limit, after which it fails by its name, in a worker too, Ctrl-C ignored or not.
+
+The limit is one of processor time, with that of the programs that it runs: other work on the machine takes
+none of it. By the clock there is PATIENCE times as much, which ends what waits for what never comes.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,9 @@ from types import FrameType
 from typing import IO, Any
 
 import pytest
+from processor_time import Mark
 
+PATIENCE = 4
 # As parts of the limit. A clean-up that waits for what hangs is interrupted again, and again.
 AGAIN = 1 / 40
 # Code that no signal interrupts, such as a model compiled into this process, ends the process: its
@@ -28,7 +34,7 @@ class TimeIsUpError(BaseException):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addini("time_limit_s", "seconds that each of a test's setup, call and teardown may take")
+    parser.addini("time_limit_s", "seconds of processor time for each of a test's setup, call, teardown")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,9 +77,14 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 @contextmanager
 def _limited(item: pytest.Item, phase: str) -> Generator[None, None, None]:
     limit_s = float(item.config.getini("time_limit_s"))
+    mark, began_s = Mark(), time.monotonic()
 
     def end_it(number: int, frame: FrameType | None) -> None:
-        raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {limit_s:g} s")
+        signal.setitimer(signal.ITIMER_REAL, limit_s * AGAIN)  # from now on: looking takes its time, too
+        if mark.used_s() >= limit_s:
+            raise TimeIsUpError(f"the {phase} of {item.nodeid} took {limit_s:g} s of processor time")
+        if time.monotonic() - began_s >= limit_s * PATIENCE:
+            raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {limit_s * PATIENCE:g} s")
 
     _watch(item.config, limit_s)
     try:
@@ -86,12 +97,12 @@ def _limited(item: pytest.Item, phase: str) -> Generator[None, None, None]:
 
 @contextmanager
 def _alarm(end_it: Callable[[int, FrameType | None], None], limit_s: float) -> Generator[None, None, None]:
-    """Calls a function when the time is up; without that signal the process is ended later."""
+    """Calls a function when the time may be up; without that signal the process is ended later."""
     if not hasattr(signal, "SIGALRM"):
         yield
         return
     before = signal.signal(signal.SIGALRM, end_it)
-    signal.setitimer(signal.ITIMER_REAL, limit_s, limit_s * AGAIN)
+    signal.setitimer(signal.ITIMER_REAL, limit_s)
     try:
         yield
     finally:
@@ -103,7 +114,7 @@ def _watch(config: pytest.Config, limit_s: float) -> None:
     """Ends the process when the limit and its grace are over. It takes a thread each time, for which a
     quick test would wait longer than it runs: a watch that began a moment ago serves the next one, too."""
     if not _began_a_moment_ago(config, limit_s):
-        ends_in_s = limit_s * (1 + GRACE + AGAIN)
+        ends_in_s = limit_s * PATIENCE * (1 + GRACE + AGAIN)
         faulthandler.dump_traceback_later(ends_in_s, exit=True, file=config.stash[_ERRORS])
         config.stash[_WATCHED_SINCE] = time.monotonic()
 

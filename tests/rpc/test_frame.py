@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from processor_time import run_limited
 
 from platforms.rpc.frame import (
     LONGEST_FRAME,
@@ -81,7 +81,7 @@ def test_the_device_follows_the_same_vectors(compile_c: Callable[..., Path], tmp
     main.write_text((DEVICE / "vectors_main.c").read_text())
     (tmp_path / "vectors.h").write_text(vectors_header())
     program = compile_c("vectors", [main, DEVICE / "idle_port.c", DEVICE / "models.c"])
-    ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    ended = run_limited([program], 60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import random
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processor_time import run_limited
 
 from platforms.rpc.frame import Decoder, encode_frame
 
@@ -43,7 +43,7 @@ def locked_fuzz(compile_c: Callable[..., Path]) -> Path:
 
 def run_fuzz(program: Path, seed: int, rounds: int) -> None:
     argv = [str(program), str(seed), str(rounds)]
-    ended = subprocess.run(argv, capture_output=True, text=True, timeout=600)
+    ended = run_limited(argv, 600)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0), argv
 
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from processor_time import run_limited
 
 from platforms.rpc.messages import Timing
 from platforms.rpc.session import Session
@@ -24,7 +25,7 @@ def test_ticks_add_up_over_many_wraps_and_an_interrupt_is_not_taken_for_the_meas
     compile_c: Callable[..., Path],
 ) -> None:
     program = compile_c("measure", [DEVICE / "measure_main.c", DEVICE / "models.c"])
-    ended = subprocess.run([program], capture_output=True, text=True, timeout=60)
+    ended = run_limited([program], 60)
     assert (ended.stdout, ended.stderr, ended.returncode) == ("", "", 0)
 
 

@@ -1,0 +1,63 @@
+"""Limits of processor time, which other work on the machine does not use up as it does time on the clock."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+_USED = slice(11, 15)  # clock ticks, behind the name in /proc/PID/stat
+
+
+def run_limited(argv: Sequence[str | Path], limit_s: int) -> subprocess.CompletedProcess[str]:
+    """Runs a program, which a signal ends when it has used up so much. One that only waits is not ended."""
+    with subprocess.Popen(
+        argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        limit(process, limit_s)
+        out, err = process.communicate()
+        return subprocess.CompletedProcess(argv, process.returncode, out, err)
+
+
+def limit(process: subprocess.Popen[str], limit_s: int) -> None:
+    if sys.platform == "linux":
+        import resource
+
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit_s, limit_s + 1))
+
+
+def _ended_s() -> float:
+    """What this process has used, and those that it has waited for."""
+    times = os.times()
+    return times.user + times.system + times.children_user + times.children_system
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A moment from which on processor time is counted."""
+
+    ended_s: float = field(default_factory=_ended_s)
+
+    def used_s(self) -> float:
+        """By this process since then, and by those that it has started and that still run."""
+        return _ended_s() - self.ended_s + sum(_used_s(child) for child in _children("self"))
+
+
+def _children(process: str) -> Iterator[str]:
+    """None where Linux does not list them."""
+    for path in Path("/proc", process, "task").glob("*/children"):
+        with suppress(OSError):  # it has ended just now
+            yield from path.read_text().split()
+
+
+def _used_s(process: str) -> float:
+    """With its children, and theirs."""
+    with suppress(OSError):
+        words = Path("/proc", process, "stat").read_text().rpartition(")")[2].split()
+        ticks = sum(int(word) for word in words[_USED])
+        return ticks / os.sysconf("SC_CLK_TCK") + sum(_used_s(child) for child in _children(process))
+    return 0.0
