@@ -54,7 +54,9 @@ def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptio
     makes a difference.
     """
     kinds: dict[Target, list[Board]] = {}
-    for board in (board for board in boards if not why_not_its_cores(board, options)):
+    for board in boards:
+        if why_not_its_cores(board, options):
+            continue
         kinds.setdefault(_kind(board.target, options), []).append(board)
     found: dict[str, Fit] = {}
     with progress(f"compiling {model.source_name}", len(kinds)) as bar:
