@@ -1,7 +1,8 @@
 """Shapes that follow from what an operator reads, where the file declares others.
 
-Interpreters compute the shapes of all results when they run, and converters leave stale ones round
-SPACE_TO_BATCH_ND. These two operators tell their results' shapes; behind them so do those in the table.
+Interpreters compute the shapes of all results when they run. Converters leave stale ones round
+SPACE_TO_BATCH_ND, and 1 for each size that they did not know behind a RESHAPE to a computed shape. These
+operators tell their results' shapes; behind them so do those in the table.
 """
 
 from __future__ import annotations
@@ -69,6 +70,37 @@ def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
     return (x[0] // prod(blocks), *sizes, *x[1 + len(blocks) :])
 
 
+def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """The new shape is constant, or computed of shapes that are known; one size may be what is left."""
+    name = operator.inputs[1] if len(operator.inputs) > 1 else None
+    array = None if name is None or name not in draft.types else draft.known(name)
+    if array is None or array.dtype.kind != "i" or array.ndim != 1:
+        return None
+    sizes = [int(size) for size in array]
+    if sizes.count(-1) == 1:
+        others = prod(size for size in sizes if size != -1)
+        if others < 1 or prod(x) % others:
+            return None
+        sizes[sizes.index(-1)] = prod(x) // others
+    return tuple(sizes) if prod(sizes) == prod(x) and min(sizes, default=1) > 0 else None
+
+
+def _joined(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    axis = operator.options(tflite.ConcatenationOptions).Axis()
+    shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
+    if not -len(x) <= axis < len(x) or any(len(shape) != len(x) for shape in shapes):
+        return None
+    axis %= len(x)
+    return (*x[:axis], sum(shape[axis] for shape in shapes), *x[axis + 1 :])
+
+
+def _transposed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    order = draft.constants.get(operator.inputs[1] or "") if len(operator.inputs) > 1 else None
+    if order is None or sorted(order.reshape(-1).tolist()) != list(range(len(x))):
+        return None
+    return tuple(x[int(axis)] for axis in order.reshape(-1))
+
+
 def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
     """Convolutions and pools make images as many as there are, of channels as many as are declared."""
     output = draft.types[operator.outputs[0]].shape
@@ -113,12 +145,19 @@ def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape 
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 _Rule = Callable[[TfliteDraft, TfliteOperator, Shape], Shape | None]
-_TOLD: dict[str, _Rule] = {"BATCH_TO_SPACE_ND": _batch_to_space, "SPACE_TO_BATCH_ND": _space_to_batch}
+_TOLD: dict[str, _Rule] = {
+    "BATCH_TO_SPACE_ND": _batch_to_space,
+    "RESHAPE": _reshaped,
+    "SPACE_TO_BATCH_ND": _space_to_batch,
+}
 _ON_ELEMENTS = (
-    "ADD", "DEQUANTIZE", "ELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "PRELU",
-    "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "SUB", "TANH",
+    "ABS", "ADD", "CAST", "DEQUANTIZE", "DIV", "ELU", "EXP", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC",
+    "LOG_SOFTMAX", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "PRELU", "QUANTIZE", "RELU", "RELU6",
+    "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT", "SOFTMAX", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH",
 )  # fmt: skip
 _FOLLOWS: dict[str, _Rule] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS), _windowed),
     **dict.fromkeys(_ON_ELEMENTS, _broadcast),
+    "CONCATENATION": _joined,
+    "TRANSPOSE": _transposed,
 }
