@@ -26,7 +26,7 @@ def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
         return
     (output,), x = operator.outputs, operator.inputs[0]
     shape_of = _TOLD.get(operator.code)
-    if shape_of is None and not draft.restated.isdisjoint(operator.inputs):
+    if shape_of is None and any(_is_restated(draft, name) for name in operator.inputs):
         shape_of = _FOLLOWS.get(operator.code)
     if shape_of is None or x not in draft.types or output not in draft.types:
         return
@@ -36,6 +36,10 @@ def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if prod(shape) * declared.dtype.bytes <= MAX_TENSOR_BYTES:
         draft.types[output] = replace(declared, shape=shape)
         draft.restated.add(output)
+
+
+def _is_restated(draft: TfliteDraft, name: str | None) -> bool:
+    return name in draft.restated or name in draft.without_rows or name in draft.rows_of
 
 
 def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
@@ -85,12 +89,27 @@ def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
     return tuple(sizes) if prod(sizes) == prod(x) and min(sizes, default=1) > 0 else None
 
 
+def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """Of constant bounds, or bounds that a loop has counted: what is declared as 1 may have any size."""
+    names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
+    arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
+    if len(arrays) != 2:
+        return None
+    begins, sizes = ([int(n) for n in array.reshape(-1)] for array in arrays)
+    taken = tuple(n - b if s == -1 else s for n, b, s in zip(x, begins, sizes, strict=True))
+    declared = draft.types[operator.outputs[0]].shape
+    is_open = len(declared) == len(taken) and all(d in (1, n) for d, n in zip(declared, taken, strict=True))
+    return taken if is_open else None
+
+
 def _joined(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
     axis = operator.options(tflite.ConcatenationOptions).Axis()
     shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
     if not -len(x) <= axis < len(x) or any(len(shape) != len(x) for shape in shapes):
         return None
     axis %= len(x)
+    shapes = [draft.types[n].shape for n in operator.inputs if n is not None and n not in draft.without_rows]
+    x = shapes[0] if shapes else x
     return (*x[:axis], sum(shape[axis] for shape in shapes), *x[axis + 1 :])
 
 
@@ -148,6 +167,7 @@ _Rule = Callable[[TfliteDraft, TfliteOperator, Shape], Shape | None]
 _TOLD: dict[str, _Rule] = {
     "BATCH_TO_SPACE_ND": _batch_to_space,
     "RESHAPE": _reshaped,
+    "SLICE": _sliced,
     "SPACE_TO_BATCH_ND": _space_to_batch,
 }
 _ON_ELEMENTS = (
