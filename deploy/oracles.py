@@ -164,9 +164,16 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
 
     def run(sample: Sequence[Array]) -> Outputs:
         found = session.run(None, fixed | dict(zip(names, sample, strict=True)))
-        return tuple(np.asarray(each) for each in found)
+        return tuple(_of_tensors(each) for each in found)
 
     return run
+
+
+def _of_tensors(found: object) -> Array:
+    """A tensor; or the numbers of maps by label, which scikit-learn's exporter makes, as one."""
+    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+        return np.array([list(each.values()) for each in found], np.float32)
+    return np.asarray(found)
 
 
 ORACLES: Mapping[str, Oracle] = {
