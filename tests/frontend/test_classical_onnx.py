@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
@@ -95,6 +95,22 @@ def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(
     (made,) = run_graph(model.graph, {"x": x}).values()
     assert made.dtype == wanted.dtype
     assert made.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("element", [TensorProto.DOUBLE, TensorProto.FLOAT16])
+def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(
+    element: int, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    """Pipelines of scikit-learn often take numbers of 64 bits."""
+    require_package("onnxruntime")
+    infos = [helper.make_tensor_value_info(name, element, (1, 3)) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "net", infos[:1], infos[1:])
+    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path, options = tmp_path / "net.onnx", CompileOptions()
+    path.write_bytes(file.SerializeToString())
+    samples = Samples(((np.array([[0.5, -2, 3]], np.float32),),), is_series=False)
+    ((y,),) = ask_oracle("ort", import_model(path, options), options, samples).outputs
+    assert y.tolist() == [[-0.5, 2, -3]]
 
 
 def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
