@@ -90,7 +90,7 @@ def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape |
 
 
 def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
-    """Of constant bounds, or bounds that a loop has counted: what is declared as 1 may have any size."""
+    """The bounds are constant, or counted by a loop; a size that is declared as 1 may be any."""
     names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
     arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
     if len(arrays) != 2:

@@ -25,7 +25,7 @@ def is_empty(draft: TfliteDraft, operator: TfliteOperator, sizes: Sequence[int])
 
 
 def parts_of(draft: TfliteDraft, operator: TfliteOperator, names: Sequence[str]) -> tuple[str, ...]:
-    """What is joined row behind row, without what has no rows."""
+    """The parts that are joined row behind row, without those that have no rows."""
     there = [name for name in names if name not in draft.without_rows]
     if len(there) == len(names) and draft.rows_of.keys().isdisjoint(there):
         return tuple(there)
