@@ -23,6 +23,8 @@ Outputs = tuple[Array, ...]
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
+# Reals of other widths in the file, which have 32 bits here.
+_WIDTHS: Mapping[str, type] = {"tensor(double)": np.float64, "tensor(float16)": np.float16}
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,13 +163,24 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
     session = onnxruntime.InferenceSession(model.file, its, providers=["CPUExecutionProvider"])
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
-    names = [each.name for each in session.get_inputs() if each.name not in fixed]
+    inputs = [each for each in session.get_inputs() if each.name not in fixed]
 
     def run(sample: Sequence[Array]) -> Outputs:
-        found = session.run(None, fixed | dict(zip(names, sample, strict=True)))
-        return tuple(np.asarray(each) for each in found)
+        given = {
+            each.name: array.astype(_WIDTHS[each.type]) if each.type in _WIDTHS else array
+            for each, array in zip(inputs, sample, strict=True)
+        }
+        found = session.run(None, fixed | given)
+        return tuple(_of_tensors(each) for each in found)
 
     return run
+
+
+def _of_tensors(found: object) -> Array:
+    """A tensor; or the numbers of maps by label, which scikit-learn's exporter makes, as one."""
+    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
+        return np.array([list(each.values()) for each in found], np.float32)
+    return np.asarray(found)
 
 
 ORACLES: Mapping[str, Oracle] = {

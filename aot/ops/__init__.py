@@ -35,6 +35,7 @@ from aot.ops.lookup import Lookup
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.mean import Mean
 from aot.ops.op import Op
+from aot.ops.own_steps import InOwnSteps, MeasuredRange
 from aot.ops.pad import Pad
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.rearrange import Rearrange
@@ -93,6 +94,7 @@ _OURS = (
     HardSwish,
     Headroom,
     HybridDense,
+    InOwnSteps,
     L2Norm,
     LeakyRelu,
     Logistic,
@@ -100,6 +102,7 @@ _OURS = (
     Lookup,
     MaxPool2d,
     Mean,
+    MeasuredRange,
     Mul,
     NoiseEstimate,
     Pad,

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from onnx_oracle import run_onnx
 
 from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
+from codegen.job import import_model
+from codegen.options import CompileOptions
+from deploy.oracles import ask_oracle
+from deploy.samples import Samples
 
 COEFFICIENTS = [0.5, -1.0, 0.25, 2.0, 0.1, -0.3, 1.5, -0.2, 0.7, -0.9, 1.1, 0.4]
 CLASSES = {"coefficients": COEFFICIENTS, "intercepts": [0.1, 0.0, -0.4], "classlabels_ints": [7, 2, 5]}
@@ -69,6 +74,45 @@ def test_columns_are_extracted_as_onnx_runtime_does(require_package: Callable[..
     compare(file_of("ArrayFeatureExtractor", "columns"))
 
 
+MAPS: dict[str, dict[str, Any]] = {
+    "numbers": {"classlabels_int64s": [0, 1, 2, 3]},
+    "numbers in another order": {"classlabels_int64s": [7, 2, 9, -1]},
+    "texts": {"classlabels_strings": ["walk", "run", "sit", "fall"]},
+}
+
+
+@pytest.mark.parametrize("name", MAPS)
+def test_a_map_by_label_is_a_row_in_the_order_of_the_labels(
+    name: str, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    path = tmp_path / "net.onnx"
+    path.write_bytes(file_of("ZipMap", **MAPS[name]))
+    options = CompileOptions()
+    model, x = import_model(path, options), np.random.default_rng(4).normal(size=(3, 4)).astype(np.float32)
+    samples = Samples(((x,),), is_series=False)
+    (wanted,) = ask_oracle("ort", model, options, samples).outputs[0]
+    (made,) = run_graph(model.graph, {"x": x}).values()
+    assert made.dtype == wanted.dtype
+    assert made.tolist() == wanted.tolist()
+
+
+@pytest.mark.parametrize("element", [TensorProto.DOUBLE, TensorProto.FLOAT16])
+def test_onnx_runtime_judges_files_of_wider_and_narrower_numbers(
+    element: int, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    """Pipelines of scikit-learn often take numbers of 64 bits."""
+    require_package("onnxruntime")
+    infos = [helper.make_tensor_value_info(name, element, (1, 3)) for name in ("x", "y")]
+    graph = helper.make_graph([helper.make_node("Neg", ["x"], ["y"])], "net", infos[:1], infos[1:])
+    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    path, options = tmp_path / "net.onnx", CompileOptions()
+    path.write_bytes(file.SerializeToString())
+    samples = Samples(((np.array([[0.5, -2, 3]], np.float32),),), is_series=False)
+    ((y,),) = ask_oracle("ort", import_model(path, options), options, samples).outputs
+    assert y.tolist() == [[-0.5, 2, -3]]
+
+
 def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
     data = file_of("LinearClassifier", coefficients=COEFFICIENTS, classlabels_strings=["a", "b", "c"])
     with pytest.raises(ModelError) as caught:
@@ -85,6 +129,7 @@ def test_labels_that_are_texts_are_refused_with_the_way_out() -> None:
         ("Scaler", {"offset": [1.0, 2.0], "scale": [1.0]}, "2 numbers of offset do not fit 4 features"),
         ("Normalizer", {"norm": "L3"}, "norm L3 is not supported"),
         ("LinearRegressor", {"coefficients": [1.0]}, "1 coefficients do not fit shape [3, 4]"),
+        ("ZipMap", {"classlabels_int64s": [1, 2]}, "2 labels do not fit shape [3, 4]"),
     ],
 )
 def test_attributes_that_do_not_fit_are_refused(operator: str, attributes: dict[str, Any], what: str) -> None:

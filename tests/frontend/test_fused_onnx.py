@@ -36,12 +36,13 @@ class Case:
     constants: tuple[np.ndarray | None, ...] = ()
     attributes: dict[str, Any] = field(default_factory=dict)
     outputs: tuple[str, ...] = ("y",)
+    domain: str = "com.microsoft"
 
     def file(self) -> bytes:
         held = {f"c{number}": array for number, array in enumerate(self.constants) if array is not None}
         names = [f"c{n}" if array is not None else "" for n, array in enumerate(self.constants)]
         node = helper.make_node(
-            self.operator, ["x", *names], list(self.outputs), domain="com.microsoft", **self.attributes
+            self.operator, ["x", *names], list(self.outputs), domain=self.domain, **self.attributes
         )
         x = helper.make_tensor_value_info("x", 1, self.shape)
         made = [helper.make_empty_tensor_value_info(name) for name in self.outputs if name]
@@ -88,6 +89,12 @@ CASES = {
         (real(1, 3, 8), real(8), real(8), real(8)),
         {"epsilon": 1e-5},
         ("y", "", "", "sum"),
+    ),
+    "a normalised vector, before ONNX had it": Case(
+        "LayerNormalization", (1, 3, 8), (real(8), real(8)), {"epsilon": 1e-5}, domain=""
+    ),
+    "a normalised image, before ONNX had it": Case(
+        "LayerNormalization", IMAGE, (real(6, 6), real(6, 6)), {"axis": 2, "epsilon": 1e-3}, domain=""
     ),
     "a product by the input's own range": Case(
         "DynamicQuantizeMatMul",

@@ -200,16 +200,30 @@ def test_what_does_not_fit_is_refused_with_numbers(name: str) -> None:
     assert text in str(caught.value)
 
 
-def test_a_list_of_rows_that_a_loop_makes_says_what_works() -> None:
-    """Keras' recurrent layers begin with a list of no rows, which LiteRT runs."""
+def test_a_list_of_no_rows_says_what_works() -> None:
+    """Keras' recurrent layers begin with one, which a concatenation takes and nothing else."""
     build = ModelBuilder()
     x = build.input("x", (4, 1, 7), dtype="float32")
     bounds = [build.constant(name, np.array(n, np.int32)) for name, n in (("b", [0] * 3), ("s", [0, 1, 7]))]
     rows = build.operator("SLICE", 1, (x, *bounds), [FileTensor("rows", (1, 1, 7), "float32")])
-    with pytest.raises(ModelError) as caught:
-        read_tflite(build.finish(rows), "net.tflite")
-    what = "it makes shape [0, 1, 7], which has no elements: a list of rows that a loop makes"
-    assert caught.value.what == what
-    assert caught.value.hint == (
-        "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
+    texts = [refusal(build.finish(rows))]
+    build.operator("RELU", 1, (rows,), [FileTensor("made", (1, 1, 7), "float32")])
+    joined = [FileTensor("joined", (1, 1, 7), "float32")]
+    texts.append(
+        refusal(
+            build.finish(
+                build.operator("CONCATENATION", 1, (rows, rows), joined, "ConcatenationOptions", Axis=0)
+            )
+        )
     )
+    assert 'the model\'s output "rows" is a list of no rows' in texts[0]
+    assert 'it reads "rows", a list of no rows' in texts[1]
+    assert "none of its parts has rows" in texts[1]
+    hint = "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
+    assert all(hint in text for text in texts)
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(ModelError) as caught:
+        read_tflite(data, "net.tflite")
+    return str(caught.value)

@@ -41,8 +41,9 @@ def dilated(layer: str, dtype: str = "int8", crop: int = 0) -> bytes:
         y = build.operator(layer, 2, (y,), inner, "Pool2DOptions", **window, **size)
     elif layer == "RELU":
         y = build.operator(layer, 2, (y,), inner)
-    elif layer == "SOFTMAX":
-        y = build.operator(layer, 2, (y,), [FileTensor("inner", STALE, dtype, (1 / 256,), (-128,))])
+    elif layer == "L2_NORMALIZATION":
+        made = [FileTensor("inner", STALE, dtype, (1 / 128,), (0,))]
+        y = build.operator(layer, 2, (y,), made, "L2NormOptions")
     made = [FileTensor("y", STALE, dtype, *QUANT)]
     return build.finish(build.operator("BATCH_TO_SPACE_ND", 2, (y, blocks, crops), made))
 
@@ -64,8 +65,70 @@ def test_results_are_those_of_litert(layer: str, dtype: str, require_package: Ca
 
 
 def test_behind_another_operator_it_is_told() -> None:
-    with pytest.raises(ModelError, match="SOFTMAX"):
-        read_tflite(dilated("SOFTMAX"), "net.tflite")
+    with pytest.raises(ModelError, match="L2_NORMALIZATION"):
+        read_tflite(dilated("L2_NORMALIZATION"), "net.tflite")
+
+
+def boxes(sizes: tuple[int, ...]) -> bytes:
+    """Two images become lists of boxes, whose number the converter did not know: it declares 1."""
+    build = ModelBuilder()
+    unknown = (1, 1, 2)
+    lists = []
+    for name, size in (("near", 4), ("far", 2)):
+        x = build.input(name, (1, size, size, 6), dtype="float32")
+        shape = build.operator(
+            "SHAPE",
+            1,
+            (x,),
+            [FileTensor(f"{name}_shape", (4,), "int32")],
+            "ShapeOptions",
+            OutType=tflite.TensorType.INT32,
+        )
+        bounds = [build.constant(f"{name}_{at}", np.array([at], np.int32)) for at in (0, 1)]
+        one = build.constant(f"{name}_step", np.array([1], np.int32))
+        batch = build.operator(
+            "STRIDED_SLICE", 1, (shape, *bounds, one), [FileTensor(f"{name}_batch", (), "int32")],
+            "StridedSliceOptions", ShrinkAxisMask=1,
+        )  # fmt: skip
+        rest = [build.constant(f"{name}_size{k}", np.array(n, np.int32)) for k, n in enumerate(sizes)]
+        packed = [FileTensor(f"{name}_sizes", (3,), "int32")]
+        new = build.operator("PACK", 1, (batch, *rest), packed, "PackOptions", ValuesCount=3, Axis=0)
+        lists.append(build.operator("RESHAPE", 1, (x, new), [FileTensor(f"{name}_list", unknown, "float32")]))
+    joined = [FileTensor("all", unknown, "float32")]
+    y = build.operator("CONCATENATION", 1, lists, joined, "ConcatenationOptions", Axis=1)
+    y = build.operator(
+        "SOFTMAX", 1, (y,), [FileTensor("scores", unknown, "float32")], "SoftmaxOptions", Beta=1.0
+    )
+    order = build.constant("order", np.array([0, 2, 1], np.int32))
+    return build.finish(build.operator("TRANSPOSE", 1, (y, order), [FileTensor("y", (1, 2, 1), "float32")]))
+
+
+@pytest.mark.parametrize("sizes", [(-1, 2), (-1, 6)])
+def test_lists_of_boxes_are_as_long_as_litert_makes_them(
+    sizes: tuple[int, ...], require_package: Callable[..., None]
+) -> None:
+    require_package("ai_edge_litert")
+    # An optional package, imported only where a test asks for it.
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    data, rng = boxes(sizes), np.random.default_rng(3)
+    graph = read_tflite(data, "net.tflite", "litert-ref")
+    verify(graph)
+    interpreter = Interpreter(model_content=data, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    interpreter.allocate_tensors()
+    arrays = {name: rng.standard_normal(graph.types[name].shape).astype(np.float32) for name in graph.inputs}
+    for source, array in zip(interpreter.get_input_details(), arrays.values(), strict=True):
+        interpreter.set_tensor(source["index"], array)
+    interpreter.invoke()
+    wanted = interpreter.get_tensor(interpreter.get_output_details()[0]["index"])
+    (made,) = run_graph(graph, arrays).values()
+    assert made.shape == wanted.shape == (1, sizes[1], 120 // sizes[1])
+    assert float(np.abs(made - wanted).max()) < 1e-6
+
+
+def test_a_shape_that_does_not_hold_the_elements_is_told() -> None:
+    with pytest.raises(ModelError, match="the number of elements must stay the same"):
+        read_tflite(boxes((-1, 5)), "net.tflite")
 
 
 def test_crops_that_leave_nothing_are_told() -> None:

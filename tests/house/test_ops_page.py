@@ -48,9 +48,10 @@ ON_SMALL_WEIGHTS = """
 Between real numbers, weights that the file stores as integers (hybrid models, dynamic range quantisation)
 mean their integer times their scale, and sums are of real numbers: activations are not quantised on the way,
 as LiteRT's hybrid kernels do, so results are nearer to the float model's. With `--rounding litert-ref` dense
-layers whose weights stay bytes take each vector in 8 bits as LiteRT does, and have the bits of its reference
-kernels and of those without delegates (its XNNPACK has others); other layers do not. Weights of dense layers
-that are int8 without zero points stay bytes in flash; those of other layers, and all of float16, become f32:
+layers whose weights stay bytes take each vector in 8 bits, convolutions each image, and have the bits of
+LiteRT's reference kernels (its XNNPACK has others); convolutions of several images or groups of channels,
+and other layers, do not. Weights of dense layers that are int8 without zero points stay bytes in flash;
+those of other layers, and all of float16, become f32:
 four bytes each, four and two times the file's. `deploy inspect --board` shows how much flash constants take.
 """
 

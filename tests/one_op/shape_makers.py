@@ -30,6 +30,7 @@ from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.hybrid_dense import HybridDense
+from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.round_mantissa import RoundMantissa
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
@@ -169,6 +170,18 @@ def _hybrid_dense(draw: Draw) -> OpCase:
     return hybrid("any", op, draw.upto(3), draw.upto(30), draw.upto(9), draw.one_of(None, 0), draw.chance())
 
 
+def _in_own_steps(draw: Draw) -> OpCase:
+    shape = draw.shape(draw.upto(4))
+    others = [draw.one_of(shape, (1,) * len(shape)) for _ in range(3)]
+    return op_case("in_own_steps", InOwnSteps(), [float32(*each) for each in (shape, *others)], float32())
+
+
+def _measured_range(draw: Draw) -> OpCase:
+    shape = draw.shape(draw.upto(4))
+    op = MeasuredRange(draw.one_of(*RangeFact))
+    return op_case("measured_range", op, [float32(*shape), float32(*shape)], float32())
+
+
 def _smooth(draw: Draw) -> OpCase:
     if draw.chance():
         return smoothed(
@@ -223,7 +236,9 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "gain_control": _gain_control,
     "headroom": _headroom,
     "hybrid_dense": _hybrid_dense,
+    "in_own_steps": _in_own_steps,
     "lookup": _lookup,
+    "measured_range": _measured_range,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,
     "real_spectrum": _real_spectrum,

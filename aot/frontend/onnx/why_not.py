@@ -40,10 +40,6 @@ _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
         "MaxRoiPool": _REGIONS,
-        "ai.onnx.ml.ZipMap": Reason(
-            "it gives maps, tensors are supported",
-            'export without it: to_onnx(..., options={"zipmap": False})',
-        ),
         "com.microsoft.DynamicQuantizeLSTM": _DYNAMIC_LSTM,
         "ImageDecoder": Reason("it reads compressed pictures, pixels are supported", _CUT),
     }

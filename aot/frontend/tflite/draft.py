@@ -20,6 +20,10 @@ from aot.ops.reshape import Reshape
 
 Options = TypeVar("Options")
 
+# Keras' layers become fused operators, or the operators of each step.
+FOR_RECURRENT_LAYERS = (
+    "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
+)
 _OF_SHAPES = (DType.I32, DType.I64)  # the element types that shapes, axes and indices have
 
 
@@ -70,6 +74,8 @@ class TfliteDraft(GraphBuilder):
     variables: dict[str, Variable] = field(default_factory=dict)
     unsigned: set[str] = field(default_factory=set)  # values that the file has as unsigned integers
     restated: set[str] = field(default_factory=set)  # values of another shape than the file declares
+    without_rows: set[str] = field(default_factory=set)  # lists of no rows, which have no value
+    rows_of: dict[str, tuple[str, ...]] = field(default_factory=dict)  # list -> what is joined to make it
     _known: dict[str, Array | None] = field(default_factory=dict)
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
@@ -133,6 +139,8 @@ class TfliteDraft(GraphBuilder):
 
     def _check_order(self, operator: TfliteOperator, inputs: Sequence[str | None], output: str) -> None:
         for name in inputs:
+            if name in self.without_rows:
+                raise operator.fail(f'it reads "{name}", a list of no rows', FOR_RECURRENT_LAYERS)
             if name is not None and name not in self.made:
                 raise operator.fail(
                     f'it reads "{name}", which no earlier operator, input or constant provides',

@@ -8,10 +8,9 @@ from pathlib import PurePath
 import tflite
 
 from aot.errors import BrokenFileError, ModelError, UnsupportedError
-from aot.frontend.tflite.draft import TfliteDraft
+from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft
 from aot.frontend.tflite.flatbuffer import check_flatbuffer
 from aot.frontend.tflite.importers import IMPORTERS
-from aot.frontend.tflite.importers.rearranging import FOR_RECURRENT_LAYERS
 from aot.frontend.tflite.layout import MODEL
 from aot.frontend.tflite.model_file import CORRUPTED, ModelFile, Subgraph
 from aot.frontend.tflite.subgraphs import SubgraphReader
@@ -60,6 +59,8 @@ def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs
         if name in draft.constants:
             raise file.fail(f'the model\'s input "{name}" is a constant')
     for name in outputs:
+        if name in draft.without_rows:
+            raise file.fail(f'the model\'s output "{name}" is a list of no rows', FOR_RECURRENT_LAYERS)
         if name not in draft.made:
             raise file.fail(f'the model\'s output "{name}" is not computed by any operator')
     return draft.graph(PurePath(file.name).stem, inputs, outputs)

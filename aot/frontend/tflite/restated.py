@@ -1,7 +1,8 @@
 """Shapes that follow from what an operator reads, where the file declares others.
 
-Interpreters compute the shapes of all results when they run, and converters leave stale ones round
-SPACE_TO_BATCH_ND. These two operators tell their results' shapes; behind them so do those in the table.
+Interpreters compute the shapes of all results when they run. Converters leave stale ones round
+SPACE_TO_BATCH_ND, and 1 for each size that they did not know behind a RESHAPE to a computed shape. These
+operators tell their results' shapes; behind them so do those in the table.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
         return
     (output,), x = operator.outputs, operator.inputs[0]
     shape_of = _TOLD.get(operator.code)
-    if shape_of is None and not draft.restated.isdisjoint(operator.inputs):
+    if shape_of is None and any(_is_restated(draft, name) for name in operator.inputs):
         shape_of = _FOLLOWS.get(operator.code)
     if shape_of is None or x not in draft.types or output not in draft.types:
         return
@@ -35,6 +36,10 @@ def restate(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if prod(shape) * declared.dtype.bytes <= MAX_TENSOR_BYTES:
         draft.types[output] = replace(declared, shape=shape)
         draft.restated.add(output)
+
+
+def _is_restated(draft: TfliteDraft, name: str | None) -> bool:
+    return name in draft.restated or name in draft.without_rows or name in draft.rows_of
 
 
 def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tuple[int, int]]] | None:
@@ -67,6 +72,52 @@ def _batch_to_space(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> S
     blocks, crops = known
     sizes = [size * block - sum(pair) for size, block, pair in zip(x[1:], blocks, crops, strict=False)]
     return (x[0] // prod(blocks), *sizes, *x[1 + len(blocks) :])
+
+
+def _reshaped(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """The new shape is constant, or computed of shapes that are known; one size may be what is left."""
+    name = operator.inputs[1] if len(operator.inputs) > 1 else None
+    array = None if name is None or name not in draft.types else draft.known(name)
+    if array is None or array.dtype.kind != "i" or array.ndim != 1:
+        return None
+    sizes = [int(size) for size in array]
+    if sizes.count(-1) == 1:
+        others = prod(size for size in sizes if size != -1)
+        if others < 1 or prod(x) % others:
+            return None
+        sizes[sizes.index(-1)] = prod(x) // others
+    return tuple(sizes) if prod(sizes) == prod(x) and min(sizes, default=1) > 0 else None
+
+
+def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    """The bounds are constant, or counted by a loop; a size that is declared as 1 may be any."""
+    names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
+    arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
+    if len(arrays) != 2:
+        return None
+    begins, sizes = ([int(n) for n in array.reshape(-1)] for array in arrays)
+    taken = tuple(n - b if s == -1 else s for n, b, s in zip(x, begins, sizes, strict=True))
+    declared = draft.types[operator.outputs[0]].shape
+    is_open = len(declared) == len(taken) and all(d in (1, n) for d, n in zip(declared, taken, strict=True))
+    return taken if is_open else None
+
+
+def _joined(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    axis = operator.options(tflite.ConcatenationOptions).Axis()
+    shapes = [draft.types[name].shape for name in operator.inputs if name is not None]
+    if not -len(x) <= axis < len(x) or any(len(shape) != len(x) for shape in shapes):
+        return None
+    axis %= len(x)
+    shapes = [draft.types[n].shape for n in operator.inputs if n is not None and n not in draft.without_rows]
+    x = shapes[0] if shapes else x
+    return (*x[:axis], sum(shape[axis] for shape in shapes), *x[axis + 1 :])
+
+
+def _transposed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
+    order = draft.constants.get(operator.inputs[1] or "") if len(operator.inputs) > 1 else None
+    if order is None or sorted(order.reshape(-1).tolist()) != list(range(len(x))):
+        return None
+    return tuple(x[int(axis)] for axis in order.reshape(-1))
 
 
 def _windowed(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
@@ -113,12 +164,20 @@ def _broadcast(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape 
 
 _POOLS = ("AVERAGE_POOL_2D", "MAX_POOL_2D")
 _Rule = Callable[[TfliteDraft, TfliteOperator, Shape], Shape | None]
-_TOLD: dict[str, _Rule] = {"BATCH_TO_SPACE_ND": _batch_to_space, "SPACE_TO_BATCH_ND": _space_to_batch}
+_TOLD: dict[str, _Rule] = {
+    "BATCH_TO_SPACE_ND": _batch_to_space,
+    "RESHAPE": _reshaped,
+    "SLICE": _sliced,
+    "SPACE_TO_BATCH_ND": _space_to_batch,
+}
 _ON_ELEMENTS = (
-    "ADD", "DEQUANTIZE", "ELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC", "MAXIMUM", "MINIMUM", "MUL", "PRELU",
-    "QUANTIZE", "RELU", "RELU6", "RELU_0_TO_1", "RELU_N1_TO_1", "SUB", "TANH",
+    "ABS", "ADD", "CAST", "DEQUANTIZE", "DIV", "ELU", "EXP", "GELU", "HARD_SWISH", "LEAKY_RELU", "LOGISTIC",
+    "LOG_SOFTMAX", "MAXIMUM", "MINIMUM", "MUL", "NEG", "POW", "PRELU", "QUANTIZE", "RELU", "RELU6",
+    "RELU_0_TO_1", "RELU_N1_TO_1", "RSQRT", "SOFTMAX", "SQRT", "SQUARE", "SQUARED_DIFFERENCE", "SUB", "TANH",
 )  # fmt: skip
 _FOLLOWS: dict[str, _Rule] = {
     **dict.fromkeys(("CONV_2D", "DEPTHWISE_CONV_2D", *_POOLS), _windowed),
     **dict.fromkeys(_ON_ELEMENTS, _broadcast),
+    "CONCATENATION": _joined,
+    "TRANSPOSE": _transposed,
 }

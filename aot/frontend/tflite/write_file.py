@@ -36,6 +36,7 @@ class FileTensor:
     data: Array | None = None
     is_variable: bool = False  # kept from run to run
     sparsity: Sparsity | None = None  # of `data`, which has the stored elements
+    signature: tuple[int, ...] = ()  # the shape with -1 for sizes that only a run tells
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,8 @@ def _tensor(out: flatbuffers.Builder, tensor: FileTensor, buffer: int) -> int:
     }
     if tensor.scales:
         fields["Quantization"] = _quantization(out, tensor)
+    if tensor.signature:
+        fields["ShapeSignature"] = _numbers(out, tensor.signature, "int32")
     if tensor.sparsity is not None:
         fields["Sparsity"] = _sparsity(out, tensor.sparsity)
     return _table(out, "Tensor", **fields)

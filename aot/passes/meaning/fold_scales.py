@@ -17,6 +17,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op
+from aot.ops.own_steps import InOwnSteps
 from aot.ops.reshape import Reshape
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, outcome
@@ -65,12 +66,15 @@ def _folded(graph: Graph, node: Node) -> Graph | Miss:
 
 
 def _why_closed(graph: Graph, layer: Node, op: Op) -> Miss | None:
-    """Weights and bias must be constants; weights that are stored as integers have scales of their own."""
+    """Weights and bias must be constants; integers, stored or of exact sums, have scales of their own."""
     if not all(name is None or name in graph.constants for name in layer.inputs[1:]):
         return Miss(f'follows "{layer.name}", whose weights or bias are computed')
     dtype = graph.types[layer.reads[1]].dtype
     if dtype is not DType.F32 and isinstance(op, Mul):
         return Miss(f'follows "{layer.name}", whose weights are {dtype.value} and have scales of their own')
+    maker = graph.producers.get(layer.reads[0])
+    if maker is not None and isinstance(maker.op, InOwnSteps):
+        return Miss(f'follows "{layer.name}", whose sums are of whole steps and so exact')
     return None
 
 

@@ -134,6 +134,21 @@ def _labels(node: OnnxOperator, kind: str) -> Array:
     raise node.fail("labels that are texts are not supported", "encode them as numbers in the application")
 
 
+def _zip_map(node: OnnxOperator) -> Value:
+    """A map of numbers by label is a row of them, in the order of the labels."""
+    x = node.operand(0)
+    held = {a.name: list(a.ints) or list(a.strings) for a in node.proto.attribute}
+    labels = next(
+        (held[name] for name in ("classlabels_int64s", "classlabels_strings") if held.get(name)), []
+    )
+    if len(labels) != node.shape(x)[-1]:
+        raise node.fail(f"{len(labels)} labels do not fit shape {list(node.shape(x))}")
+    order = sorted(range(len(labels)), key=labels.__getitem__)
+    if order == list(range(len(labels))):
+        return node.do("Identity", x)
+    return node.do("Gather", x, node.number(order, TensorProto.INT64), axis=len(node.shape(x)) - 1)
+
+
 CLASSICAL: Mapping[str, Importer] = {
     "ArrayFeatureExtractor": _extracted,
     "Binarizer": _binarizer,
@@ -143,4 +158,5 @@ CLASSICAL: Mapping[str, Importer] = {
     "LinearRegressor": _linear_regressor,
     "Normalizer": _normalizer,
     "Scaler": _scaler,
+    "ZipMap": _zip_map,
 }

@@ -107,29 +107,33 @@ def constant(draft: TfliteDraft, operator: TfliteOperator, number: int, what: st
 
 
 def constant_weights(
-    draft: TfliteDraft, operator: TfliteOperator, rank: int, met: int = 0, may_be_steps: bool = False
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    rank: int,
+    met: int = 0,
+    may_be_steps: bool = False,
+    axis: int = 0,
 ) -> str:
     """The weights as ops take them; `met` is the number of the input that they meet.
 
-    Beside real numbers, integers may stay `steps` of their scale.
+    Beside real numbers, integers may stay `steps` of one scale, or of a scale for each place on the axis.
     """
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
     if draft.types[operand(operator, met, "the data")].dtype is DType.F32:
-        is_step = may_be_steps and _are_steps(draft.types[name])
-        return name if is_step and name not in draft.unsigned else _as_reals(draft, name)
+        return name if may_be_steps and are_steps(draft, name, axis) else _as_reals(draft, name)
     if name not in draft.unsigned:
         return name
     tensor, data = centred_weights(draft.types[name], draft.constants[name])
     return draft.add_value(f"{name}/centred", tensor, data)
 
 
-def _are_steps(weights: TensorType) -> bool:
-    """True where the weights are steps of the scale of their row, or of one scale for all."""
-    quant = weights.quant
-    if weights.dtype is not DType.I8 or quant is None:
+def are_steps(draft: TfliteDraft, name: str, axis: int = 0) -> bool:
+    """True where weights are signed steps of one scale, or of a scale for each place on the axis."""
+    weights = draft.types[name]
+    if weights.dtype is not DType.I8 or weights.quant is None or name in draft.unsigned:
         return False
-    return not any(quant.zero_points) and quant.axis in (None, 0)
+    return not any(weights.quant.zero_points) and weights.quant.axis in (None, axis)
 
 
 def _as_reals(draft: TfliteDraft, name: str) -> str:

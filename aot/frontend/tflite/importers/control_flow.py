@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.row_lists import keep_rows
 from aot.ops.reshape import Reshape
 
 MOST_TURNS = 1000  # of a loop that is written out
@@ -65,7 +67,12 @@ def _deliver(draft: TfliteDraft, operator: TfliteOperator, results: Sequence[str
     if len(results) != len(operator.outputs):
         raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")
     for result, output in zip(results, operator.outputs, strict=True):
+        if draft.types[result].elements != draft.types[output].elements:
+            draft.types[output] = replace(draft.types[output], shape=draft.types[result].shape)
+            draft.restated.add(output)
         draft.add_node(operator, Reshape(draft.types[output].shape), (result,), output)
+        if draft.types[result].shape == draft.types[output].shape:
+            keep_rows(draft, result, output)
 
 
 CONTROL_FLOW: dict[str, Importer] = {

@@ -11,6 +11,7 @@ from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.computed_weights import import_computed_weights
 from aot.frontend.tflite.importers.groups import by_groups
+from aot.frontend.tflite.importers.hybrid_convolution import import_in_steps, takes_steps
 from aot.frontend.tflite.tensors import DTYPES
 from aot.ir.types import DType, Quant
 from aot.ops.conv2d import Conv2d
@@ -31,7 +32,8 @@ from aot.ops.rounding import (
 def import_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.Conv2DOptions)
     x, x_type = read.image(draft, operator)
-    w = read.constant_weights(draft, operator, rank=4)
+    in_steps = takes_steps(draft, operator, Conv2d.name, axis=0)
+    w = read.constant_weights(draft, operator, rank=4, may_be_steps=in_steps)
     channels, rows, columns, depth = draft.types[w].shape
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
@@ -46,7 +48,9 @@ def import_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
         scales_in_single=multiplies_in_single(draft, Conv2d.name, x),
     )
     groups = x_type.shape[3] // depth
-    if groups < 2 or x_type.shape[3] % depth or channels % groups:
+    if in_steps:
+        import_in_steps(draft, operator, op, x, w, bias)
+    elif groups < 2 or x_type.shape[3] % depth or channels % groups:
         by_images(draft, operator, op, x, (w, bias))
     else:
         by_groups(draft, operator, op, x, w, bias)
@@ -55,7 +59,8 @@ def import_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def import_depthwise_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.DepthwiseConv2DOptions)
     x, x_type = read.image(draft, operator)
-    w = _depthwise_weights(draft, operator)
+    in_steps = takes_steps(draft, operator, DepthwiseConv2d.name, axis=3)
+    w = _depthwise_weights(draft, operator, in_steps)
     rows, columns, channels = draft.types[w].shape
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     dilation = read.at_least_one(operator, "dilation", (options.DilationHFactor(), options.DilationWFactor()))
@@ -70,12 +75,15 @@ def import_depthwise_conv_2d(draft: TfliteDraft, operator: TfliteOperator) -> No
         result=_result(draft, operator, x),
         scales_in_single=multiplies_in_single(draft, DepthwiseConv2d.name, x),
     )
+    if in_steps:
+        import_in_steps(draft, operator, op, x, w, bias)
+        return
     by_images(draft, operator, op, x, (w, bias))
 
 
-def _depthwise_weights(draft: TfliteDraft, operator: TfliteOperator) -> str:
+def _depthwise_weights(draft: TfliteDraft, operator: TfliteOperator, in_steps: bool) -> str:
     """The weights [1, rows, columns, channels] without their first dimension, which says nothing."""
-    name = read.constant_weights(draft, operator, rank=4)
+    name = read.constant_weights(draft, operator, rank=4, may_be_steps=in_steps, axis=3)
     stored = draft.types[name]
     if stored.shape[0] != 1:
         raise operator.fail(f"its weights have shape {list(stored.shape)}, the first dimension must be 1")

@@ -8,8 +8,11 @@ import tflite
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable
+from aot.frontend.tflite.importers.rearranging import rearrange
+from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.gather import Gather, GatherNd
+from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize
 from aot.ops.update_slice import UpdateSlice
 
@@ -18,8 +21,16 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
     options = operator.options(tflite.GatherOptions)
     x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
     rank, batches = draft.types[x].rank, options.BatchDims()
+    axis, place = read.axis(operator, options.Axis(), rank), draft.constants.get(indices)
+    if place is not None and place.size == 1 and not batches:
+        number, sizes = int(place.reshape(-1)[0]), draft.types[x].shape
+        if 0 <= number < sizes[axis]:  # as a loop takes the row of each turn
+            strides = dense_strides(sizes)
+            taken = Loops((*sizes[:axis], 1, *sizes[axis + 1 :]), strides, number * strides[axis])
+            rearrange(draft, operator, x, taken, read.the_output(operator))
+            return
     op = Gather(
-        read.axis(operator, options.Axis(), rank),
+        axis,
         read.axis(operator, batches, draft.types[indices].rank) if batches else 0,
     )
     draft.add_node(operator, op, (x, indices), read.the_output(operator))

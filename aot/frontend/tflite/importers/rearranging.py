@@ -4,17 +4,12 @@ from __future__ import annotations
 
 from math import prod
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Loops, Rearrange, row_steps
 from aot.ops.reshape import Reshape
-
-# Keras' layers become fused operators, or the operators of each step.
-FOR_RECURRENT_LAYERS = (
-    "convert it with Input(batch_shape=(1, STEPS, FEATURES)) and unroll=True, or export it to ONNX"
-)
 
 
 def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops, output: str) -> None:

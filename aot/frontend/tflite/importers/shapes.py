@@ -6,10 +6,11 @@ from math import prod
 
 import tflite
 
-from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.other_scales import require_movable, rescaled
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
+from aot.frontend.tflite.importers.row_lists import is_empty, keep_rows, parts_of, rows_within
 from aot.ir.strides import dense_strides
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat
@@ -41,6 +42,10 @@ def _import_concatenation(draft: TfliteDraft, operator: TfliteOperator) -> None:
     for name in read.operands(operator, "a part"):
         require_movable(draft, operator, name, output)
         names.append(rescaled(draft, operator, name, output))
+    if read.axis(operator, options.Axis(), draft.types[names[0]].rank) == 0:
+        names = list(parts_of(draft, operator, names))
+    if not names:
+        raise operator.fail("none of its parts has rows", FOR_RECURRENT_LAYERS)
     _concatenate(draft, operator, names, options.Axis())
 
 
@@ -92,6 +97,9 @@ def _import_strided_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
                 None if options.BeginMask() & bit else begin, None if options.EndMask() & bit else end, step
             )
             chosen = range(*span.indices(shape[axis]))
+        if axis == 0 and chosen.step == 1:
+            x, first = rows_within(draft, operator, x, chosen.start, len(chosen))
+            chosen = range(first, first + len(chosen))
         sizes[axis] = len(chosen)
         offset += chosen.start * strides[axis]
         strides[axis] *= chosen.step
@@ -114,10 +122,15 @@ def _import_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     begins, sizes = (read.integers(draft, operator, i, "bounds") for i in (1, 2))
     if len(begins) != len(shape) or len(sizes) != len(shape):
         raise operator.fail(f"bounds {list(begins)}, {list(sizes)} do not fit shape {list(shape)}")
-    strides = dense_strides(shape)
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begins, sizes, strict=True))
-    offset = sum(b * s for b, s in zip(begins, strides, strict=True))
-    rearrange(draft, operator, x, Loops(taken, strides, offset), read.the_output(operator))
+    if is_empty(draft, operator, taken):
+        return
+    x, first = rows_within(draft, operator, x, begins[0], taken[0]) if shape else (x, 0)
+    strides, output = dense_strides(draft.types[x].shape), read.the_output(operator)
+    offset = sum(b * s for b, s in zip((first, *begins[1:]), strides, strict=True))
+    rearrange(draft, operator, x, Loops(taken, strides, offset), output)
+    if draft.types[x].shape == taken:
+        keep_rows(draft, x, output)
 
 
 def _import_split(draft: TfliteDraft, operator: TfliteOperator) -> None:

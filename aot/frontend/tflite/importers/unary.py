@@ -10,6 +10,7 @@ import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
+from aot.frontend.tflite.importers.row_lists import keep_rows
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.convert import Convert
@@ -99,8 +100,10 @@ def _import_gelu(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    output = read.the_output(operator)
-    draft.add_node(operator, Convert(draft.types[output].dtype), operator.inputs, output)
+    x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
+    if draft.types[x].dtype is draft.types[output].dtype:
+        keep_rows(draft, x, output)
+    draft.add_node(operator, Convert(draft.types[output].dtype), (x,), output)
 
 
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:

@@ -1,0 +1,109 @@
+"""Convolutions of real images by int8 weights as LiteRT's hybrid kernels compute them.
+
+An image is taken in 8 bits by the range of its numbers. Real numbers of single precision hold such steps, the
+weights and, below 2^24, the sums of their products exactly, so that a convolution of real numbers makes them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ir.types import DType, TensorType
+from aot.ops.activation import Activation
+from aot.ops.binary import Add, Mul
+from aot.ops.conv2d import Conv2d
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import Op
+from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
+from aot.ops.reduce import Reduce, Reduction
+from aot.ops.rounding import quantises_on_the_way
+
+_ONE = TensorType(DType.F32, (1, 1, 1, 1))
+_REACH = (-127.0, 127.0)  # steps from 0
+
+
+def takes_steps(draft: TfliteDraft, operator: TfliteOperator, op_name: str, axis: int) -> bool:
+    """True where LiteRT takes the image in 8 bits; weights have one scale, or one for each place on the axis.
+
+    Batches and groups of channels keep their real numbers.
+    """
+    x = draft.types[read.operand(operator, 0, "the image")]
+    name = read.constant(draft, operator, 1, "weights")
+    if x.dtype is not DType.F32 or x.shape[:1] != (1,) or not read.are_steps(draft, name, axis):
+        return False
+    is_grouped = axis == 0 and draft.types[name].shape[-1:] != x.shape[-1:]
+    return not is_grouped and quantises_on_the_way(op_name, draft.rounding)
+
+
+def import_in_steps(
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    op: Conv2d | DepthwiseConv2d,
+    x: str,
+    weights: str,
+    bias: str | None,
+) -> None:
+    """The operator's result; the weights are int8 and as the op takes them."""
+    output, stored = read.the_output(operator), draft.types[weights]
+    assert stored.quant is not None
+    is_depthwise, has_many = isinstance(op, DepthwiseConv2d), len(stored.quant.scales) > 1
+    steps, step = _in_steps(draft, operator, x, is_depthwise or has_many)
+    whole = TensorType(DType.F32, stored.shape)
+    w = draft.add_value(f"{weights}/whole", whole, draft.constants[weights].astype(np.float32))
+    image = draft.types[output]
+    sums = _made(draft, operator, replace(op, activation=Activation.NONE), (steps, w, None), image, "sums")
+    scales = _constant(draft, f"{weights}/scales", np.array(stored.quant.scales, np.float32))
+    # In its order of products: a convolution with many scales takes theirs first.
+    if has_many and not is_depthwise:
+        factors = (_made(draft, operator, Mul(), (sums, scales), image, "scaled"), step)
+    else:
+        factors = (sums, _made(draft, operator, Mul(), (scales, step), draft.types[scales], "factor"))
+    if bias is None:
+        draft.add_node(operator, Mul(op.activation), factors, output)
+        return
+    products = _made(draft, operator, Mul(), factors, image, "products")
+    b = _constant(draft, f"{bias}/pixel", draft.constants[bias].astype(np.float32))
+    draft.add_node(operator, Add(op.activation), (products, b), output)
+
+
+def _in_steps(draft: TfliteDraft, operator: TfliteOperator, x: str, asymmetric: bool) -> tuple[str, str]:
+    """The image in steps, and the step."""
+    axes = (1, 2, 3)
+    ends = tuple(
+        _made(draft, operator, Reduce(by, axes), (x,), _ONE, by.value)
+        for by in (Reduction.MINIMUM, Reduction.MAXIMUM)
+    )
+
+    def fact(by: RangeFact) -> str:
+        return _made(draft, operator, MeasuredRange(by), ends, _ONE, by.value)
+
+    if asymmetric:
+        step, inverse = fact(RangeFact.STEP_OF_RANGE), fact(RangeFact.INVERSE_OF_RANGE)
+        low, high = fact(RangeFact.LEAST_STEPS), fact(RangeFact.MOST_STEPS)
+    else:
+        step, inverse = fact(RangeFact.STEP_OF_REACH), fact(RangeFact.INVERSE_OF_REACH)
+        low, high = (_constant(draft, "limit", np.array([end], np.float32)) for end in _REACH)
+    return _made(draft, operator, InOwnSteps(), (x, inverse, low, high), draft.types[x], "steps"), step
+
+
+def _made(
+    draft: TfliteDraft,
+    operator: TfliteOperator,
+    op: Op,
+    inputs: tuple[str | None, ...],
+    result: TensorType,
+    what: str,
+) -> str:
+    value = draft.add_value(f"{read.the_output(operator)}/{what}", result)
+    draft.add_node(operator, op, inputs, value)
+    return value
+
+
+def _constant(draft: TfliteDraft, name: str, values: np.ndarray) -> str:
+    """Values for each channel of an image, or one for all."""
+    shape = (1, 1, 1, values.size)
+    return draft.add_value(name, TensorType(DType.F32, shape), values.reshape(shape))

@@ -1,0 +1,92 @@
+"""Real numbers as whole steps of a range that is measured in the run: what LiteRT's hybrid convolutions take.
+
+All numbers of an image have one step, by the range of the image; sums of products of whole steps are exact.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from aot.ir.types import Array, DType, TensorType
+from aot.ops import constraints as limits
+from aot.ops.elementwise import SHAPES_FIT, Elementwise
+from aot.ops.op import Constraint, Types, required
+from aot.ops.own_range import OwnRange, half_away
+
+
+class RangeFact(Enum):
+    """The value is the name in graph text. A reach is as far on both sides of 0, a range from end to end."""
+
+    STEP_OF_REACH = "step_of_reach"
+    INVERSE_OF_REACH = "inverse_of_reach"  # the factor that makes steps of numbers
+    STEP_OF_RANGE = "step_of_range"
+    INVERSE_OF_RANGE = "inverse_of_range"
+    LEAST_STEPS = "least_steps"  # of a range, from its zero point
+    MOST_STEPS = "most_steps"
+
+
+_FACTS: Mapping[RangeFact, tuple[bool, Callable[[OwnRange], Any]]] = MappingProxyType(
+    {
+        RangeFact.STEP_OF_REACH: (False, lambda own: own.step),
+        RangeFact.INVERSE_OF_REACH: (False, lambda own: own.inverse),
+        RangeFact.STEP_OF_RANGE: (True, lambda own: own.step),
+        RangeFact.INVERSE_OF_RANGE: (True, lambda own: own.inverse),
+        RangeFact.LEAST_STEPS: (True, lambda own: own.limits[0]),
+        RangeFact.MOST_STEPS: (True, lambda own: own.limits[1]),
+    }
+)
+
+
+def fact_of(by: RangeFact, least: float, most: float) -> float:
+    """A fact of the range from `least` to `most` and of 0, which is always in it."""
+    is_asymmetric, fact = _FACTS[by]
+    zero = np.float32(0)
+    return float(fact(OwnRange(min(np.float32(least), zero), max(np.float32(most), zero), is_asymmetric)))
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRange(Elementwise):
+    """Inputs: the least and the most of the numbers."""
+
+    name: ClassVar[str] = "measured_range"
+    elementwise: ClassVar[tuple[int, ...]] = (0, 1)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(2, 2),
+        limits.same_dtype_in(DType.F32),
+        SHAPES_FIT,
+    )
+    by: RangeFact = RangeFact.STEP_OF_RANGE
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        least, most = np.broadcast_arrays(required(arrays[0]), required(arrays[1]))
+        facts = [fact_of(self.by, *ends) for ends in zip(least.flat, most.flat, strict=True)]
+        return (np.array(facts, np.float32).reshape(least.shape),)
+
+
+@dataclass(frozen=True, slots=True)
+class InOwnSteps(Elementwise):
+    """Inputs: x, the factor that makes steps of it, the least and the most steps. Halves go away from 0."""
+
+    name: ClassVar[str] = "in_own_steps"
+    elementwise: ClassVar[tuple[int, ...]] = (0,)
+    constraints: ClassVar[tuple[Constraint, ...]] = (
+        limits.input_count(4, 4),
+        limits.same_dtype_in(DType.F32),
+        SHAPES_FIT,
+    )
+
+    def reference(
+        self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
+    ) -> tuple[Array, ...]:
+        x, inverse, low, high = (required(array).astype(np.float32) for array in arrays)
+        with np.errstate(over="ignore"):
+            near = np.minimum(np.maximum(x * inverse, low), high)
+        return (half_away(near).astype(np.float32),)

@@ -1,0 +1,94 @@
+"""measured_range and in_own_steps: one function of the elements of each operand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.own_range import half_away
+from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact, fact_of
+from codegen.formats import RowFormat
+from codegen.isa.plain.own_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
+from codegen.isa.plain.plain import expression_function
+from codegen.kernels.elements import element_kernel, element_requests
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
+
+_F32 = DType.F32
+_ENDS = {"a": "(a < 0.0f ? a : 0.0f)", "b": "(b > 0.0f ? b : 0.0f)"}
+_CALLED: Mapping[RangeFact, tuple[str, tuple[ScalarFunction, ...]]] = {
+    RangeFact.STEP_OF_REACH: ("step_of_reach({a}, {b})", (step_of(False),)),
+    RangeFact.INVERSE_OF_REACH: ("inverse_of_reach({a}, {b})", (INVERSE_OF_REACH,)),
+    RangeFact.STEP_OF_RANGE: ("step_of_range({a}, {b})", (step_of(True),)),
+    RangeFact.INVERSE_OF_RANGE: (
+        "inverse_of_step(step_of_range({a}, {b}))",
+        (step_of(True), INVERSE_OF_STEP),
+    ),
+    RangeFact.LEAST_STEPS: ("(float)(-128 - zero_of_range({a}, {b}))", (ZERO_OF_RANGE,)),
+    RangeFact.MOST_STEPS: ("(float)(127 - zero_of_range({a}, {b}))", (ZERO_OF_RANGE,)),
+}
+
+_WHOLE_STEPS = ScalarFunction(
+    "whole_steps",
+    _F32,
+    """\
+/* v in steps, rounded half away from 0, within low .. high. */
+static inline float whole_steps(float v, float inverse, float low, float high)
+{
+    const float steps = v * inverse;
+    const float above = steps > low ? steps : low;
+    const float near = above < high ? above : high;
+    const int32_t whole = (int32_t)near;
+    const float rest = near - (float)whole;
+    return (float)(whole + (rest >= 0.5f) - (rest <= -0.5f));
+}
+""",
+    lambda v, inverse, low, high: _whole_steps(v, inverse, low, high),
+)
+
+
+def _whole_steps(v: float, inverse: float, low: float, high: float) -> float:
+    with np.errstate(over="ignore"):
+        steps = np.float32(v) * np.float32(inverse)
+    return float(half_away(np.float32(min(max(steps, low), high))))
+
+
+def _lower_range(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, MeasuredRange)
+    function = _fact(op.by)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return Apply(function, tuple(values))
+
+    return element_kernel(site, inputs, output, result, op.by.value.replace("_", " "))
+
+
+def _fact(by: RangeFact) -> ScalarFunction:
+    """The fact of numbers that may all lie on one side of 0."""
+    expression, calls = _CALLED[by]
+
+    def compute(least: Any, most: Any) -> float:
+        return fact_of(by, least, most)
+
+    text = expression.format(**_ENDS)
+    return expression_function(f"measured_{by.value}", _F32, (_F32, _F32), text, compute, calls=calls)
+
+
+def _lower_steps(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    assert isinstance(site.node.op, InOwnSteps)
+
+    def result(values: Sequence[Load]) -> Expr:
+        return Apply(_WHOLE_STEPS, tuple(values))
+
+    return element_kernel(site, inputs, output, result, "whole steps")
+
+
+KERNELS: Mapping[str, OpKernel] = {
+    "measured_range": OpKernel((Schedule("plain", element_requests, _lower_range),), frozenset({_F32})),
+    "in_own_steps": OpKernel((Schedule("plain", element_requests, _lower_steps),), frozenset({_F32})),
+}

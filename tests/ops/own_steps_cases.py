@@ -1,0 +1,18 @@
+"""Each fact of a measured range, and numbers in steps: of one range, of one for each channel, of a vector."""
+
+from __future__ import annotations
+
+from op_case import float32, op_case
+
+from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
+
+_ONE = float32(1, 1, 1, 1)
+_LIMITS = (float32(1, 1, 1, 3), float32(1, 1, 1, 3), float32(1, 1, 1, 3))
+
+CASES = (
+    *(op_case(by.value, MeasuredRange(by), [_ONE, _ONE], float32()) for by in RangeFact),
+    op_case("range_of_each", MeasuredRange(RangeFact.LEAST_STEPS), [float32(1, 9), float32(1, 9)], float32()),
+    op_case("steps_of_an_image", InOwnSteps(), [float32(1, 4, 5, 3), _ONE, _ONE, _ONE], float32()),
+    op_case("steps_by_channel", InOwnSteps(), [float32(1, 2, 2, 3), *_LIMITS], float32()),
+    op_case("steps_of_a_vector", InOwnSteps(), [float32(1, 7)] * 4, float32()),
+)
