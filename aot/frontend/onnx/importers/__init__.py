@@ -19,6 +19,7 @@ from aot.frontend.onnx.importers.grams import GRAMS
 from aot.frontend.onnx.importers.indexing import INDEXING
 from aot.frontend.onnx.importers.moving import MOVING
 from aot.frontend.onnx.importers.normalising import NORMALISING
+from aot.frontend.onnx.importers.optimising import OPTIMISING
 from aot.frontend.onnx.importers.optionals import OPTIONALS
 from aot.frontend.onnx.importers.padding import PADDING
 from aot.frontend.onnx.importers.pooling import POOLING
@@ -72,6 +73,7 @@ OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
         "": IMPORTERS,
         "ai.onnx": IMPORTERS,
         "ai.onnx.ml": MappingProxyType({**CLASSICAL, **SUPPORT_VECTORS, **TREES}),
+        "ai.onnx.preview.training": OPTIMISING,
         "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
     }
 )
