@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.onnx.importers.bits import BITS_READ
+from aot.frontend.onnx.importers.casting import CASTING
 from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.classical import CLASSICAL
 from aot.frontend.onnx.importers.control import CONTROL
@@ -41,6 +42,7 @@ from aot.frontend.onnx.operation import Importer
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         **BITS_READ,
+        **CASTING,
         **CHOOSING,
         **CONTROL,
         **CONVOLUTION,
