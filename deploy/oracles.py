@@ -20,6 +20,7 @@ from codegen.options import CompileOptions, Rounding
 from deploy.samples import Samples
 
 Outputs = tuple[Array, ...]
+Item = Array | list["Item"]  # a tensor, or a sequence
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
@@ -161,13 +162,31 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
     session = onnxruntime.InferenceSession(model.file, its, providers=["CPUExecutionProvider"])
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
-    names = [each.name for each in session.get_inputs() if each.name not in fixed]
+    names = [each.name for each in session.get_inputs()]
 
     def run(sample: Sequence[Array]) -> Outputs:
-        found = session.run(None, fixed | dict(zip(names, sample, strict=True)))
-        return tuple(np.asarray(each) for each in found)
+        given = fixed | dict(zip(model.graph.inputs, sample, strict=True))
+        fed = {name: _whole(name, given, options.input_overrides.shapes) for name in names}
+        found = session.run(None, {name: item for name, item in fed.items() if item is not None})
+        return tuple(_tensors(found))
 
     return run
+
+
+def _whole(name: str, tensors: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> Item | None:
+    """An input of the file, of which a sequence is several of the graph; None where it is absent."""
+    if name in tensors or name not in shapes:
+        return tensors.get(name)
+    return [tensors[f"{name}_{number}"] for number in range(shapes[name][0])]
+
+
+def _tensors(items: Sequence[Item | None]) -> Iterator[Array]:
+    """The outputs that the graph has too: of a sequence each, and none without elements."""
+    for item in items:
+        if isinstance(item, list):
+            yield from _tensors(item)
+        elif item is not None and np.size(item):
+            yield np.asarray(item)
 
 
 ORACLES: Mapping[str, Oracle] = {
