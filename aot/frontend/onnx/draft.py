@@ -44,11 +44,11 @@ class TensorSequence:
 
 
 @dataclass(frozen=True)
-class Absent:
+class AbsentValue:
     """An optional value of the file that is not there."""
 
 
-Item = Value | TensorSequence | Absent
+Item = Value | TensorSequence | AbsentValue
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Absent, Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
 from aot.ir.strides import dense_strides
@@ -45,7 +45,7 @@ class OnnxOperator:
 
     def has(self, position: int) -> bool:
         item = self.operands[position] if position < len(self.operands) else None
-        return item is not None and not isinstance(item, Absent)
+        return item is not None and not isinstance(item, AbsentValue)
 
     def operand(self, position: int) -> Value:
         return self.tensor_of(self.item(position))

@@ -9,7 +9,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import BrokenFileError, ModelError
-from aot.frontend.onnx.draft import Absent, Item, NodePlace, OnnxDraft, TensorSequence, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
 from aot.frontend.onnx.functions import FunctionBody, body_of
@@ -127,7 +127,7 @@ class _FileReader:
         return with_integers(graph, self.draft.integers, self.draft.rounding)
 
     def _outputs(self, model: GraphProto, inputs: Sequence[str]) -> dict[str, str]:
-        """For each name of an output the value that it is."""
+        """Each output's name and the value that it is."""
         made: list[tuple[str, Value]] = []
         for output in model.output:
             item = self._find(output.name)
@@ -148,7 +148,7 @@ class _FileReader:
         return outputs
 
     def _tensors(self, name: str, item: Item) -> Iterator[tuple[str, Value]]:
-        """Of a sequence each tensor is an output; where there is no element, there is none."""
+        """Each tensor of a sequence is an output; one without elements is none."""
         if isinstance(item, TensorSequence):
             for number, value in enumerate(item.values):
                 yield from self._tensors(f"{name}_{number}", value)
@@ -291,7 +291,7 @@ class _FileReader:
     def _type(self, item: Item) -> onnx.TypeProto:
         if isinstance(item, Value):
             return onnx.helper.make_tensor_type_proto(item.element, self.draft.shape(item))
-        if isinstance(item, Absent):
+        if isinstance(item, AbsentValue):
             return onnx.TypeProto()
         element = item.values[0].element if item.values else onnx.TensorProto.FLOAT
         return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(element, None))

@@ -20,7 +20,7 @@ _EXPONENT = 0x7F800000  # the bits of it in a float32
 
 @dataclass(frozen=True)
 class _Way:
-    """What is added before the bits of the mantissa go, and from where the least power is too small."""
+    """A number is added before the mantissa's bits go; from the threshold on the least power is too small."""
 
     added: int
     threshold: float

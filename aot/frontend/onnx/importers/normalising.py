@@ -41,7 +41,7 @@ def _per_channel(node: OnnxOperator, x: Value, values: Array) -> Value:
 
 
 def _trained(node: OnnxOperator, x: Value, epsilon: float) -> list[Value]:
-    """By the batch's own statistics, and those of all batches, which a new one moves a little."""
+    """Normalises by the batch's own statistics, and moves those of all batches a little."""
     scale, bias, *olds = (node.operand(i) for i in range(1, 5))
     axes = node.number([0, *range(2, len(x.order))], TensorProto.INT64)
     mean = node.do("ReduceMean", x, axes, keepdims=1)

@@ -41,7 +41,7 @@ def _rate(node: OnnxOperator) -> Real:
 
 
 def _count(node: OnnxOperator) -> Value:
-    """How many steps there were before."""
+    """The number of steps before this one."""
     return _scalar(node, node.operand(1))
 
 

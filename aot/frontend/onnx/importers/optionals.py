@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Absent, Item, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, Value
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 
@@ -21,7 +21,7 @@ def _element(node: OnnxOperator) -> Item:
 
 
 def _optional(node: OnnxOperator) -> Item:
-    return node.item(0) if node.has(0) else Absent()
+    return node.item(0) if node.has(0) else AbsentValue()
 
 
 OPTIONALS: Mapping[str, Importer] = {
