@@ -37,11 +37,25 @@ def each_size(
     """The model at each size with the options for it, the largest first, which keeps the model's name."""
     shapes = each_shapes(options.shapes)
     _require_possible(options, len(shapes))
+    first: ImportedModel | None = None
     for number, (word, fixed) in enumerate(shapes):
         name = model.name if number == 0 else f"{model.name}_{word}"
         known = replace(options, shapes=fixed, name=options.name if number == 0 else name)
         made = import_data(model.file, Path(model.source_name), replace(known, name=None))
+        first = first or made
+        _require_same_edges(first, made)
         yield replace(made, name=name), known
+
+
+def _require_same_edges(first: ImportedModel, other: ImportedModel) -> None:
+    """The length of a sequence is how many inputs or outputs a model has."""
+    for kind in ("inputs", "outputs"):
+        ours, theirs = (", ".join(getattr(each.graph, kind)) for each in (first, other))
+        if ours != theirs:
+            raise InputError(
+                f"the {kind} are {ours} at one size and {theirs} at another, one firmware has the same",
+                hint="give each sequence one length, such as --shape x=3",
+            )
 
 
 def _require_possible(options: CompileOptions, count: int) -> None:

@@ -20,6 +20,7 @@ from codegen.options import CompileOptions, Rounding
 from deploy.samples import Samples
 
 Outputs = tuple[Array, ...]
+Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, or a sequence
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
@@ -163,24 +164,40 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
     session = onnxruntime.InferenceSession(model.file, its, providers=["CPUExecutionProvider"])
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
-    inputs = [each for each in session.get_inputs() if each.name not in fixed]
+    inputs = {each.name: each.type for each in session.get_inputs()}
 
     def run(sample: Sequence[Array]) -> Outputs:
-        given = {
-            each.name: array.astype(_WIDTHS[each.type]) if each.type in _WIDTHS else array
-            for each, array in zip(inputs, sample, strict=True)
+        given = fixed | dict(zip(model.graph.inputs, sample, strict=True))
+        fed = {
+            name: _whole(name, kind, given, options.input_overrides.shapes) for name, kind in inputs.items()
         }
-        found = session.run(None, fixed | given)
-        return tuple(_of_tensors(each) for each in found)
+        found = session.run(None, {name: item for name, item in fed.items() if item is not None})
+        return tuple(_tensors(found))
 
     return run
 
 
-def _of_tensors(found: object) -> Array:
-    """A tensor; or the numbers of maps by label, which scikit-learn's exporter makes, as one."""
-    if isinstance(found, list) and all(isinstance(each, dict) for each in found):
-        return np.array([list(each.values()) for each in found], np.float32)
-    return np.asarray(found)
+def _whole(
+    name: str, kind: str, tensors: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
+) -> Item | None:
+    """An input of the file, of which a sequence is several of the graph; None where it is absent."""
+    if name not in tensors:
+        several = name in shapes
+        return [tensors[f"{name}_{number}"] for number in range(shapes[name][0])] if several else None
+    return tensors[name].astype(_WIDTHS[kind]) if kind in _WIDTHS else tensors[name]
+
+
+def _tensors(items: Sequence[Item | None]) -> Iterator[Array]:
+    """The outputs that the graph has too: of a sequence each, and none without elements.
+
+    Maps by label, which scikit-learn's exporter makes, are one tensor of their numbers.
+    """
+    for item in items:
+        if isinstance(item, list):
+            maps = [list(each.values()) for each in item if isinstance(each, dict)]
+            yield from [np.array(maps, np.float32)] if maps else _tensors(item)
+        elif not isinstance(item, dict) and item is not None and item.size:
+            yield item
 
 
 ORACLES: Mapping[str, Oracle] = {

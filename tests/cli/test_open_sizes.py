@@ -253,3 +253,19 @@ def test_a_model_that_keeps_a_state_has_one_size(tmp_path: Path) -> None:
     path.write_bytes(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
     with pytest.raises(deploy.DeployError, match="keeps a state from run to run, which each size would have"):
         deploy.compile(path, "host", shape="x=1,4/5", back="classes:average=4,threshold=0.5,hold=2")
+
+
+def test_a_sequence_has_one_length(tmp_path: Path) -> None:
+    plain = onnx.helper.make_tensor_type_proto(onnx.TensorProto.FLOAT, [2])
+    given = onnx.helper.make_value_info("x", onnx.helper.make_sequence_type_proto(plain))
+    made = onnx.helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n"])
+    node = onnx.helper.make_node("ConcatFromSequence", ["x"], ["y"], axis=0)
+    graph = onnx.helper.make_graph([node], "joined", [given], [made])
+    opset = [onnx.helper.make_opsetid("", 17)]
+    path = tmp_path / "joined.onnx"
+    path.write_bytes(onnx.helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+    with pytest.raises(
+        deploy.DeployError, match="the inputs are x_0, x_1 at one size and x_0 at another"
+    ) as told:
+        deploy.compile(path, "host", shape="x=1..2")
+    assert told.value.hint == "give each sequence one length, such as --shape x=3"

@@ -62,6 +62,28 @@ def test_onnx_runtime_gives_the_same_numbers(onnx_model: Path, run_deploy: Run, 
     assert "gives the same outputs, within 1e-05 of the largest" in outcome.out
 
 
+@pytest.mark.parametrize("given", [(), ("--shape", "z=2")])
+def test_onnx_runtime_gets_sequences_and_what_is_there(
+    given: tuple[str, ...], tmp_path: Path, run_deploy: Run, require_package: Run
+) -> None:
+    require_package("onnxruntime")
+    plain = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+    kinds = {"x": helper.make_sequence_type_proto(plain), "z": helper.make_optional_type_proto(plain)}
+    made = helper.make_tensor_value_info("there", TensorProto.BOOL, [])
+    nodes = [
+        helper.make_node("OptionalHasElement", ["z"], ["there"]),
+        helper.make_node("Identity", ["x"], ["y"]),
+    ]
+    infos = [helper.make_value_info(*pair) for pair in kinds.items()]
+    graph = helper.make_graph(nodes, "g", infos, [made, helper.make_value_info("y", kinds["x"])])
+    sets = [helper.make_opsetid("", 18)]
+    onnx.save(helper.make_model(graph, opset_imports=sets, ir_version=8), path := tmp_path / "list.onnx")
+    words = ("verify", path, "--board", "host", "--oracle", "ort", "--shape", "x=3", *given)
+    outcome = run_deploy(*words)
+    assert outcome.status == 0, outcome.err
+    assert "gives the same outputs" in outcome.out
+
+
 @pytest.fixture
 def flipping(monkeypatch: pytest.MonkeyPatch) -> None:
     """Makes "tflm" an oracle that needs no package; the lowest bit is not as in Solder's reference."""

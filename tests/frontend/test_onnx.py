@@ -132,10 +132,10 @@ def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
 
 
 def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
-    data = file_of([helper.make_node("Celu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
+    data = file_of([helper.make_node("Selu", ["x"], ["y"], alpha=2.0, gamma=3.0)], [info("x", 4)], ["y"])
     x = np.array([-2, -0.5, 0, 3], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
-    assert np.allclose(made, np.maximum(x, 0) + np.minimum(0, 2 * np.expm1(x / 2)), atol=1e-6)
+    assert np.allclose(made, 3 * np.where(x > 0, x, 2 * np.expm1(x)), atol=1e-6)
 
 
 MISTAKES = {

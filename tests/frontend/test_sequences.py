@@ -128,7 +128,26 @@ def test_a_part_taken_from_a_list_is_one_copy() -> None:
 @pytest.mark.parametrize(
     ("nodes", "result", "what"),
     [
-        ([SPLIT], sequence("s"), "a sequence of 7 tensors is no output"),
+        (
+            [MAKE("SequenceEmpty", [], ["s"])],
+            sequence("s"),
+            "no output of the model has an element, so there is nothing to compute",
+        ),
+        (
+            [MAKE("Optional", [], ["o"]), MAKE("OptionalGetElement", ["o"], ["y"])],
+            info("y", 1),
+            "it takes a value that is absent",
+        ),
+        (
+            [MAKE("Optional", [], ["o"]), MAKE("Relu", ["o"], ["y"])],
+            info("y", 1),
+            "it gets an absent value where a tensor is needed",
+        ),
+        (
+            [MAKE("Optional", [], ["o"]), MAKE("SequenceLength", ["o"], ["y"])],
+            info("y", 7),
+            "input 0 is absent where a sequence is needed",
+        ),
         ([SPLIT, MAKE("Relu", ["s"], ["y"])], info("y", 1), "it gets a sequence where a tensor is needed"),
         ([MAKE("SequenceAt", ["x", "one"], ["y"])], info("y", 1), "a tensor where a sequence is needed"),
         (

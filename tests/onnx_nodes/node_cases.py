@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,9 +71,10 @@ def _case(case: Any) -> NodeCase:
 def imported(case: NodeCase) -> Imported:
     """Inputs that an importer has to know (axes, shapes, counts) are fixed to the case's."""
     fixed: dict[str, Array] = {}
-    given = dict(zip(case.input_names, case.inputs, strict=False))
-    tensors = {n: x for n, x in given.items() if hasattr(x, "shape") or hasattr(x, "dims")}
-    shapes = {n: tuple(x.dims) if hasattr(x, "dims") else np.shape(x) for n, x in tensors.items()}
+    given = _tensors(case.input_names, case.inputs)
+    shapes = {n: tuple(x.dims) if hasattr(x, "dims") else np.shape(x) for n, x in given.items()}
+    lengths = zip(case.input_names, case.inputs, strict=False)
+    shapes.update({n: (len(items),) for n, items in lengths if isinstance(items, list)})
     while True:
         try:
             sizes = {n: s for n, s in shapes.items() if n not in fixed}
@@ -86,11 +88,24 @@ def imported(case: NodeCase) -> Imported:
 
 def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]:
     """Inputs and expected outputs, in the element types of the graph."""
-    given = dict(zip(found.case.input_names, found.case.inputs, strict=False))
+    given = _tensors(found.case.input_names, found.case.inputs)
     graph = found.graph
     inputs = {n: _stored(given[n], graph.types[n].dtype.numpy) for n in graph.inputs}
-    wanted = dict(zip(found.case.output_names, found.case.outputs, strict=False))
-    return inputs, [(n, _stored(wanted[n], graph.types[n].dtype.numpy)) for n in graph.outputs]
+    wanted = _tensors(found.case.output_names, found.case.outputs)
+    filled = {n: x for n, x in wanted.items() if _array(x).size}  # the others are no outputs of a graph
+    assert sorted(filled) == sorted(graph.outputs), found.case.name
+    return inputs, [(n, _stored(filled[n], graph.types[n].dtype.numpy)) for n in graph.outputs]
+
+
+def _tensors(names: Sequence[str], items: Sequence[Any]) -> dict[str, Any]:
+    """Tensors by name, those of a sequence by its name and their place; what is absent has none."""
+    tensors: dict[str, Any] = {}
+    for name, item in zip(names, items, strict=False):
+        if isinstance(item, list):
+            tensors.update(_tensors([f"{name}_{place}" for place in range(len(item))], item))
+        elif item is not None:
+            tensors[name] = item
+    return tensors
 
 
 def _array(given: Any) -> Array:

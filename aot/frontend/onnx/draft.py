@@ -43,7 +43,12 @@ class TensorSequence:
     values: tuple[Value, ...]
 
 
-Item = Value | TensorSequence
+@dataclass(frozen=True)
+class AbsentValue:
+    """An optional value of the file that is not there."""
+
+
+Item = Value | TensorSequence | AbsentValue
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ STORED: Mapping[int, DType] = MappingProxyType(
         **dict.fromkeys(numbers_of("INT2"), DType.I8),
         **dict.fromkeys(numbers_of("UINT2"), DType.U8),
         **dict.fromkeys(numbers_of("FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2"), DType.F32),
-        **dict.fromkeys(numbers_of("FLOAT8E5M2FNUZ", "FLOAT4E2M1"), DType.F32),
+        **dict.fromkeys(numbers_of("FLOAT8E5M2FNUZ", "FLOAT4E2M1", "FLOAT8E8M0"), DType.F32),
     }
 )
 REALS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)

@@ -84,6 +84,13 @@ def _require_tensor(info: onnx.ValueInfoProto, names: list[str], file_name: str)
     if names.count(info.name) > 1:
         raise ModelError(f'two inputs are called "{info.name}"', file_name, "get or export the file again")
     kind = (info.type.WhichOneof("value") or "value").split("_")[0]
+    if kind == "sequence":
+        raise LeftOpenError(
+            f'input "{info.name}" is a sequence, how many tensors it holds must be known',
+            file_name,
+            f'give it: --shape {info.name}=1 for one, the input "{info.name}_0"',
+            f"--shape {info.name}=1",
+        )
     if kind != "tensor":
         raise ModelError(
             f'input "{info.name}" is a {kind}, tensors are supported',

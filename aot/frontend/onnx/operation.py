@@ -11,7 +11,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from aot.errors import ModelError
-from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
 from aot.ir.strides import dense_strides
@@ -44,29 +44,30 @@ class OnnxOperator:
         return self.place.fail(what, hint)
 
     def has(self, position: int) -> bool:
-        return position < len(self.operands) and self.operands[position] is not None
+        item = self.operands[position] if position < len(self.operands) else None
+        return item is not None and not isinstance(item, AbsentValue)
 
     def operand(self, position: int) -> Value:
         return self.tensor_of(self.item(position))
 
     def sequence(self, position: int) -> TensorSequence:
         item = self.item(position)
-        if isinstance(item, Value):
-            raise self.fail(f"input {position} is a tensor where a sequence is needed", _AGAIN)
+        if not isinstance(item, TensorSequence):
+            what = "a tensor" if isinstance(item, Value) else "absent"
+            raise self.fail(f"input {position} is {what} where a sequence is needed", _AGAIN)
         return item
 
     def item(self, position: int) -> Item:
-        """A tensor or a sequence of them."""
+        """A tensor, a sequence of them, or an optional value that is not there."""
         item = self.operands[position] if position < len(self.operands) else None
         if item is None:
             raise self.fail(f"input {position} is missing", _AGAIN)
         return item
 
     def tensor_of(self, item: Item) -> Value:
-        if isinstance(item, TensorSequence):
-            raise self.fail(
-                "it gets a sequence where a tensor is needed", "export the model with tensors only"
-            )
+        if not isinstance(item, Value):
+            what = "a sequence" if isinstance(item, TensorSequence) else "an absent value"
+            raise self.fail(f"it gets {what} where a tensor is needed", "export the model with tensors only")
         return item
 
     def optional(self, position: int) -> Value | None:

@@ -9,7 +9,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import BrokenFileError, ModelError
-from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, TensorSequence, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
 from aot.frontend.onnx.functions import FunctionBody, body_of
@@ -29,6 +29,7 @@ from aot.frontend.onnx.supported import (
     unsupported_within,
     versions_of,
 )
+from aot.frontend.onnx.tensor_inputs import with_tensor_inputs
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 
@@ -76,7 +77,8 @@ def read_onnx(
     """The model in an ONNX file. `shapes` and `values` are given for inputs by name."""
     model = _checked(data, file_name)
     try:
-        graph = _FileReader(with_merged_trees(model), file_name, rounding).graph(shapes, values)
+        whole, sizes = with_tensor_inputs(with_merged_trees(model), shapes, values, file_name)
+        graph = _FileReader(whole, file_name, rounding).graph(sizes, values)
     except ModelError:
         raise
     except Exception:
@@ -120,17 +122,38 @@ class _FileReader:
         self._add_initializers(model)
         inputs = self._add_inputs(shapes, values)
         self._run_all()
-        outputs = {}
-        for output in model.output:
-            value = self._find(output.name)
-            if value is None:
-                raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
-            place = NodePlace(output.name, f'output "{output.name}"', self.file_name)
-            outputs[output.name] = self._delivered(place, value)
-        if len(outputs) != len(model.output) or not outputs:
-            raise self._fail("the model has no outputs, or two of one name")
+        outputs = self._outputs(model, inputs)
         graph = self.draft.graph(PurePath(self.file_name).stem, inputs, outputs)
         return with_integers(graph, self.draft.integers, self.draft.rounding)
+
+    def _outputs(self, model: GraphProto, inputs: Sequence[str]) -> dict[str, str]:
+        """Each output's name and the value that it is."""
+        made: list[tuple[str, Value]] = []
+        for output in model.output:
+            item = self._find(output.name)
+            if item is None:
+                raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
+            made += self._tensors(output.name, item)
+        outputs = {
+            name: self._delivered(NodePlace(name, f'output "{name}"', self.file_name), value)
+            for name, value in made
+        }
+        is_input = any(name in inputs and name != value.name for name, value in made)
+        if is_input or len(outputs) != len(made) or not model.output:
+            raise self._fail("the model has no outputs, or two of one name")
+        if not outputs:
+            raise self._fail(
+                "no output of the model has an element, so there is nothing to compute", "leave it out"
+            )
+        return outputs
+
+    def _tensors(self, name: str, item: Item) -> Iterator[tuple[str, Value]]:
+        """Each tensor of a sequence is an output; one without elements is none."""
+        if isinstance(item, TensorSequence):
+            for number, value in enumerate(item.values):
+                yield from self._tensors(f"{name}_{number}", value)
+        elif isinstance(item, Value) and 0 not in self.draft.types[item.name].shape:
+            yield name, item
 
     def _run_all(self) -> None:
         """Reads all nodes; those that cannot be read are named all at once."""
@@ -162,17 +185,9 @@ class _FileReader:
         if outer is not None and not is_whole:
             raise AlreadyReportedError("a body holds what is not supported")
 
-    def _delivered(self, place: NodePlace, value: Item) -> str:
+    def _delivered(self, place: NodePlace, value: Value) -> str:
         """An output as the file means it: in its order, and in no more bits than its element type has."""
-        if isinstance(value, TensorSequence):
-            count = len(value.values)
-            raise place.fail(
-                f"a sequence of {count} tensors is no output", "export the model with tensors only"
-            )
         name = self.draft.stored(place, value)
-        if 0 in self.draft.types[name].shape:
-            shape = list(self.draft.types[name].shape)
-            raise place.fail(f"a tensor of shape {shape} has no elements", "leave it out of the model")
         if value.element in NARROW and name not in self.draft.constants:
             return self.draft.apply(place, NARROW[value.element], (name,))
         return name
@@ -276,6 +291,8 @@ class _FileReader:
     def _type(self, item: Item) -> onnx.TypeProto:
         if isinstance(item, Value):
             return onnx.helper.make_tensor_type_proto(item.element, self.draft.shape(item))
+        if isinstance(item, AbsentValue):
+            return onnx.TypeProto()
         element = item.values[0].element if item.values else onnx.TensorProto.FLOAT
         return onnx.helper.make_sequence_type_proto(onnx.helper.make_tensor_type_proto(element, None))
 

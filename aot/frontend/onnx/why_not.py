@@ -36,7 +36,7 @@ _UNKNOWN = Reason(
 _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
     {
         **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), _TEXTS),
-        **dict.fromkeys(("NonMaxSuppression", "Unique"), _SIZES),
+        "NonMaxSuppression": _SIZES,
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
         "MaxRoiPool": _REGIONS,

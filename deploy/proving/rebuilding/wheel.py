@@ -13,6 +13,7 @@ from deploy.proving.rebuilding.twice import Twice, twice
 from deploy.proving.tool_run import run_tool
 
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE")
+_PAGES = "docs"  # which the wheel has too
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -31,8 +32,8 @@ def wheel_again(tree: Path, folder: Path) -> Twice:
         )
     copy = folder / "copy of the tree"
     copy.mkdir(parents=True)
-    for package in packages_of(tree):
-        shutil.copytree(tree / package, copy / package, ignore=_NOT_COPIED)
+    for name in (*packages_of(tree), _PAGES):
+        shutil.copytree(tree / name, copy / name, ignore=_NOT_COPIED)
     for name in _NEEDED:
         shutil.copy(tree / name, copy / name)
     wheels = [_wheel(each, folder / f"wheel {n}") for n, each in enumerate((tree, copy))]

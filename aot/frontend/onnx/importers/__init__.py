@@ -7,6 +7,7 @@ from types import MappingProxyType
 
 from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.onnx.importers.bits import BITS_READ
+from aot.frontend.onnx.importers.casting import CASTING
 from aot.frontend.onnx.importers.choosing import CHOOSING
 from aot.frontend.onnx.importers.classical import CLASSICAL
 from aot.frontend.onnx.importers.control import CONTROL
@@ -19,6 +20,7 @@ from aot.frontend.onnx.importers.grams import GRAMS
 from aot.frontend.onnx.importers.indexing import INDEXING
 from aot.frontend.onnx.importers.moving import MOVING
 from aot.frontend.onnx.importers.normalising import NORMALISING
+from aot.frontend.onnx.importers.optimising import OPTIMISING
 from aot.frontend.onnx.importers.optionals import OPTIONALS
 from aot.frontend.onnx.importers.padding import PADDING
 from aot.frontend.onnx.importers.pooling import POOLING
@@ -40,6 +42,7 @@ from aot.frontend.onnx.operation import Importer
 IMPORTERS: Mapping[str, Importer] = MappingProxyType(
     {
         **BITS_READ,
+        **CASTING,
         **CHOOSING,
         **CONTROL,
         **CONVOLUTION,
@@ -72,6 +75,7 @@ OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
         "": IMPORTERS,
         "ai.onnx": IMPORTERS,
         "ai.onnx.ml": MappingProxyType({**CLASSICAL, **SUPPORT_VECTORS, **TREES}),
+        "ai.onnx.preview.training": OPTIMISING,
         "com.microsoft": MappingProxyType({**FUSED, **MICROSOFT}),
     }
 )

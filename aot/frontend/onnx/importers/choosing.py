@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import prod
 
 import numpy as np
 from onnx import TensorProto
@@ -107,4 +108,31 @@ def _non_zero(node: OnnxOperator) -> Value:
     return node.number(np.stack(np.nonzero(node.known(0, "data"))), TensorProto.INT64)
 
 
-CHOOSING: Mapping[str, Importer] = {"Compress": _compress, "NonZero": _non_zero, "TopK": _top_k}
+def _unique(node: OnnxOperator) -> Results:
+    """Keeps one of each kind, with where it was, which of them each element is, and how many there are.
+
+    The data must be known, because the number of its kinds is a size.
+    """
+    x = node.operand(0)
+    if node.has_attribute("axis"):
+        axis = node.axis(node.integer("axis"), len(x.order))
+    else:
+        x, axis = node.do("Reshape", x, node.number([-1], TensorProto.INT64)), 0
+    rows = np.moveaxis(node.known_value(x, "data"), axis, 0)
+    rows = rows.reshape(len(rows), prod(rows.shape[1:]))
+    _, firsts, kinds, counts = np.unique(
+        rows, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    order = np.arange(len(firsts)) if node.integer("sorted", 1) else np.argsort(firsts)
+    places = node.number(firsts[order], TensorProto.INT64)
+    told = (np.argsort(order)[kinds.reshape(-1)], counts[order])
+    others = (node.number(numbers, TensorProto.INT64) for numbers in told)
+    return [node.do("Gather", x, places, axis=axis), places, *others]
+
+
+CHOOSING: Mapping[str, Importer] = {
+    "Compress": _compress,
+    "NonZero": _non_zero,
+    "TopK": _top_k,
+    "Unique": _unique,
+}

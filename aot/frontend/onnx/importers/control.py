@@ -26,12 +26,12 @@ def _if(node: OnnxOperator) -> Results:
 
 
 def _shape_of(node: OnnxOperator, item: Item) -> list[int] | None:
-    """None of a sequence, which no run can choose."""
+    """None of a sequence or what is absent, which no run can choose."""
     return list(node.shape(item)) if isinstance(item, Value) else None
 
 
 def _told(shapes: list[list[int] | None]) -> list[list[int] | str]:
-    return ["a sequence" if shape is None else shape for shape in shapes]
+    return ["no tensor" if shape is None else shape for shape in shapes]
 
 
 def _chosen_by_the_run(node: OnnxOperator, condition: Value) -> list[Value]:

@@ -137,17 +137,15 @@ def _compared(relation: Relation) -> Importer:
     return import_it
 
 
+def _celu(node: OnnxOperator) -> Value:
+    """An Elu of numbers that are divided first and multiplied after it."""
+    x, alpha = node.operand(0), node.number(node.real("alpha", 1.0), node.operand(0).element)
+    return node.do("Mul", node.do("Elu", node.do("Div", x, alpha)), alpha)
+
+
 def _where(node: OnnxOperator) -> Value:
     condition, x, y = (node.operand(i) for i in range(3))
     return combined(node, Select(), [condition, x, y], x.element)
-
-
-def _cast(node: OnnxOperator) -> Value:
-    return cast(node, node.operand(0), node.integer("to"), bool(node.integer("saturate", 1)))
-
-
-def _cast_like(node: OnnxOperator) -> Value:
-    return cast(node, node.operand(0), node.operand(1).element, bool(node.integer("saturate", 1)))
 
 
 def cast(node: OnnxOperator, x: Value, element: int, saturate: bool = True) -> Value:
@@ -266,8 +264,7 @@ ELEMENTWISE: Mapping[str, Importer] = {
     "BitwiseNot": lambda node: in_range(node, _computed(node, UnaryMath(F.NOT))),
     "BitwiseOr": binary(Combine(Combination.OR)),
     "BitwiseXor": binary(Combine(Combination.XOR)),
-    "Cast": _cast,
-    "CastLike": _cast_like,
+    "Celu": _celu,
     "Ceil": _math(F.CEIL),
     "Clip": _clip,
     "Cos": _math(F.COS),

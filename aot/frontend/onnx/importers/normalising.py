@@ -5,20 +5,24 @@ from __future__ import annotations
 from math import prod
 
 import numpy as np
+from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.operation import Importer, OnnxOperator
+from aot.frontend.onnx.importers.real import Real
+from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ir.types import Array
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
 
 
-def _batch_normalization(node: OnnxOperator) -> Value:
+def _batch_normalization(node: OnnxOperator) -> Results:
     x = node.operand(0)
-    if node.integer("training_mode", 0) or node.result_count > 1:
-        raise node.fail("training is not supported", "export the model for inference: model.eval()")
     epsilon = node.real("epsilon", 1e-5)
+    if node.integer("training_mode", 0):
+        return _trained(node, x, epsilon)
+    if node.result_count > 1:
+        raise node.fail("training is not supported", "export the model for inference: model.eval()")
     parts = [node.draft.array(node.operand(i)) for i in range(1, 5)]
     if any(part is None for part in parts):
         return _computed(node, x, epsilon)
@@ -34,6 +38,28 @@ def _per_channel(node: OnnxOperator, x: Value, values: Array) -> Value:
     if rank < 2 or values.shape != (node.shape(x)[1],):
         raise node.fail(f"{list(values.shape)} numbers do not fit shape {list(node.shape(x))}")
     return node.number(values.reshape(-1, *(1,) * (rank - 2)), x.element)
+
+
+def _trained(node: OnnxOperator, x: Value, epsilon: float) -> list[Value]:
+    """Normalises by the batch's own statistics, and moves those of all batches a little."""
+    scale, bias, *olds = (node.operand(i) for i in range(1, 5))
+    axes = node.number([0, *range(2, len(x.order))], TensorProto.INT64)
+    mean = node.do("ReduceMean", x, axes, keepdims=1)
+    centred = node.do("Sub", x, mean)
+    variance = node.do("ReduceMean", node.do("Mul", centred, centred), axes, keepdims=1)
+    root = node.do("Sqrt", node.do("Add", variance, node.number(epsilon, x.element)))
+    scale, bias = (_channels(node, x, v) for v in (scale, bias))
+    made = node.do("Add", node.do("Mul", node.do("Div", centred, root), scale), bias)
+    share = node.real("momentum", 0.9)
+    moved = [
+        Real(node, old) * share + Real(node, _flat(node, new)) * (1.0 - share)
+        for old, new in zip(olds, (mean, variance), strict=True)
+    ]
+    return [made, *(new.value for new in moved)]
+
+
+def _flat(node: OnnxOperator, value: Value) -> Value:
+    return node.value(node.reshaped(node.plain(value), (prod(node.shape(value)),)), value.element)
 
 
 def _computed(node: OnnxOperator, x: Value, epsilon: float) -> Value:

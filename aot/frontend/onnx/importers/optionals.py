@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from onnx import TensorProto
 
-from aot.frontend.onnx.draft import Item, Value
+from aot.frontend.onnx.draft import AbsentValue, Item, Value
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
 
@@ -15,13 +15,13 @@ def _has_element(node: OnnxOperator) -> Value:
 
 
 def _element(node: OnnxOperator) -> Item:
+    if not node.has(0):
+        raise node.fail("it takes a value that is absent", "ask for OptionalHasElement first")
     return node.item(0)
 
 
 def _optional(node: OnnxOperator) -> Item:
-    if not node.has(0):
-        raise node.fail("a value that is absent is not supported", "export the model with tensors only")
-    return node.item(0)
+    return node.item(0) if node.has(0) else AbsentValue()
 
 
 OPTIONALS: Mapping[str, Importer] = {

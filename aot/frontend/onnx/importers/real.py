@@ -29,6 +29,9 @@ class Real:
     def __mul__(self, other: Real | float) -> Real:
         return self._do("Mul", other)
 
+    def __truediv__(self, other: Real | float) -> Real:
+        return self._do("Div", other)
+
     def at_least(self, low: float) -> Real:
         return self._do("Max", low)
 

@@ -1,0 +1,81 @@
+"""Casts to an element type; of float8e8m0, which has powers of two only, with its three ways to round."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from onnx import TensorProto
+
+from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.elements import numbers_of
+from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.operation import Importer, OnnxOperator
+
+_POWERS = numbers_of("FLOAT8E8M0")
+_LEAST, _LEAST_NORMAL, _LARGEST = 2.0**-127, 2.0**-126, 2.0**127
+_EXPONENT = 0x7F800000  # the bits of it in a float32
+
+
+@dataclass(frozen=True)
+class _Way:
+    """A number is added before the mantissa's bits go; from the threshold on the least power is too small."""
+
+    added: int
+    threshold: float
+
+
+_WAYS: Mapping[str, _Way] = {
+    "up": _Way(0x7FFFFF, float(np.nextafter(np.float32(_LEAST), np.float32(1)))),
+    "down": _Way(0, _LEAST_NORMAL),
+    "nearest": _Way(0x400000, 1.5 * _LEAST),  # ties go up
+}
+
+
+def _cast(node: OnnxOperator) -> Value:
+    return _casted(node, node.integer("to"))
+
+
+def _cast_like(node: OnnxOperator) -> Value:
+    return _casted(node, node.operand(1).element)
+
+
+def _casted(node: OnnxOperator, element: int) -> Value:
+    x, saturate = node.operand(0), bool(node.integer("saturate", 1))
+    if element not in _POWERS or x.element == element:
+        return cast(node, x, element, saturate)
+    mode = node.text("round_mode", "up")
+    if mode not in _WAYS:
+        raise node.fail(f'rounding "{mode}" is not one of {", ".join(_WAYS)}', "get or export the file again")
+    made = _power(node, cast(node, x, TensorProto.FLOAT), _WAYS[mode], saturate)
+    return Value(made.name, made.order, element)
+
+
+def _power(node: OnnxOperator, x: Value, way: _Way, saturate: bool) -> Value:
+    """A number beyond those of the format becomes the nearest of them, or NaN."""
+    inside = node.do(
+        "Min", node.do("Max", x, _real(node, 0.0)), _real(node, _LARGEST if saturate else np.inf)
+    )
+    bits = node.do(
+        "BitCast", node.do("Where", node.do("IsNaN", x), _real(node, 1.0), inside), to=TensorProto.INT32
+    )
+    raised = node.do("Add", bits, node.number(way.added, TensorProto.INT32))
+    kept = node.do("BitwiseAnd", raised, node.number(_EXPONENT, TensorProto.INT32))
+    normal = node.do("BitCast", kept, to=TensorProto.FLOAT)
+    is_raised = node.do("GreaterOrEqual", x, _real(node, way.threshold))
+    small = node.do("Where", is_raised, _real(node, _LEAST_NORMAL), _real(node, _LEAST))
+    power = node.do("Where", node.do("Less", x, _real(node, _LEAST_NORMAL)), small, normal)
+    is_none = node.do("IsNaN", x)
+    if not saturate:
+        below = node.do("Less", x, _real(node, _LEAST))
+        beyond = node.do("Or", below, node.do("Greater", power, _real(node, _LARGEST)))
+        is_none = node.do("Or", is_none, beyond)
+    return node.do("Where", is_none, _real(node, np.nan), power)
+
+
+def _real(node: OnnxOperator, value: float) -> Value:
+    return node.number(value, TensorProto.FLOAT)
+
+
+CASTING: Mapping[str, Importer] = {"Cast": _cast, "CastLike": _cast_like}
