@@ -151,7 +151,7 @@ def test_processor_time_is_counted_and_time_that_others_take_is_not() -> None:
     with subprocess.Popen([sys.executable, "-c", AT_WORK], stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         child.stdout.read()
-        assert 2 <= at_work.used_s() < 4
+        assert 1.9 < at_work.used_s() < 4  # of a child that is told in hundredths of a second
         child.kill()
 
 
