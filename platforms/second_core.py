@@ -6,7 +6,6 @@ from pathlib import Path
 
 from aot.errors import BoardError
 from boards.board import Board
-from platforms.elf import symbols
 from platforms.templates import c_files, filled
 
 COUNTED = "none on two cores; instructions are those of each step's longer half, and of handing over"
@@ -37,4 +36,6 @@ def second_core_files(board: Board) -> dict[str, str]:
 
 def uses_two_cores(elf: Path) -> bool:
     """True for firmware that hands halves of steps to a second core."""
+    from platforms.elf import symbols  # most commands need no ELF files
+
     return any(symbol.name == _ITS_STACK for symbol in symbols(elf))

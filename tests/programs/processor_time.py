@@ -30,21 +30,22 @@ def limit(process: subprocess.Popen[str], limit_s: int) -> None:
         resource.prlimit(process.pid, resource.RLIMIT_CPU, (limit_s, limit_s + 1))
 
 
-def _ended_s() -> float:
-    """What this process has used, and those that it has waited for."""
+def _so_far_s() -> float:
+    """By this process, those that it has waited for, and those that it has started and that still run."""
     times = os.times()
-    return times.user + times.system + times.children_user + times.children_system
+    ended_s = times.user + times.system + times.children_user + times.children_system
+    return ended_s + sum(_used_s(child) for child in _children("self"))
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
     """A moment from which on processor time is counted."""
 
-    ended_s: float = field(default_factory=_ended_s)
+    before_s: float = field(default_factory=_so_far_s)
 
     def used_s(self) -> float:
-        """By this process since then, and by those that it has started and that still run."""
-        return _ended_s() - self.ended_s + sum(_used_s(child) for child in _children("self"))
+        """By this process since then and by those that it has started, some of them before."""
+        return _so_far_s() - self.before_s
 
 
 def _children(process: str) -> Iterator[str]:
