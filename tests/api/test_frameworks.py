@@ -102,6 +102,7 @@ def test_a_pipeline_on_a_board_has_scikit_learns_classes(require_package: Callab
         assert np.array_equal(next(iter(found.values())).reshape(-1), model.predict(SAMPLES[:40])), name
 
 
+@pytest.mark.slow
 def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)

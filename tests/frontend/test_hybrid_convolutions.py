@@ -99,6 +99,7 @@ def test_several_images_keep_their_numbers() -> None:
     assert "in_own_steps" not in {node.op.name for node in graph.nodes}
 
 
+@pytest.mark.cc
 def test_c_computes_what_litert_computes(
     require_tool: Callable[..., None], require_package: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -21,6 +21,8 @@ from codegen.loops.ir import Const, Role, Store, walk
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
 
+pytestmark = pytest.mark.slow
+
 MOST_ELEMENTS = 2000  # of an input: larger ones take longer and say nothing else
 
 
