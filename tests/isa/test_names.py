@@ -23,6 +23,9 @@ from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.requantise import RequantTile, requantise_tile
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.isa.plain.scalar_math import PORTABLE
+from codegen.isa.rvv import depthwise_channels as rvv_depthwise
+from codegen.isa.rvv.dot_channels import dot_channels
+from codegen.isa.rvv.row_block import RowBlock
 from codegen.loops.ir import Instruction
 
 REQUANT = Requant(-3, -128, 127, RequantRounding.DOUBLE, (1, 22), sum_fits_30_bits=True)
@@ -50,6 +53,11 @@ TILES: dict[str, tuple[Any, Any]] = {
         dot_row,
     ),
     "mve blocks": (DotBlocks(3, 5, REQUANT), dot_blocks),
+    "rvv dots": (RowBlock(16, 3, 2, 24, 8, 16, 16, 1), lambda block: dot_channels(block, 9, REQUANT)),
+    "rvv depthwise": (
+        RowBlock(16, 3, 3, 24, 8, 16, 16, 1),
+        lambda block: rvv_depthwise.depthwise_channels(block, REQUANT),
+    ),
     "mve requantise": (RequantTile(2, 4, 16, 1), lambda tile: requantise_tile(tile, REQUANT)),
 }
 
