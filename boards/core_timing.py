@@ -48,7 +48,7 @@ class KnownError:
 
     def __str__(self) -> str:
         percent = f"{self.mean_percent} % on average, {self.worst_percent} % at most"
-        return f"{percent} ({self.points} points: {self.on})"
+        return f"{percent} ({self.points} {'point' if self.points == 1 else 'points'}: {self.on})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -259,8 +259,8 @@ MISTAKES = (
         ("cortex-m4", "cortex-m44"),
         'error: core "cortex-m44" is not known - did you mean "cortex-m4"?\n  FILE\n'
         "  hint: known: avr, cortex-m0, cortex-m0plus, cortex-m23, cortex-m3, cortex-m33, cortex-m4, "
-        "cortex-m55, cortex-m7, cortex-m85, hazard3, host, rv32imac, rv32imac-zve32x, "
-        "rv32imafc, rv32imc, rv64imafdc, "
+        "cortex-m55, cortex-m7, cortex-m85, esp32-c3, hazard3, host, rv32imac, rv32imac-zve32x, "
+        "rv32imafc, rv64imafdc, "
         "xtensa-lx6, xtensa-lx7",
     ),
     ("a foreign feature", ('"fpu"]', '"mve"]'), "error: a cortex-m4 has no mve\n  FILE"),

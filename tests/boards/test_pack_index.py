@@ -107,8 +107,8 @@ MISTAKES = (
      "  hint: --processor with one of CM33, CM0"),
     ("AC35", None, "error: AC35 has a Cortex-M35P, which is no core of ours\n  Acme.Mini_DFP 1.2.0\n"
      "  hint: known: avr, cortex-m0, cortex-m0plus, cortex-m23, cortex-m3, cortex-m33, cortex-m4, "
-     "cortex-m55, cortex-m7, cortex-m85, hazard3, host, rv32imac, rv32imac-zve32x, "
-     "rv32imafc, rv32imc, rv64imafdc, "
+     "cortex-m55, cortex-m7, cortex-m85, esp32-c3, hazard3, host, rv32imac, rv32imac-zve32x, "
+     "rv32imafc, rv64imafdc, "
         "xtensa-lx6, xtensa-lx7"),
     ("AC3", None, "error: the pack names no ram of AC3\n  Acme.Mini_DFP 1.2.0"),
     ("AC4", None, "error: the pack names no clock of AC4\n  Acme.Mini_DFP 1.2.0"),

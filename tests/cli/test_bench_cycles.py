@@ -81,6 +81,7 @@ def test_cores_that_begin_several_instructions_at_once_go_through_their_pipeline
     [
         ("ek-ra8m1", "cortex-m85", ["qemu-system-arm"]),
         ("rpi-pico2-riscv", "hazard3", ["riscv64-unknown-elf-gcc", "qemu-system-riscv32"]),
+        ("esp32-c3-devkitm-1", "esp32-c3", ["riscv64-unknown-elf-gcc", "qemu-system-riscv32"]),
     ],
 )
 def test_boards_whose_core_qemu_alone_executes_are_recorded_there(

@@ -22,7 +22,7 @@ def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
         *("cortex-m0plus", "cortex-m3", "cortex-m33", "cortex-m4")
     ]
     assert [core.name for core in cores if core.pipeline] == [
-        *("cortex-m55", "cortex-m7", "cortex-m85", "hazard3")
+        *("cortex-m55", "cortex-m7", "cortex-m85", "esp32-c3", "hazard3")
     ]
     assert all(known.sources for core in cores for known in (core.timing, core.pipeline) if known)
 

@@ -30,6 +30,13 @@ def hazard3() -> CorePipeline:
     return pipeline
 
 
+@pytest.fixture
+def esp32_c3() -> CorePipeline:
+    pipeline = load_core("esp32-c3").pipeline
+    assert pipeline is not None
+    return pipeline
+
+
 @pytest.mark.parametrize(
     ("code", "name", "kind", "part"),
     [
@@ -86,6 +93,20 @@ def test_hazard3_takes_an_instruction_a_cycle_but_for_these(
     assert through(decode(bytes.fromhex(code), 0x100), IDLE, hazard3)[0] == cycles
 
 
+@pytest.mark.parametrize(
+    ("code", "cycles"),
+    [
+        pytest.param("c841 88c1", (0, 2), id="lw a0,4(a1); sw a0,0(a1): a store waits, too"),
+        pytest.param("3315f502 0100", (0, 2), id="mulh a0,a0,a5; nop"),
+        pytest.param("33c5c502 0100", (0, 10), id="div a0,a1,a2; nop"),
+    ],
+)
+def test_an_esp32_c3_takes_longer_for_these(
+    esp32_c3: CorePipeline, code: str, cycles: tuple[int, ...]
+) -> None:
+    assert through(decode(bytes.fromhex(code), 0x100), IDLE, esp32_c3)[0] == cycles
+
+
 # loop: addi a0,a0,-1; bnez a0,loop
 LOOP, BEHIND = bytes.fromhex("7d15 7dfd"), bytes.fromhex("0100")  # nop
 
@@ -121,6 +142,11 @@ def test_the_jump_back_that_was_taken_last_is_foreseen(
     between = run.instructions - 1  # cycles from the first instruction to the last, where nothing is lost
     assert run.instructions == len(LOOP) // 2 * order.count(0) + order.count(1)
     assert run.count == between + lost
+
+
+def test_an_esp32_c3_foresees_no_jump_back(esp32_c3: CorePipeline) -> None:
+    run = estimate(turns_of([0, 0, 0, 1]), esp32_c3, None).run
+    assert run.count == run.instructions - 1 + 2 * 2, "two of three are taken, two cycles more each"
 
 
 def test_blocks_of_qemus_log_end_at_jumps() -> None:
