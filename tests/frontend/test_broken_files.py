@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import random
+import re
 import struct
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from importlib import import_module
 
 import numpy as np
 import pytest
@@ -15,7 +18,9 @@ from tiny_models import TINY, random_weights
 
 from aot.errors import ModelError
 from aot.frontend.load import parse_model
+from aot.frontend.tflite.flatbuffer import Layout
 from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.layout import OPTIONS
 from aot.frontend.tflite.write_file import FileTensor, ModelSpec, OperatorSpec, write_tflite
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_meaning
@@ -311,3 +316,22 @@ def test_tensor_specs_can_be_broken_by_index() -> None:
     names = [t.name for t in small().tensors]
     assert names == ["image", "conv2d_0/weights", "conv2d_0/bias", "conv2d_0", "softmax_1"]
     assert isinstance(small().tensors[0], FileTensor)
+
+
+def numbers_of(layout: Layout) -> dict[int, str]:
+    """The numbers in a table of the schema, by field: the accessors that the tflite package has for them."""
+    table = getattr(import_module(f"tflite.{layout.name}"), layout.name)
+    found = {}
+    for name, accessor in inspect.getmembers(table, inspect.isfunction):
+        source = inspect.getsource(accessor)
+        field = re.search(r"_tab\.Offset\((\d+)\)", source)
+        if field and "_tab.Get(" in source and not source.count("Vector"):
+            found[(int(field[1]) - 4) // 2] = name
+    return found
+
+
+@pytest.mark.parametrize("layout", OPTIONS, ids=lambda layout: layout.name)
+def test_no_attribute_is_read_that_was_not_checked(layout: Layout) -> None:
+    found = numbers_of(layout)
+    assert {n: name for n, name in found.items() if n not in layout.fields} == {}
+    assert found or layout.name == "VarHandleOptions", "it has texts alone"

@@ -135,3 +135,26 @@ def test_crops_that_leave_nothing_are_told() -> None:
     with pytest.raises(ModelError) as caught:
         read_tflite(dilated("", crop=10), "net.tflite")
     assert caught.value.what == "crops [0, 1, 10, 0] do not fit [1, 8, 10, 2]"
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_bounds_that_are_no_integers_are_told(number: int) -> None:
+    build = ModelBuilder()
+    x = build.input("x", (4,), dtype="float32")
+    bounds = [np.array([0], np.int32), np.array([2], np.int32)]
+    bounds[number - 1] = np.array([np.nan], np.float32)
+    reads = (x, *(build.constant(f"bound{n}", each) for n, each in enumerate(bounds)))
+    made = [FileTensor("y", (2,), "float32")]
+    with pytest.raises(ModelError, match="must be integers, not f32"):
+        read_tflite(build.finish(build.operator("SLICE", 1, reads, made)), "net.tflite")
+
+
+def test_blocks_that_are_no_integers_are_told() -> None:
+    build = ModelBuilder()
+    x = build.input("x", (1, 4, 4, 1), dtype="float32")
+    blocks = build.constant("blocks", np.array([np.nan, 2], np.float32))
+    pads = build.constant("pads", np.zeros((2, 2), np.int32))
+    made = [FileTensor("y", (4, 2, 2, 1), "float32")]
+    data = build.finish(build.operator("SPACE_TO_BATCH_ND", 1, (x, blocks, pads), made))
+    with pytest.raises(ModelError, match="must be integers, not f32"):
+        read_tflite(data, "net.tflite")

@@ -140,6 +140,31 @@ def assigning_a_constant() -> bytes:
     return build.finish(build.operator("RELU", 1, (x,), [value("y")]))
 
 
+def adding_a_handle() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", SHAPE, dtype="float32")
+    return build.finish(build.operator("ADD", 1, (x, handle(build, "v")), [value("y")], "AddOptions"))
+
+
+def making_a_handle() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", SHAPE, dtype="float32")
+    return build.finish(build.operator("RELU", 1, (x,), [FileTensor("y", SHAPE, "resource")]))
+
+
+def given_a_handle() -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", SHAPE, dtype="resource")
+    return build.finish(build.operator("READ_VARIABLE", 1, (x,), [value("y")]))
+
+
+def returning_a_handle() -> bytes:
+    inner = ModelBuilder("inner")
+    inner.input("inner/x", SHAPE, dtype="float32")
+    called = inner.spec(handle(inner, "v"))
+    return with_call("CALL", "CallOptions", Subgraph=1).finish("y", called=[called])
+
+
 def never_called() -> bytes:
     build = ModelBuilder()
     x = build.input("x", SHAPE, dtype="float32")
@@ -179,6 +204,10 @@ def test_a_loop_whose_end_is_known_is_written_out() -> None:
         (calling_itself, "it calls subgraph 1, which it is part of"),
         (endless, "its loop runs more than 1000 times"),
         (assigning_a_constant, 'it assigns the constant "c"'),
+        (adding_a_handle, '"v/handle" is the handle of a variable, and no tensor'),
+        (making_a_handle, '"y" is the handle of a variable, and no tensor'),
+        (given_a_handle, 'its variable "x" comes from no VAR_HANDLE before it'),
+        (returning_a_handle, 'its subgraph gives "v/handle", the handle of a variable, and no tensor'),
         (
             lambda: with_call("CALL", "CallOptions", Subgraph=7).finish("y"),
             "subgraph 7 is called, the file has 1",

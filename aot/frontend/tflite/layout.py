@@ -19,10 +19,12 @@ _OPTIONS = {
     BuiltinOptions.Pool2DOptions: Layout(
         "Pool2DOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _INT, 4: _INT, 5: _BYTE}
     ),
-    BuiltinOptions.FullyConnectedOptions: Layout("FullyConnectedOptions", {0: _BYTE, 1: _BYTE, 4: _BYTE}),
+    BuiltinOptions.FullyConnectedOptions: Layout(
+        "FullyConnectedOptions", {0: _BYTE, 1: _BYTE, 2: _BYTE, 3: _BYTE, 4: _BYTE}
+    ),
     BuiltinOptions.L2NormOptions: Layout("L2NormOptions", {0: _BYTE}),
     BuiltinOptions.SoftmaxOptions: Layout("SoftmaxOptions", {0: _INT}),
-    BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE}),
+    BuiltinOptions.AddOptions: Layout("AddOptions", {0: _BYTE, 1: _BYTE}),
     BuiltinOptions.MulOptions: Layout("MulOptions", {0: _BYTE}),
     BuiltinOptions.ConcatenationOptions: Layout("ConcatenationOptions", {0: _INT, 1: _BYTE}),
     BuiltinOptions.DivOptions: Layout("DivOptions", {0: _BYTE}),
@@ -40,14 +42,15 @@ _OPTIONS = {
         "StridedSliceOptions", {0: _INT, 1: _INT, 2: _INT, 3: _INT, 4: _INT, 5: _BYTE}
     ),
     BuiltinOptions.UnpackOptions: Layout("UnpackOptions", {0: _INT, 1: _INT}),
-    BuiltinOptions.SubOptions: Layout("SubOptions", {0: _BYTE}),
-    BuiltinOptions.SVDFOptions: Layout("SVDFOptions", {0: _INT, 1: _BYTE}),
+    BuiltinOptions.SubOptions: Layout("SubOptions", {0: _BYTE, 1: _BYTE}),
+    BuiltinOptions.SVDFOptions: Layout("SVDFOptions", {0: _INT, 1: _BYTE, 2: _BYTE}),
     BuiltinOptions.TransposeConvOptions: Layout(
-        "TransposeConvOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE}
+        "TransposeConvOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE, 4: _BYTE}
     ),
-    BuiltinOptions.BatchMatMulOptions: Layout("BatchMatMulOptions", {0: _BYTE, 1: _BYTE}),
+    BuiltinOptions.BatchMatMulOptions: Layout("BatchMatMulOptions", {0: _BYTE, 1: _BYTE, 2: _BYTE}),
     BuiltinOptions.UnidirectionalSequenceLSTMOptions: Layout(
-        "UnidirectionalSequenceLSTMOptions", {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE}
+        "UnidirectionalSequenceLSTMOptions",
+        {0: _BYTE, 1: _INT, 2: _INT, 3: _BYTE, 4: _BYTE, 5: _BYTE},
     ),
     BuiltinOptions.ReverseSequenceOptions: Layout("ReverseSequenceOptions", {0: _INT, 1: _INT}),
     BuiltinOptions.VarHandleOptions: Layout("VarHandleOptions", {0: _BYTES, 1: _BYTES}),
@@ -57,8 +60,11 @@ _OPTIONS = {
     BuiltinOptions.WhileOptions: Layout("WhileOptions", {0: _INT, 1: _INT}),
 }
 _OPTIONS_2 = {
-    BuiltinOptions2.StableHLOCompositeOptions: Layout("StableHLOCompositeOptions", {0: _BYTES, 1: _INT}),
+    BuiltinOptions2.StableHLOCompositeOptions: Layout(
+        "StableHLOCompositeOptions", {0: _BYTES, 1: _INT, 3: _BYTE, 4: _INT}
+    ),
 }
+OPTIONS = (*_OPTIONS.values(), *_OPTIONS_2.values())
 _OPERATOR_CODE = Layout("OperatorCode", {0: _BYTE, 1: _BYTES, 3: _INT})
 _OPERATOR = Layout(
     "Operator",

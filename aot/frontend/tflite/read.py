@@ -58,6 +58,8 @@ def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs
     for name in inputs:
         if name in draft.constants:
             raise file.fail(f'the model\'s input "{name}" is a constant')
+        if name not in draft.types:
+            raise file.fail(f'the model\'s input "{name}" is the handle of a variable, and no tensor')
     for name in outputs:
         if name in draft.without_rows:
             raise file.fail(f'the model\'s output "{name}" is a list of no rows', FOR_RECURRENT_LAYERS)

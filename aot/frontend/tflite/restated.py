@@ -7,7 +7,7 @@ operators tell their results' shapes; behind them so do those in the table.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -16,6 +16,7 @@ import tflite
 
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.tensors import MAX_TENSOR_BYTES
+from aot.ir.types import Array
 
 Shape = tuple[int, ...]
 
@@ -46,11 +47,15 @@ def _known(draft: TfliteDraft, operator: TfliteOperator) -> tuple[Shape, list[tu
     """Blocks, and what is added or cut off before and behind each dimension."""
     names = operator.inputs[1:3]
     arrays = [draft.constants[name] for name in names if name in draft.constants]
-    if len(arrays) != 2 or arrays[1].size != 2 * arrays[0].size:
+    if len(arrays) != 2 or arrays[1].size != 2 * arrays[0].size or not _are_integers(arrays):
         return None
     blocks = tuple(int(n) for n in arrays[0].reshape(-1))
     pairs = [(int(a), int(b)) for a, b in arrays[1].reshape(-1, 2)]
     return (blocks, pairs) if min(blocks, default=1) > 0 and min(map(min, pairs), default=0) >= 0 else None
+
+
+def _are_integers(arrays: Sequence[Array]) -> bool:
+    return all(array.dtype.kind in "iu" for array in arrays)
 
 
 def _space_to_batch(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | None:
@@ -93,7 +98,7 @@ def _sliced(draft: TfliteDraft, operator: TfliteOperator, x: Shape) -> Shape | N
     """The bounds are constant, or counted by a loop; a size that is declared as 1 may be any."""
     names = [name for name in operator.inputs[1:3] if name is not None and name in draft.types]
     arrays = [array for array in map(draft.known, names) if array is not None and array.size == len(x)]
-    if len(arrays) != 2:
+    if len(arrays) != 2 or not _are_integers(arrays):
         return None
     begins, sizes = ([int(n) for n in array.reshape(-1)] for array in arrays)
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(x, begins, sizes, strict=True))

@@ -11,6 +11,7 @@ from aot.errors import ModelError
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
 from aot.frontend.tflite.flatbuffer import MAX_SHARING
 from aot.frontend.tflite.importers import IMPORTERS
+from aot.frontend.tflite.importers.variables import require_tensors
 from aot.frontend.tflite.model_file import ModelFile, Subgraph, short_name
 from aot.frontend.tflite.restated import restate
 from aot.frontend.tflite.tensors import read_tensor, tensor_name
@@ -92,6 +93,7 @@ class SubgraphReader:
         before = list(draft.nodes)
         try:
             if importer is not None:
+                require_tensors(draft, operator)
                 restate(draft, operator)
                 importer(draft, operator)
                 return

@@ -67,6 +67,8 @@ def _deliver(draft: TfliteDraft, operator: TfliteOperator, results: Sequence[str
     if len(results) != len(operator.outputs):
         raise operator.fail(f"its subgraph gives {len(results)} results, it has {len(operator.outputs)}")
     for result, output in zip(results, operator.outputs, strict=True):
+        if result not in draft.types:
+            raise operator.fail(f'its subgraph gives "{result}", the handle of a variable, and no tensor')
         if draft.types[result].elements != draft.types[output].elements:
             draft.types[output] = replace(draft.types[output], shape=draft.types[result].shape)
             draft.restated.add(output)

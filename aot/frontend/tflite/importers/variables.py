@@ -78,6 +78,20 @@ def _require_same(operator: TfliteOperator, held: TensorType, other: TensorType,
         )
 
 
+# Operands that are handles, not tensors: how many of the inputs and of the outputs, from the first on.
+_HANDLES = {"ASSIGN_VARIABLE": (1, 0), "READ_VARIABLE": (1, 0), "VAR_HANDLE": (0, 1)}
+_PASSES_ON = ("CALL", "IF", "STABLEHLO_COMPOSITE", "WHILE")  # to a subgraph, by name
+
+
+def require_tensors(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Only the operators of variables read and make handles, and calls hand them on."""
+    inputs, outputs = _HANDLES.get(operator.code, (0, 0))
+    read_as_tensors = () if operator.code in _PASSES_ON else operator.inputs[inputs:]
+    for name in (*read_as_tensors, *operator.outputs[outputs:]):
+        if name is not None and name not in draft.types:
+            raise operator.fail(f'"{name}" is the handle of a variable, and no tensor')
+
+
 VARIABLES: dict[str, Importer] = {
     "ASSIGN_VARIABLE": _import_assign_variable,
     "CALL_ONCE": _import_call_once,
