@@ -73,7 +73,7 @@ def test_windows_of_counted_rows_take_what_is_left_where_registers_are_kept(
 ) -> None:
     require_tool("arm-none-eabi-gcc")
     source = made_into(tmp_path, shared_dir / "models" / "te_vww_int8" / "model.tflite", board)
-    for flags in (*KEEPING, "-Os", "-O2"):
+    for flags in (*KEEPING, "-Os", "-O2", "-O3", "-Ofast -funroll-loops"):
         done = compiled(source, board, flags)
         assert done.returncode == 0, f"{flags}: {done.stderr}"
 

@@ -15,7 +15,7 @@ from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro
 from codegen.isa.dsp.winograd import TWO_HALVES
-from codegen.isa.few_registers import FEW_REGISTERS
+from codegen.isa.few_registers import END_OF_BLOCK, FEW_REGISTERS
 from codegen.kernels.paired_rows import FACTORS as FACTORS_EACH
 from codegen.kernels.paired_rows import factors_nest, products, rests_nest, tile_factors
 from codegen.kernels.paired_weights import GROUP, HALVES
@@ -324,6 +324,7 @@ def _looped(tile: PairedTile) -> list[str]:
         *_operands(tile),
         '        : [end] "m"(end)',
         '        : "memory", "cc");',
+        *END_OF_BLOCK,
     ]
 
 
