@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
+import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import BrokenFileError, ModelError
+from aot.frontend.onnx.counted_rows import follow
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
@@ -134,6 +136,7 @@ class _FileReader:
             if item is None:
                 raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
             made += self._tensors(output.name, item)
+        made = [*self._without_filler(made), *self._counts(made)]
         outputs = {
             name: self._delivered(NodePlace(name, f'output "{name}"', self.file_name), value)
             for name, value in made
@@ -146,6 +149,43 @@ class _FileReader:
                 "no output of the model has an element, so there is nothing to compute", "leave it out"
             )
         return outputs
+
+    def _counts(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+        """The counts of the rows of the outputs, where the run decides how many there are."""
+        counts = self.draft.counts
+        bad = next((name for name, value in made if value.name in counts.sizes), None)
+        if bad is not None:
+            raise ModelError(
+                f'the output "{bad}" is a number of rows that the data decides',
+                self.file_name,
+                "leave it out: the count of the rows is an output beside them",
+            )
+        for owner in counts.owners([value.name for _, value in made]):
+            yield f"{owner}_count", counts.counts[owner]
+
+    def _without_filler(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+        """Counted rows that are not there become 0, whatever they were computed from."""
+        for name, value in made:
+            rows = self.draft.counts.rows.get(value.name)
+            if rows is None or value.name in self.draft.counts.zeros:
+                yield name, value
+            else:
+                yield name, self._masked(name, value, value.order[rows.axis], rows.owner)
+
+    def _masked(self, name: str, value: Value, axis: int, owner: str) -> Value:
+        place = NodePlace(name, f'output "{name}"', self.file_name)
+        along = [-1 if n == axis else 1 for n in range(len(value.order))]
+        numbers = np.arange(self.draft.shape(value)[axis], dtype=np.int32).reshape(along)
+        nothing = np.zeros((), self.draft.types[value.name].dtype.numpy)
+        known = [
+            Value(self.draft.constant(array, f"{name}/constant"), tuple(range(array.ndim)), element)
+            for array, element in ((numbers, onnx.TensorProto.INT32), (nothing, value.element))
+        ]
+        less, where = (onnx.helper.make_node(op, [], ["made"]) for op in ("Less", "Where"))
+        (is_there,) = self.run(less, [known[0], self.draft.counts.counts[owner]], place)
+        (kept,) = self.run(where, [is_there, value, known[1]], place)
+        assert isinstance(kept, Value)
+        return kept
 
     def _tensors(self, name: str, item: Item) -> Iterator[tuple[str, Value]]:
         """Each tensor of a sequence is an output; one without elements is none."""
@@ -237,6 +277,8 @@ class _FileReader:
                 )
             operands.append(value)
         results = self.run(node, operands, place)
+        if find_importer(node.domain, node.op_type) is not None:  # the nodes of a function are followed
+            follow(self.draft, node, operands, results, place)
         for name, result in zip(node.output, results, strict=False):
             if name in self.scopes[-1]:
                 raise place.fail(f'it writes "{name}", which is already an input, a constant or a result')
