@@ -134,7 +134,8 @@ def onnx_section() -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN[domain]))
         yield f"Of the domain `{domain}`: {names}."
     yield from ON_QUANTISED.splitlines()
-    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
+    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts;"
+    yield "functions of bfloat16, such as Attention, are rounded at each step."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
     yield ""
     yield from ON_COUNTS.splitlines()

@@ -10,6 +10,7 @@ import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import BrokenFileError, ModelError
+from aot.frontend.onnx.bfloat16_steps import is_bfloat16, rounded, softmax_by_steps
 from aot.frontend.onnx.counted_rows import follow
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
@@ -115,6 +116,7 @@ class _FileReader:
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
         self.names_read = names_read(model)
+        self.in_bfloat16 = False  # within a function of such numbers, whose steps are rounded
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return BrokenFileError(what, self.file_name, hint)
@@ -276,7 +278,9 @@ class _FileReader:
                     "a node is missing, or nodes wait for each other: get or export the file again",
                 )
             operands.append(value)
-        results = self.run(node, operands, place)
+        results: Sequence[Item | None] = self.run(node, operands, place)
+        if self.in_bfloat16:
+            results = rounded(self.draft, node, results, place)
         if find_importer(node.domain, node.op_type) is not None:  # the nodes of a function are followed
             follow(self.draft, node, operands, results, place)
         for name, result in zip(node.output, results, strict=False):
@@ -295,6 +299,9 @@ class _FileReader:
         if known is not None:
             return self._run_body(FunctionBody.of(known, node), operands, place)
         importer = find_importer(node.domain, node.op_type)
+        x = operands[0] if operands else None
+        if self.in_bfloat16 and node.op_type == "Softmax" and isinstance(x, Value) and is_bfloat16(x):
+            return softmax_by_steps(self.draft, self.run, node, x, place)
         if importer is not None:
             operator = OnnxOperator(
                 node,
@@ -320,12 +327,11 @@ class _FileReader:
                 f"ONNX operator {name_of(node)} is not supported", "deploy docs ops lists them"
             )
             raise NoImporterError(error, name_of(node), place.label)
-        if any(isinstance(v, Value) and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
-            raise place.fail(
-                f"{node.op_type} of bfloat16 is not supported: each of its steps would have to be rounded",
-                "export the model in float32",
-            )
-        return self._run_body(body, operands, place)
+        outer, self.in_bfloat16 = self.in_bfloat16, self.in_bfloat16 or any(map(is_bfloat16, operands))
+        try:
+            return self._run_body(body, operands, place)
+        finally:
+            self.in_bfloat16 = outer
 
     def _types(self, operands: Sequence[Item | None]) -> list[onnx.TypeProto]:
         return [onnx.TypeProto() if item is None else self._type(item) for item in operands]
