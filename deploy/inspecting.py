@@ -23,6 +23,7 @@ from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.board_accelerators import options_on
 from deploy.board_cores import require_cores
+from deploy.counted_outputs import count_lines
 from deploy.files import require_place
 from deploy.fit import require_core, require_fit
 from deploy.inspect_facts import arena_facts, report_facts
@@ -94,7 +95,8 @@ class Inspection:
 
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
         """The page for people; on request with a table of layers, a map of the arena, the passes' steps."""
-        opened = open_batch_lines(self.job.model) if self.job else ()
+        model = self.job.model if self.job else None
+        opened = (*open_batch_lines(model), *count_lines(model.graph)) if model else ()
         parts = ["\n".join((summary(self.report, self.board.name if self.board else None), *opened))]
         if layers:
             parts.append(layers_table(self.report))

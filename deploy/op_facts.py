@@ -14,6 +14,7 @@ from aot.ops import OPS
 from aot.ops.op import Op
 from aot.ops.rounding import MEANINGS, MODES, ROUNDING
 from deploy.console import table
+from deploy.op_functions import function_lines
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -95,6 +96,7 @@ def op_text() -> str:
     return "\n\n".join(
         (
             table(("op", "elements", *MODES), ops),
+            "\n".join(function_lines(sorted(OPS))),
             "\n".join(f"{rounding.value}: {meaning}" for rounding, meaning in MEANINGS.items()),
             table(("TFLite operator", "cases right", "refused"), tflite),
             table(("ONNX operator", "node tests right", "refused"), onnx),

@@ -11,6 +11,7 @@ from aot.ops.rounding import MODES
 from deploy.answer import Answer
 from deploy.console import table
 from deploy.op_facts import op_facts, op_meanings, op_sources, rounding_rows
+from deploy.op_functions import function_lines
 
 _WIDTH = 80
 _LIMITS = "deploy ops {} says its limits, and so on."
@@ -75,7 +76,8 @@ def _format_lines(found: Mapping[str, list[dict[str, Any]]], ops: list[str]) -> 
 
 
 def _table_of(ops: list[str]) -> str:
-    return table(("op", "elements", *MODES), [(op, *row) for op in ops for row in rounding_rows(op)])
+    rows = table(("op", "elements", *MODES), [(op, *row) for op in ops for row in rounding_rows(op)])
+    return "\n\n".join((rows, *function_lines(ops)))
 
 
 def _op_page(op: Mapping[str, Any]) -> str:

@@ -17,6 +17,7 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
+from deploy.counted_outputs import counted, counts_of, in_whole
 from deploy.samples import Samples
 
 Outputs = tuple[Array, ...]
@@ -24,8 +25,14 @@ Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, o
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
-# Reals of other widths in the file, which have 32 bits here.
-_WIDTHS: Mapping[str, type] = {"tensor(double)": np.float64, "tensor(float16)": np.float16}
+# Element types of the file that a value given in words, or a real number here, has not.
+_WIDTHS: Mapping[str, type] = {
+    "tensor(double)": np.float64,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,10 +166,15 @@ def _open_tflm(model: ImportedModel, _options: CompileOptions) -> RunOne:
 def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
     import onnxruntime
 
+    from aot.frontend.onnx.more_outputs import with_outputs
+
     its = onnxruntime.SessionOptions()
     its.log_severity_level = _ORT_ERRORS_ONLY
     its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
-    session = onnxruntime.InferenceSession(model.file, its, providers=["CPUExecutionProvider"])
+    counts = [*counts_of(model.graph)]
+    file = with_outputs(model.file, counted(counts)) if counts else model.file
+    session = onnxruntime.InferenceSession(file, its, providers=["CPUExecutionProvider"])
+    names = [each.name for each in session.get_outputs()]
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
     inputs = {each.name: each.type for each in session.get_inputs()}
 
@@ -172,6 +184,8 @@ def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
             name: _whole(name, kind, given, options.input_overrides.shapes) for name, kind in inputs.items()
         }
         found = session.run(None, {name: item for name, item in fed.items() if item is not None})
+        if counts:
+            return in_whole(model.graph, counts, dict(zip(names, found, strict=True)))
         return tuple(_tensors(found))
 
     return run

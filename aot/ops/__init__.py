@@ -34,6 +34,7 @@ from aot.ops.log_softmax import LogSoftmax
 from aot.ops.lookup import Lookup
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.mean import Mean
+from aot.ops.non_max_suppression import NonMaxSuppression
 from aot.ops.op import Op
 from aot.ops.own_steps import InOwnSteps, MeasuredRange
 from aot.ops.pad import Pad
@@ -105,6 +106,7 @@ _OURS = (
     MeasuredRange,
     Mul,
     NoiseEstimate,
+    NonMaxSuppression,
     Pad,
     Prelu,
     Quantize,

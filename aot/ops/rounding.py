@@ -179,6 +179,7 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "mean": _table(_of(FixedRounding.DOUBLE, *_BOTH), _REAL),
         "mul": _PRODUCTS,
         "noise_estimate": _of(FixedRounding.DOWN, "u32"),
+        "non_max_suppression": _REAL,
         "pad": _MOVED,
         "prelu": _PRODUCTS,
         "quantize": _table(

@@ -1,7 +1,7 @@
 """Code before there is a compiler: an estimate, from what the loop nests and layers consist of.
 
-It is within 15 % of what gcc 12.2 makes of the cases in benchmarks/results.json, but for two small ones;
-benchmarks/estimates.md has all. What a build really takes is measured by `deploy build` and `deploy bench`.
+It is within 15 % of what gcc 12.2 makes of the cases in benchmarks/results.json; benchmarks/estimates.md has
+all. What a build really takes is measured by `deploy build` and `deploy bench`.
 """
 
 from __future__ import annotations

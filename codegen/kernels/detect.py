@@ -7,10 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.detect import CORNERS, Detect, overlap
+from aot.ops.detect import CORNERS, Detect
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function
+from codegen.kernels.box_overlap import fit_beside, word_of
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -56,7 +57,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         candidate, kind = box * each + variable("label"), Index(variable("label"))
     first_kind, first_score = op.count * CORNERS, op.count * (CORNERS + 1)
     chosen = [load(ys, other * CORNERS + n) for n in range(CORNERS)]
-    fits: Expr = Apply(_fits(op.overlap), (*(load(c, box) for c in corners), *chosen))
+    fits: Expr = Apply(fit_beside(op.overlap), (*(load(c, box) for c in corners), *chosen))
     if op.by_class:
         is_same = Binary("==", Apply(_AS_F32, (kind,)), load(ys, other + first_kind))
         fits = Choose(is_same, fits, Const(1))
@@ -129,35 +130,7 @@ def _follows(least: float) -> ScalarFunction:
         return int(np.float32(a) >= np.float32(least) and a > e and (a < b or (a == b and c > d)))
 
     types = (DType.F32, DType.F32, DType.I32, DType.I32, DType.F32)
-    return expression_function(f"follows_{_word(least)}", DType.I32, types, text, compute)
-
-
-def _fits(most: float) -> ScalarFunction:
-    """f(corners of a box, corners of a better one) -> whether they overlap little enough."""
-    name = f"fits_{_word(most)}"
-    definition = f"""\
-/* Whether the intersection of two boxes is at most {literal(most)} of their union. */
-static inline int32_t {name}(float top, float left, float bottom, float right, float top2, float left2,
-    float bottom2, float right2)
-{{
-    const float area = (bottom - top) * (right - left);
-    const float area2 = (bottom2 - top2) * (right2 - left2);
-    const float height = (bottom < bottom2 ? bottom : bottom2) - (top > top2 ? top : top2);
-    const float width = (right < right2 ? right : right2) - (left > left2 ? left : left2);
-    const float shared = height > 0.0f && width > 0.0f ? height * width : 0.0f;
-    return area <= 0.0f || area2 <= 0.0f || shared / (area + area2 - shared) <= {literal(most)};
-}}
-"""
-
-    def compute(*corners: float) -> int:
-        both = np.array(corners, np.float32).reshape(2, CORNERS).T
-        return int(overlap(both, 1, np.array([0]))[0] <= np.float32(most))
-
-    return ScalarFunction(name, DType.I32, definition, compute)
-
-
-def _word(value: float) -> str:
-    return "".join(c if c.isalnum() else "_" for c in literal(value))
+    return expression_function(f"follows_{word_of(least)}", DType.I32, types, text, compute)
 
 
 KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))

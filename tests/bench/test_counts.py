@@ -87,6 +87,18 @@ def test_what_is_told_before_a_build_is_what_is_committed(case: Case, shared_dir
     assert model.stack_bytes_estimate >= (committed.stack_bytes or 0)
 
 
+def test_every_row_of_the_table_of_estimates_is_near_and_no_stack_is_below(repo_root: Path) -> None:
+    """The table that the command prints: what is told, beside what builds take."""
+    lines = (repo_root / "benchmarks" / "estimates.md").read_text(encoding="utf-8").splitlines()
+    rows = [
+        [cell.strip().replace(",", "") for cell in line.split("|")[1:-1]] for line in lines if "| " in line
+    ]
+    cases = {(r[0], r[1], r[2]): [int(r[n]) for n in (3, 4, 6, 7)] for r in rows if r[3].isdigit()}
+    assert set(cases) == set(_committed())
+    far = {case: n for case, n in cases.items() if abs(n[0] / n[1] - 1) > CODE_WITHIN or n[2] < n[3]}
+    assert not far
+
+
 def measured_key(case: Case) -> tuple[str, str, str]:
     return case.model, case.board, case.optimize
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import onnx
+import pytest
 from onnx import helper
 
 import deploy
@@ -56,6 +57,15 @@ def test_an_op_has_its_meaning_and_its_limits_in_eighty_columns(run_deploy: Call
     assert max(map(len, lines)) <= 80
     facts = json.loads(run_deploy("ops", "dense", "--json").out)
     assert [op["name"] for op in facts["ops"]] == ["dense"]
+
+
+@pytest.mark.parametrize("words", [("ops",), ("ops", "Max"), ("ops", "combine")])
+def test_an_op_of_several_functions_says_which(
+    words: tuple[str, ...], run_deploy: Callable[..., Any]
+) -> None:
+    lines = run_deploy(*words).out.splitlines()
+    first = "combine is one of: maximum, minimum, floor div, floor mod, remainder, power,"
+    assert lines[lines.index(first) + 1] == "  atan2, and, or, xor, shift left, shift right"
 
 
 def test_an_operator_that_is_not_known_gets_the_nearest(run_deploy: Callable[..., Any]) -> None:

@@ -35,6 +35,13 @@ behind them is how many of the public one-operator cases (TFLite), and of the no
 and give the right result. What each operator becomes is in the last two tables.
 """
 MOST_NAMED = 8
+ON_COUNTS = """\
+NonMaxSuppression gives as many rows as there can be (max_output_boxes_per_class, or all boxes, for each class
+of each batch), and the model has an output more, the result's name and `_count`: so many of the first rows
+are there, those behind them are 0. Nodes that compute each row by itself (elements, columns, what is gathered
+by chosen boxes, joined beside each other) may read them; one that mixes rows, or counts them, is refused.
+`deploy inspect` says which output is a count, `deploy verify --oracle ort` compares the rows that are there.
+"""
 ON_QUANTISED = """\
 Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
 and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds
@@ -127,14 +134,17 @@ def onnx_section() -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN[domain]))
         yield f"Of the domain `{domain}`: {names}."
     yield from ON_QUANTISED.splitlines()
-    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts."
+    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts;"
+    yield "functions of bfloat16, such as Attention, are rounded at each step."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
+    yield ""
+    yield from ON_COUNTS.splitlines()
     counts = node_counts()
     right, refused = totals(counts)
     yield ""
     yield f"Of the {right + refused:,} node tests that the package `onnx` brings, compiled to C and run here,"
-    yield f"{right:,} are right, {refused} are refused with a reason (texts, sequences, sizes that depend"
-    yield "on the data, random numbers, training, nothing left to run), none is wrong. By first operator:"
+    yield f"{right:,} are right, {refused} are refused with a reason (texts, pictures in files,"
+    yield "random numbers, float64 by its bits, nothing left to run), none is wrong. By first operator:"
     yield ""
     yield from counted("onnx", counts, ONNX, "tests")
 

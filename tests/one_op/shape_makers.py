@@ -15,6 +15,7 @@ from drawing import Draw
 from gain_control_cases import CASES as GAIN_CASES
 from hybrid_dense_cases import case as hybrid
 from lookup_cases import case as looked_up
+from non_max_suppression_cases import case as suppressed
 from op_case import OpCase, constant_of, float32, int8, op_case, plain
 from recurrent_cases import integers, recurrent
 from smooth_cases import case as smoothed
@@ -30,6 +31,7 @@ from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
 from aot.ops.hybrid_dense import HybridDense
+from aot.ops.non_max_suppression import NonMaxSuppression
 from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.round_mantissa import RoundMantissa
@@ -63,6 +65,13 @@ def _detect(draw: Draw) -> OpCase:
         draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0), by_class=draw.one_of(False, True)
     )
     return detections("any", op, draw.upto(20), classes=draw.one_of(0, draw.upto(3)))
+
+
+def _non_max_suppression(draw: Draw) -> OpCase:
+    boxes = draw.upto(9)
+    least, overlap, centred = draw.one_of(-9.0, 0.5), draw.one_of(0.0, 0.2, 1.0), draw.one_of(False, True)
+    op = NonMaxSuppression(draw.upto(boxes), least, overlap, centred)
+    return suppressed("any", op, draw.upto(2), draw.upto(3), boxes)
 
 
 def _blobs(draw: Draw) -> OpCase:
@@ -239,6 +248,7 @@ SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
     "in_own_steps": _in_own_steps,
     "lookup": _lookup,
     "measured_range": _measured_range,
+    "non_max_suppression": _non_max_suppression,
     "noise_estimate": _noise_estimate,
     "real_samples": _real_samples,
     "real_spectrum": _real_spectrum,

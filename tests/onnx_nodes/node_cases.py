@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -93,8 +93,22 @@ def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]
     inputs = {n: _stored(given[n], graph.types[n].dtype.numpy) for n in graph.inputs}
     wanted = _tensors(found.case.output_names, found.case.outputs)
     filled = {n: x for n, x in wanted.items() if _array(x).size}  # the others are no outputs of a graph
+    for name in counted(found):  # the file's own output has as many rows as there are
+        filled[f"{name}_count"] = np.array([len(_array(wanted[name]))])
     assert sorted(filled) == sorted(graph.outputs), found.case.name
     return inputs, [(n, _stored(filled[n], graph.types[n].dtype.numpy)) for n in graph.outputs]
+
+
+def counted(found: Imported) -> list[str]:
+    """Outputs that have a count beside them: of all rows that there can be, so many are there."""
+    names = found.case.output_names
+    return [n for n in names if f"{n}_count" in found.graph.outputs and f"{n}_count" not in names]
+
+
+def as_counted(found: Imported, made: Mapping[str, Array]) -> dict[str, Array]:
+    """The outputs with no more rows than are there."""
+    counts = {name: int(made[f"{name}_count"].item()) for name in counted(found)}
+    return {name: array[: counts[name]] if name in counts else array for name, array in made.items()}
 
 
 def _tensors(names: Sequence[str], items: Sequence[Any]) -> dict[str, Any]:

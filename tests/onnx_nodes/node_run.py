@@ -14,7 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from node_cases import Imported, NodeCase, imported, is_right, node_cases, samples
+from node_cases import Imported, NodeCase, as_counted, imported, is_right, node_cases, samples
 from suite_batch import build_batch
 
 from aot.errors import DeployError
@@ -66,7 +66,7 @@ def _checked(job: _Job, host: HostModel) -> Outcome:
     found = job.found
     inputs, wanted = samples(found)
     host.arenas[0][:] = 0xA5
-    made = host.run(inputs)
+    made = as_counted(found, host.run(inputs))
     for name, array in wanted:
         if not is_right(made[name], array, found.case):
             return Outcome(found.case, WRONG, f'output "{name}"', found.fixed)

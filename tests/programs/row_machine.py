@@ -111,6 +111,8 @@ def _run_whole(stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
     for param in stage.kernel.proc.params:
         if param.role is Role.ROWS:
             buffers[param.name] = [np.concatenate(memory[next(readings).tensor])]
+        elif param.role is Role.SCRATCH:
+            buffers[param.name] = [np.full(param.elements, 0x55, param.dtype.numpy)]
         else:
             buffers[param.name] = [made if param.role is Role.OUTPUT else stage.kernel.constants[param.name]]
     run_proc(stage.kernel.proc, buffers)

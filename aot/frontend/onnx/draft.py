@@ -10,6 +10,7 @@ import numpy as np
 
 from aot.errors import ModelError
 from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
+from aot.frontend.onnx.counts import Counts
 from aot.frontend.onnx.stored import Stored
 from aot.frontend.onnx.strides import rearrangement
 from aot.ir.graph import Graph
@@ -69,6 +70,7 @@ class OnnxDraft(GraphBuilder):
     """The graph as far as it has been read. Elements move only where an op needs it."""
 
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
+    counts: Counts[Value] = field(default_factory=Counts)
     _moved: dict[tuple[str, Order, Order], str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

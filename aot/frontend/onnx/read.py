@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import PurePath
 
+import numpy as np
 import onnx
 from onnx import GraphProto, ModelProto, NodeProto
 
 from aot.errors import BrokenFileError, ModelError
+from aot.frontend.onnx.bfloat16_steps import is_bfloat16, rounded, softmax_by_steps
+from aot.frontend.onnx.counted_rows import follow
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, TensorSequence, Value
 from aot.frontend.onnx.elements import NARROW, array_of
 from aot.frontend.onnx.errors import AlreadyReportedError, NoImporterError
@@ -113,6 +116,7 @@ class _FileReader:
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
         self.names_read = names_read(model)
+        self.in_bfloat16 = False  # within a function of such numbers, whose steps are rounded
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return BrokenFileError(what, self.file_name, hint)
@@ -134,6 +138,7 @@ class _FileReader:
             if item is None:
                 raise self._fail(f'the model\'s output "{output.name}" is not computed by any node')
             made += self._tensors(output.name, item)
+        made = [*self._without_filler(made), *self._counts(made)]
         outputs = {
             name: self._delivered(NodePlace(name, f'output "{name}"', self.file_name), value)
             for name, value in made
@@ -146,6 +151,43 @@ class _FileReader:
                 "no output of the model has an element, so there is nothing to compute", "leave it out"
             )
         return outputs
+
+    def _counts(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+        """The counts of the rows of the outputs, where the run decides how many there are."""
+        counts = self.draft.counts
+        bad = next((name for name, value in made if value.name in counts.sizes), None)
+        if bad is not None:
+            raise ModelError(
+                f'the output "{bad}" is a number of rows that the data decides',
+                self.file_name,
+                "leave it out: the count of the rows is an output beside them",
+            )
+        for owner in counts.owners([value.name for _, value in made]):
+            yield f"{owner}_count", counts.counts[owner]
+
+    def _without_filler(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
+        """Counted rows that are not there become 0, whatever they were computed from."""
+        for name, value in made:
+            rows = self.draft.counts.rows.get(value.name)
+            if rows is None or value.name in self.draft.counts.zeros:
+                yield name, value
+            else:
+                yield name, self._masked(name, value, value.order[rows.axis], rows.owner)
+
+    def _masked(self, name: str, value: Value, axis: int, owner: str) -> Value:
+        place = NodePlace(name, f'output "{name}"', self.file_name)
+        along = [-1 if n == axis else 1 for n in range(len(value.order))]
+        numbers = np.arange(self.draft.shape(value)[axis], dtype=np.int32).reshape(along)
+        nothing = np.zeros((), self.draft.types[value.name].dtype.numpy)
+        known = [
+            Value(self.draft.constant(array, f"{name}/constant"), tuple(range(array.ndim)), element)
+            for array, element in ((numbers, onnx.TensorProto.INT32), (nothing, value.element))
+        ]
+        less, where = (onnx.helper.make_node(op, [], ["made"]) for op in ("Less", "Where"))
+        (is_there,) = self.run(less, [known[0], self.draft.counts.counts[owner]], place)
+        (kept,) = self.run(where, [is_there, value, known[1]], place)
+        assert isinstance(kept, Value)
+        return kept
 
     def _tensors(self, name: str, item: Item) -> Iterator[tuple[str, Value]]:
         """Each tensor of a sequence is an output; one without elements is none."""
@@ -236,7 +278,11 @@ class _FileReader:
                     "a node is missing, or nodes wait for each other: get or export the file again",
                 )
             operands.append(value)
-        results = self.run(node, operands, place)
+        results: Sequence[Item | None] = self.run(node, operands, place)
+        if self.in_bfloat16:
+            results = rounded(self.draft, node, results, place)
+        if find_importer(node.domain, node.op_type) is not None:  # the nodes of a function are followed
+            follow(self.draft, node, operands, results, place)
         for name, result in zip(node.output, results, strict=False):
             if name in self.scopes[-1]:
                 raise place.fail(f'it writes "{name}", which is already an input, a constant or a result')
@@ -253,6 +299,9 @@ class _FileReader:
         if known is not None:
             return self._run_body(FunctionBody.of(known, node), operands, place)
         importer = find_importer(node.domain, node.op_type)
+        x = operands[0] if operands else None
+        if self.in_bfloat16 and node.op_type == "Softmax" and isinstance(x, Value) and is_bfloat16(x):
+            return softmax_by_steps(self.draft, self.run, node, x, place)
         if importer is not None:
             operator = OnnxOperator(
                 node,
@@ -278,12 +327,11 @@ class _FileReader:
                 f"ONNX operator {name_of(node)} is not supported", "deploy docs ops lists them"
             )
             raise NoImporterError(error, name_of(node), place.label)
-        if any(isinstance(v, Value) and v.element == onnx.TensorProto.BFLOAT16 for v in operands):
-            raise place.fail(
-                f"{node.op_type} of bfloat16 is not supported: each of its steps would have to be rounded",
-                "export the model in float32",
-            )
-        return self._run_body(body, operands, place)
+        outer, self.in_bfloat16 = self.in_bfloat16, self.in_bfloat16 or any(map(is_bfloat16, operands))
+        try:
+            return self._run_body(body, operands, place)
+        finally:
+            self.in_bfloat16 = outer
 
     def _types(self, operands: Sequence[Item | None]) -> list[onnx.TypeProto]:
         return [onnx.TypeProto() if item is None else self._type(item) for item in operands]

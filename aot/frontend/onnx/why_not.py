@@ -15,7 +15,6 @@ class Reason:
 
 _CUT = "end the model before it and do this in the application"
 _TEXTS = Reason("it works on texts, numbers are supported", _CUT)
-_SIZES = Reason("the size of its result depends on the data, sizes must be known", _CUT)
 _RANDOM = Reason("it gives random numbers", "export the model for inference, or make them an input")
 _TRAINING = Reason("it is for training", "export the model for inference")
 _OTHER_METHODS = Reason(
@@ -36,7 +35,6 @@ _UNKNOWN = Reason(
 _OF_OPERATOR: Mapping[str, Reason] = MappingProxyType(
     {
         **dict.fromkeys(("RegexFullMatch", "StringConcat", "StringNormalizer", "StringSplit"), _TEXTS),
-        "NonMaxSuppression": _SIZES,
         **dict.fromkeys(("Bernoulli", "Multinomial", "RandomNormal", "RandomNormalLike"), _RANDOM),
         **dict.fromkeys(("RandomUniform", "RandomUniformLike"), _RANDOM),
         "MaxRoiPool": _REGIONS,

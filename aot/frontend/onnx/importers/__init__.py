@@ -36,6 +36,7 @@ from aot.frontend.onnx.importers.scattering import SCATTERING
 from aot.frontend.onnx.importers.sequences import SEQUENCES
 from aot.frontend.onnx.importers.spectra import SPECTRA
 from aot.frontend.onnx.importers.support_vectors import SUPPORT_VECTORS
+from aot.frontend.onnx.importers.suppressing import SUPPRESSING
 from aot.frontend.onnx.importers.trees import TREES
 from aot.frontend.onnx.operation import Importer
 
@@ -67,6 +68,7 @@ IMPORTERS: Mapping[str, Importer] = MappingProxyType(
         **SCATTERING,
         **SEQUENCES,
         **SPECTRA,
+        **SUPPRESSING,
     }
 )
 # By the operator's domain.

@@ -1,0 +1,209 @@
+"""non_max_suppression: of each class again and again the best box that is left; then the gaps close.
+
+Each turn over the boxes of a class strikes out those that overlap the box chosen last and finds the best of
+the others. What is chosen lies in the result, each class where all that it could have would begin; then the
+rows move together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from aot.ir.types import DType
+from aot.ops.detect import CORNERS
+from aot.ops.non_max_suppression import PLACE, NonMaxSuppression, sides
+from codegen.formats import RowFormat
+from codegen.isa.plain.f32 import literal
+from codegen.isa.plain.plain import expression_function
+from codegen.kernels.box_overlap import fit_beside, word_of
+from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.affine import variable
+from codegen.loops.ir import (
+    Apply,
+    Binary,
+    Buffer,
+    Choose,
+    Const,
+    Declare,
+    Element,
+    Expr,
+    For,
+    Index,
+    Role,
+    ScalarFunction,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_LARGEST = float(np.finfo(np.float32).max)
+_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the box that was chosen last; -1: none
+_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best box that is left; -1: none
+_BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
+_IS_BETTER = Buffer("is_better", DType.I32, 1, Role.LOCAL)
+_SOURCE = Buffer("source", DType.I32, 1, Role.LOCAL)  # the next chosen row; as many as there are: none
+_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # whether there is one
+_BATCH, _LABEL, _BOX, _NUMBER = (variable(name) for name in ("batch", "label", "box", "number"))
+_NONE = Const(-1)
+
+
+def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    op = site.node.op
+    assert isinstance(op, NonMaxSuppression)
+    batches, classes, boxes = site.input(1).shape
+    corners, scores, ys = operand(site, 0, "boxes"), operand(site, 1, "scores"), result(site)
+    left = Buffer("left", DType.U8, boxes, Role.SCRATCH)  # 1 where a box may still be chosen
+    begins = Buffer("begins", DType.I32, batches * classes + 1, Role.SCRATCH)  # of the next class with a box
+    choosing = (
+        For("box", boxes, (Store(at(left, _BOX), Apply(_counts(op.least), (_score(scores, site),))),)),
+        Store(at(_LAST), _NONE),
+        For("number", op.each, _turn(site, op, corners, scores, left, ys)),
+    )
+    body: tuple[Stmt, ...] = (
+        Declare(_LAST),
+        For("batch", batches, (For("label", classes, choosing),)),
+        *_closed(op, batches * classes, classes, begins, ys),
+    )
+    kernel = flat_kernel(site, (corners, scores), body, "the chosen boxes")
+    return replace(kernel, proc=replace(kernel.proc, params=(*kernel.proc.params, left, begins)))
+
+
+def _score(scores: Buffer, site: Site) -> Expr:
+    _, classes, boxes = site.input(1).shape
+    return load(scores, (_BATCH * classes + _LABEL) * boxes + _BOX)
+
+
+def _turn(
+    site: Site, op: NonMaxSuppression, corners: Buffer, scores: Buffer, left: Buffer, ys: Buffer
+) -> tuple[Stmt, ...]:
+    """Chooses a box of the class, or none."""
+    _, classes, boxes = site.input(1).shape
+    first = _BATCH * boxes * CORNERS
+    own = [load(corners, first + _BOX * CORNERS + n) for n in range(CORNERS)]
+    chosen = Binary("*", load(_LAST), Const(CORNERS))
+    others = [Element(at(corners, first + n), chosen) for n in range(CORNERS)]
+    is_beside = Apply(_beside(op.overlap, op.centred), (*own, *others))
+    is_chosen = Binary("==", load(_LAST), Index(_BOX))
+    stays = Choose(_is_none(_LAST), Const(1), Choose(is_chosen, Const(0), is_beside))
+    score = _score(scores, site)
+    beats = Choose(_is_none(_BEST), Const(1), Binary("<", load(_BEST_SCORE), score))
+    look: tuple[Stmt, ...] = (
+        Declare(_IS_BETTER),
+        Store(at(left, _BOX), Choose(load(left, _BOX), stays, Const(0))),
+        Store(at(_IS_BETTER), Choose(load(left, _BOX), beats, Const(0))),
+        Store(at(_BEST), Choose(load(_IS_BETTER), Index(_BOX), load(_BEST))),
+        Store(at(_BEST_SCORE), Choose(load(_IS_BETTER), score, load(_BEST_SCORE))),
+    )
+    row = (_BATCH * classes + _LABEL) * op.each + _NUMBER
+    return (
+        Declare(_BEST),
+        Declare(_BEST_SCORE),
+        Store(at(_BEST), _NONE),
+        Store(at(_BEST_SCORE), Const(0.0)),
+        For("box", boxes, look),
+        Store(at(ys, row * PLACE + PLACE - 1), load(_BEST)),
+        Store(at(_LAST), load(_BEST)),
+    )
+
+
+def _closed(op: NonMaxSuppression, groups: int, classes: int, begins: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
+    """Moves the chosen boxes together, behind their batches and classes, and counts them.
+
+    A row moves to the front or stays, so that none is overwritten before it is read.
+    """
+    rows = groups * op.each
+    back, row = variable("back"), variable("row")  # groups counted from the last
+    from_end = Index(back * -op.each + (groups - 1) * op.each)
+    is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))
+    group = Binary("//", load(_SOURCE), Const(op.each))
+    following = Binary("+", load(_SOURCE), Const(1))
+    in_class = Binary("<", Const(0), Binary("%", following, Const(op.each)))
+    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE))))
+    in_next = Element(at(begins, 1), group)
+    step = Choose(in_class, Choose(is_there, following, in_next), in_next)
+    box = Element(at(ys, PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE)))
+    parts: tuple[Expr, ...] = (Binary("//", group, Const(classes)), Binary("%", group, Const(classes)), box)
+    last = at(ys, rows * PLACE)
+    return (
+        Declare(_SOURCE),
+        Store(at(begins, groups), Const(rows)),
+        For(
+            "back",
+            groups,
+            (
+                Store(
+                    at(begins, back * -1 + groups - 1),
+                    Choose(is_empty, load(begins, back * -1 + groups), from_end),
+                ),
+            ),
+        ),
+        Store(at(_SOURCE), load(begins)),
+        Store(last, Const(0)),
+        For(
+            "row",
+            rows,
+            (
+                Declare(_FOUND),
+                Store(at(_FOUND), Binary("<", load(_SOURCE), Const(rows))),
+                *(
+                    Store(at(ys, row * PLACE + n), Choose(load(_FOUND), part, Const(0)))
+                    for n, part in enumerate(parts)
+                ),
+                Store(last, Binary("+", load(ys, rows * PLACE), load(_FOUND))),
+                Store(at(_SOURCE), Choose(load(_FOUND), step, load(_SOURCE))),
+            ),
+        ),
+    )
+
+
+def _is_none(number: Buffer) -> Expr:
+    return Binary("<", load(number), Const(0))
+
+
+def _counts(least: float) -> ScalarFunction:
+    """f(score) -> whether a box with it may be chosen."""
+    text = f"a >= {literal(least)} && a <= {literal(_LARGEST)}"
+
+    def compute(a: float) -> int:
+        return int(np.float32(least) <= np.float32(a) <= np.float32(_LARGEST))
+
+    return expression_function(f"counts_{word_of(least)}", DType.I32, (DType.F32,), text, compute)
+
+
+def _beside(most: float, centred: bool) -> ScalarFunction:
+    """f(numbers of a box, numbers of a better one) -> whether they overlap little enough."""
+    inner = fit_beside(most)
+    name, text = ("centred", _CENTRED) if centred else ("cornered", _CORNERED)
+    name = f"{name}_{inner.name}"
+
+    def compute(*numbers: float) -> int:
+        pair = np.array(numbers, np.float32).reshape(2, CORNERS)
+        return int(inner.compute(*sides(pair, centred).T.reshape(-1)))
+
+    definition = text.replace("NAME", name).replace("INNER", inner.name)
+    return ScalarFunction(name, DType.I32, definition, compute, calls=(inner,))
+
+
+_CORNERED = """\
+/* Whether two boxes may both stay, by two opposite corners of each. */
+static inline int32_t NAME(float y, float x, float y2, float x2, float v, float u, float v2, float u2)
+{
+    return INNER(y < y2 ? y : y2, x < x2 ? x : x2, y < y2 ? y2 : y, x < x2 ? x2 : x,
+        v < v2 ? v : v2, u < u2 ? u : u2, v < v2 ? v2 : v, u < u2 ? u2 : u);
+}
+"""
+_CENTRED = """\
+/* Whether two boxes may both stay, by the centre, width and height of each. */
+static inline int32_t NAME(float x, float y, float w, float h, float u, float v, float w2, float h2)
+{
+    return INNER(y - h * 0.5f, x - w * 0.5f, y + h * 0.5f, x + w * 0.5f,
+        v - h2 * 0.5f, u - w2 * 0.5f, v + h2 * 0.5f, u + w2 * 0.5f);
+}
+"""
+KERNEL = OpKernel((Schedule("plain", flat_requests, _lower),), frozenset({DType.F32, DType.I32}))
