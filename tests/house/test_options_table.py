@@ -43,6 +43,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "exact": ("", True),
     "pool": ("DTCM=64K", {"DTCM": "64K"}),
     "constants": ("conv2d=ITCM", {"conv2d": "ITCM"}),
+    "place": ("", True),
     "weights": ("external", "external"),
     "stream": ("", True),
     "tables": ("", True),
