@@ -37,7 +37,7 @@ HEAD = """\
 # Constants in the RAM that is left
 
 Printed by `python -m benchmarks place`: cycles by the model, at `speed`, by arm-none-eabi-gcc. *Waits* are
-those for flash, *code* those among them for instructions, which kernels in RAM could save at most. *All there* is
+those for flash, *code* those among them for instructions: kernels in RAM could save no more. *All there* is
 `--constants "*=RAM"`, or DTCM where that is the fastest. *Expected* is what the compiler says that `--place`
 saves, *saved* what the model says of the programs with it and without.
 

@@ -47,6 +47,6 @@ def placement_facts(placed: Placement) -> dict[str, Any]:
             }
             for each in placed.layers
         ],
-        "left_bytes": {region: placed.left_in(region) for region in placed.rooms},
+        "left": [{"region": region, "bytes": placed.left_in(region)} for region in placed.rooms],
         "notes": list(placed.notes),
     }

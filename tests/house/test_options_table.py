@@ -80,10 +80,10 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "run": (["m", "--board", "host", "--inputs", "i.npz"], set()),
     "verify": (["m", "--board", "host"], set()),
     "bench": (["m", "--board", "host"], set()),
-    "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
+    "tune": (["m", "--board", "host"], {"tuning_records", "place"}),  # it makes them
     "boards": (
         ["--fits", "m"],
-        {"ram", "pool", "constants", "tuning_records", "force", "name"},
+        {"ram", "pool", "constants", "place", "tuning_records", "force", "name"},
     ),  # of one board
 }
 FUNCTIONS = {
