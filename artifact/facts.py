@@ -13,7 +13,7 @@ from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.arenas import Arena, arenas_of, line_bytes
 from codegen.fit.budgets import MemoryNeeds
-from codegen.model import CompiledModel, LayerInfo, Placement, TensorInfo
+from codegen.model import CompiledModel, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import WHEN_ARCHIVED, When
 from codegen.options import CompileOptions
 from codegen.version import VERSION
@@ -39,7 +39,9 @@ class ModelFacts:
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
     )
-    placement: Placement | None = field(default=None, metadata={WHEN_ARCHIVED: When.IF_SET})  # by --place
+    placement: PlacementInRam | None = field(
+        default=None, metadata={WHEN_ARCHIVED: When.IF_SET}
+    )  # by --place
     # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
     structure: str = field(default="", metadata={WHEN_ARCHIVED: When.IF_SET})
     weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})

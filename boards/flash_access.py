@@ -56,7 +56,7 @@ class FlashAccess:
         return Lines(line_bytes, line_bytes // read_bytes * (wait_states + 1) - 1)
 
     def data_reads(self, clock_hz: int) -> FlashReads:
-        """How the compiler sees reads of constants at that clock."""
+        """The reads of constants at that clock, as the compiler sees them."""
         cache, wait_states = self.instructions if self.shared else self.data, self.wait_states(clock_hz)
         lines = self.lines(cache, wait_states)
         wait = lines.wait if wait_states else 0

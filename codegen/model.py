@@ -60,8 +60,8 @@ class PlacedConstants:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
-    """What `--place` has chosen, and from how much RAM."""
+class PlacementInRam:
+    """The choice of `--place`, and the RAM that it was made from."""
 
     rooms: Mapping[str, int]  # region -> its bytes that were free for constants
     layers: tuple[PlacedConstants, ...]
@@ -187,7 +187,7 @@ class CompiledModel:
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
     shared_bytes: int  # of constants that another model of the firmware has: the same arrays
-    placement: Placement | None = None  # where --place was given
+    placement: PlacementInRam | None = None  # where --place was given
     weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
     table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels
 

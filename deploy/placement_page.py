@@ -1,4 +1,4 @@
-"""What `--place` has chosen, as lines for people and as facts for programs."""
+"""The choice of `--place`, as lines for people and as facts for programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from artifact.facts import ModelFacts
-from codegen.model import Placement
+from codegen.model import PlacementInRam
 
 
 def placement_lines(facts: ModelFacts) -> Iterator[str]:
@@ -27,13 +27,13 @@ def placement_lines(facts: ModelFacts) -> Iterator[str]:
     yield from (f"           {note}" for note in placed.notes)
 
 
-def _layer_lines(facts: ModelFacts, placed: Placement) -> Iterator[str]:
+def _layer_lines(facts: ModelFacts, placed: PlacementInRam) -> Iterator[str]:
     for each in placed.layers:
         layer = facts.layers[each.layer]
         yield f"layer {each.layer} {layer.op}: {each.bytes:,} bytes in {each.region}, {each.cycles:,} cycles"
 
 
-def placement_facts(placed: Placement) -> dict[str, Any]:
+def placement_facts(placed: PlacementInRam) -> dict[str, Any]:
     return {
         "bytes": placed.bytes,
         "cycles_saved_estimate": placed.cycles,

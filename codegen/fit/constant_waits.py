@@ -39,6 +39,6 @@ def _missed(kernel: Kernel, begins: Mapping[str, int], reads: FlashReads, number
 
 
 def _begins(constants: Mapping[str, Array]) -> Mapping[str, int]:
-    """Where each constant begins, one behind the other as they are written."""
+    """The beginning of each constant, one behind the other as they are written."""
     ends = accumulate((aligned(array.nbytes) for array in constants.values()), initial=0)
     return dict(zip(constants, ends, strict=False))

@@ -17,19 +17,19 @@ from codegen.fit.ram_needs import ram_needs
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
 from codegen.kernels.kernel import aligned
-from codegen.model import PlacedConstants, Placement
+from codegen.model import PlacedConstants, PlacementInRam
 from codegen.options import CDialect
 
 _WORD = 4
 _CYCLES_OF_A_WORD = 7  # to load, store, compare and go on: the loop of startup.c on a Cortex-M4
 
 
-def place_constants(plan: CompiledPlan) -> Placement:
+def place_constants(plan: CompiledPlan) -> PlacementInRam:
     """Chooses for the memory that this plan leaves."""
     reads = plan.job.target.flash_reads
     why_not = _why_not(plan.job)
     if why_not or reads is None:
-        return Placement({}, (), 0, (why_not,))
+        return PlacementInRam({}, (), 0, (why_not,))
     rooms, found = _rooms(plan), tuple(_waiting(plan, reads))
     left, layers = found, list[PlacedConstants]()
     for region, room in rooms.items():
@@ -38,7 +38,7 @@ def place_constants(plan: CompiledPlan) -> Placement:
         left = tuple(each for number, each in enumerate(left) if number not in chosen)
     layers.sort(key=lambda each: each.layer)
     copied = sum(each.bytes for each in layers)
-    return Placement(
+    return PlacementInRam(
         rooms, tuple(layers), _copy_cycles(copied, reads), tuple(_notes(plan, rooms, found, left))
     )
 

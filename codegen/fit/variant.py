@@ -27,7 +27,7 @@ from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
 from codegen.lower.two_cores import on_two_cores
-from codegen.model import Placement
+from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
 
 MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
@@ -44,7 +44,7 @@ class CompiledPlan:
     lowered: Lowered
     request: PlanRequest
     plan: Plan
-    placement: Placement | None = None  # of constants, where --place was given
+    placement: PlacementInRam | None = None  # of constants, where --place was given
 
     @cached_property
     def regions(self) -> tuple[str, ...]:

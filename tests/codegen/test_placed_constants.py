@@ -18,7 +18,7 @@ from artifact.report import make_report
 from codegen.compile import compile_job
 from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
-from codegen.model import CompiledModel, Placement
+from codegen.model import CompiledModel, PlacementInRam
 from codegen.options import CDialect, CompileOptions
 from deploy.placement_page import placement_lines
 
@@ -43,7 +43,7 @@ def compiled(graph: Graph, target: Target = TARGET, **options: object) -> Compil
     return compile_job(Job(ImportedModel(graph, "t", "0" * 64, "net"), target, chosen))
 
 
-def placement(model: CompiledModel) -> Placement:
+def placement(model: CompiledModel) -> PlacementInRam:
     assert model.placement is not None
     return model.placement
 
@@ -131,7 +131,7 @@ def test_where_nothing_can_be_saved_it_is_said(
     target: Target, options: dict[str, object], why: str, graph: Graph
 ) -> None:
     model = compiled(graph, target, **options)
-    assert placement(model) == Placement({}, (), 0, (why,))
+    assert placement(model) == PlacementInRam({}, (), 0, (why,))
     assert "section" not in model.sources["net_weights.c"]
     assert list(placement_lines(facts_of(model))) == [
         "placed             0 bytes of constants in RAM",
