@@ -30,7 +30,6 @@ MODELS = ("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "
 # Each at the clock that it is measured at elsewhere, or its own.
 BOARDS = {
     "nucleo-l4r5zi": 120_000_000,
-    "nucleo-f429zi": 180_000_000,
     "nucleo-f746zg": 192_000_000,
     "nrf5340dk": 128_000_000,
 }

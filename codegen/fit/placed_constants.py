@@ -49,11 +49,10 @@ def _in_region(waiting: PlacedConstants, region: str) -> PlacedConstants:
 
 def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]:
     """Yields the layers that wait for constants whose place nobody has chosen."""
-    for number, stage in enumerate(plan.lowered.stages):
-        if is_named(number, stage, plan.job.options.constants):
-            continue
-        cycles = constant_waits(stage, reads)
-        if cycles:
+    stages = plan.lowered.stages
+    waits = constant_waits(stages, plan.plan.order, reads)
+    for number, (stage, cycles) in enumerate(zip(stages, waits, strict=True)):
+        if cycles and not is_named(number, stage, plan.job.options.constants):
             size = sum(aligned(array.nbytes) for array in stage.kernel.constants.values())
             yield PlacedConstants(number, "", size, cycles)
 

@@ -31,15 +31,30 @@ _Read = tuple[Buffer, Affine, tuple[int, ...]]  # where it begins in a buffer, a
 _ONE = (0,)
 
 
-class ConstantReads:
-    """The constants of a proc, each where it is told to begin, in a memory behind a cache of lines."""
+class ReadLines:
+    """A memory that is read by lines, through a cache."""
 
-    def __init__(self, proc: Proc, begins: Mapping[str, int], line_bytes: int, lines: LineCache) -> None:
-        self._proc = proc  # its statements live as long as what is known of them by their identity
-        self._begins = begins
+    def __init__(self, line_bytes: int, lines: LineCache) -> None:
         self._line_bytes = line_bytes
         self._lines = lines
         self._at_hand = -1  # the line that was read last
+
+    def misses(self, address: int) -> bool:
+        """Reads a byte; True where its line was neither at hand nor in the cache."""
+        line = address // self._line_bytes
+        if line == self._at_hand:
+            return False
+        self._at_hand = line
+        return not self._lines.take(line)
+
+
+class ConstantReads:
+    """The constants of a proc, each where it is told to begin, in a memory that others may read, too."""
+
+    def __init__(self, proc: Proc, begins: Mapping[str, int], memory: ReadLines) -> None:
+        self._proc = proc  # its statements live as long as what is known of them by their identity
+        self._begins = begins
+        self._memory = memory
         self._reads: dict[int, tuple[_Read, ...]] = {}
         self._variables: dict[int, frozenset[str] | None] = {}
 
@@ -68,14 +83,7 @@ class ConstantReads:
     def _read(self, read: _Read, turns: _Numbers) -> int:
         buffer, index, offsets = read
         begin = self._begins[buffer.name] + index.evaluate(turns) * buffer.dtype.bytes
-        return sum(self._takes((begin + offset) // self._line_bytes) for offset in offsets)
-
-    def _takes(self, line: int) -> bool:
-        """Reads from a line; True where it was not at hand."""
-        if line == self._at_hand:
-            return False
-        self._at_hand = line
-        return not self._lines.take(line)
+        return sum(self._memory.misses(begin + offset) for offset in offsets)
 
     def _variables_of(self, loop: For) -> frozenset[str] | None:
         """The variables that say which constants a loop reads; None where it reads none."""

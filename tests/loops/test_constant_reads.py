@@ -7,7 +7,7 @@ import pytest
 from aot.ir.types import DType
 from aot.line_cache import LineCache
 from codegen.loops.affine import variable
-from codegen.loops.constant_reads import ConstantReads
+from codegen.loops.constant_reads import ConstantReads, ReadLines
 from codegen.loops.ir import Accumulate, Buffer, For, Instruction, Invoke, Proc, Role, Stmt, at, load
 
 LINE = 16  # bytes
@@ -19,7 +19,7 @@ X = variable("x")
 
 def missed(*body: Stmt, lines: int = 1, runs: int = 1, w_begins: int = 0) -> list[int]:
     proc = Proc("f", (Y, W, B), body)
-    followed = ConstantReads(proc, {"w": w_begins, "b": 1024}, LINE, LineCache(1, lines))
+    followed = ConstantReads(proc, {"w": w_begins, "b": 1024}, ReadLines(LINE, LineCache(1, lines)))
     return [followed.missed() for _ in range(runs)]
 
 
