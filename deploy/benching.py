@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -15,8 +16,8 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled, compile_for
-from deploy.cycle_model import ModelCycles, model_cycles
+from deploy.compiling import Compiled, compile_for, compile_on
+from deploy.cycle_model import ModelCycles, layer_cycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source, prepare_compiled, ready_for
 from deploy.line import LineOptions
@@ -26,6 +27,7 @@ from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import lacks
+from platforms.cycles.parts import FLASH_WAITS
 from platforms.cycles.stand_in import stand_in
 from platforms.elf import sizes
 from platforms.project import App, project_source
@@ -41,6 +43,7 @@ class LayerCost:
     count: int  # instructions or cycles
     seconds: float
     cycles: Cycles | None  # by the model; None where there is none
+    unplaced: Cycles | None = None  # the same with all constants in flash, where --place has moved some
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +90,14 @@ class BoardCost:
 
 
 def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
-    layer, cycles = cost.layer, cost.cycles
+    layer, cycles, unplaced = cost.layer, cost.cycles, cost.unplaced
     facts = {"index": layer.index, "op": layer.op, "origin": layer.origin, "shapes": layer.shapes}
     return facts | {
         "kernel": layer.kernel,
         "macs": layer.macs,
         unit or "time_s": cost.count if unit else cost.seconds,
         **({"cycle_model": {"cycles": cycles.count, "parts": dict(cycles.parts)}} if cycles else {}),
+        **({"flash_waits_without_place": unplaced.parts[FLASH_WAITS]} if unplaced else {}),
     }
 
 
@@ -208,7 +212,23 @@ def _layer_costs(
         inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
         profile = device.session.profile(device.model, inputs)
     by_model = cycles.layers if cycles else {}
+    unplaced = _unplaced_layers(compiled, board, choices) if by_model else {}
     return tuple(
-        LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks), by_model.get(layer.index))
+        LayerCost(
+            layer,
+            meter.count(found.ticks),
+            meter.seconds(found.ticks),
+            by_model.get(layer.index),
+            unplaced.get(layer.index),
+        )
         for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
     )
+
+
+def _unplaced_layers(compiled: Compiled, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
+    """The cycles of each layer with all constants where they were; nothing where none was placed."""
+    placement, job = compiled.artifact.facts.placement, compiled.job
+    if placement is None or not placement.layers:
+        return {}
+    before = compile_on(board, replace(job, options=replace(job.options, place=False)))
+    return layer_cycles(before, board, choices.toolchain, choices.line)
