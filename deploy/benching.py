@@ -27,7 +27,6 @@ from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import lacks
-from platforms.cycles.parts import FLASH_WAITS
 from platforms.cycles.stand_in import stand_in
 from platforms.elf import sizes
 from platforms.project import App, project_source
@@ -90,14 +89,13 @@ class BoardCost:
 
 
 def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
-    layer, cycles, unplaced = cost.layer, cost.cycles, cost.unplaced
+    layer, cycles = cost.layer, cost.cycles
     facts = {"index": layer.index, "op": layer.op, "origin": layer.origin, "shapes": layer.shapes}
     return facts | {
         "kernel": layer.kernel,
         "macs": layer.macs,
         unit or "time_s": cost.count if unit else cost.seconds,
         **({"cycle_model": {"cycles": cycles.count, "parts": dict(cycles.parts)}} if cycles else {}),
-        **({"flash_waits_without_place": unplaced.parts[FLASH_WAITS]} if unplaced else {}),
     }
 
 
