@@ -66,6 +66,16 @@ class Region:
 
 
 @dataclass(frozen=True, slots=True)
+class FlashReads:
+    """The way data is read from flash: by lines, through a cache, and how long the core waits for one."""
+
+    line_bytes: int
+    wait_cycles: int  # for a line that the cache does not hold; 0: flash never waits
+    sets: int = 1  # of the cache
+    ways: int = 1  # lines of a set; without a cache, the one that was read last
+
+
+@dataclass(frozen=True, slots=True)
 class Target:
     """Plain data about the processor that generated code runs on."""
 
@@ -77,6 +87,7 @@ class Target:
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
     code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
     pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core
+    flash_reads: FlashReads | None = None  # of constants; None: nobody says
     machine: str = ""  # "arm", "riscv", ...; "": nobody says
 
     def has(self, feature: Feature) -> bool:

@@ -13,7 +13,7 @@ from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.arenas import Arena, arenas_of, line_bytes
 from codegen.fit.budgets import MemoryNeeds
-from codegen.model import CompiledModel, LayerInfo, TensorInfo
+from codegen.model import CompiledModel, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import WHEN_ARCHIVED, When
 from codegen.options import CompileOptions
 from codegen.version import VERSION
@@ -39,6 +39,9 @@ class ModelFacts:
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
     )
+    placement: PlacementInRam | None = field(
+        default=None, metadata={WHEN_ARCHIVED: When.IF_SET}
+    )  # by --place
     # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
     structure: str = field(default="", metadata={WHEN_ARCHIVED: When.IF_SET})
     weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
@@ -117,6 +120,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         stack_bytes_estimate=model.stack_bytes_estimate,
         c_flags=model.c_flags,
         removed_macs=_removed_macs(model.steps),
+        placement=model.placement,
         structure=model.weights.structure if model.weights else "",
         weights_bytes=len(model.weights.data) if model.weights else 0,
         kernels=tuple(model.table.kernels) if model.table else (),

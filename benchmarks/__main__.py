@@ -53,6 +53,9 @@ from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
 from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
+from benchmarks.place import HEAD as HEAD_OF_PLACE
+from benchmarks.place import MODELS as MODELS_OF_PLACE
+from benchmarks.place import place_rows
 from benchmarks.planning import HEAD as HEAD_OF_PLANNING
 from benchmarks.planning import planning_row
 from benchmarks.pytorch import HEAD as HEAD_OF_PYTORCH
@@ -144,6 +147,10 @@ def _ethos_u(*names: str) -> None:
 
 def _cmsis_nn(*names: str) -> None:
     _print_rows(head_of_cmsis_nn(), names or MODELS_OF_CMSIS_NN, cmsis_nn_rows)
+
+
+def _place(*names: str) -> None:
+    _print_rows(HEAD_OF_PLACE, names or MODELS_OF_PLACE, place_rows)
 
 
 def _gemm_npu(*names: str) -> None:
@@ -297,6 +304,7 @@ COMMANDS = {
     "passes": _passes,
     "half-weights": _half_weights,
     "pytorch": _pytorch,
+    "place": _place,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,
     "endurance": _endurance,

@@ -116,7 +116,8 @@ class Board:
     def target(self) -> Target:
         access = self.flash_access
         cache_bytes = access.code_cache_bytes(self.clock_hz) if access else 0
-        return self.core.target(self.features, self.regions, cache_bytes)
+        reads = access.data_reads(self.clock_hz) if access else None
+        return self.core.target(self.features, self.regions, cache_bytes, reads)
 
     def region(self, role: str) -> Region:
         """The fastest region of that role."""

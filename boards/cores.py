@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from aot.errors import BoardFileError, did_you_mean
-from aot.target import Feature, Region, Target
+from aot.target import Feature, FlashReads, Region, Target
 from boards.core_pipeline import SECTION as PIPELINE
 from boards.core_pipeline import CorePipeline, core_pipeline
 from boards.core_timing import SECTION as TIMING
@@ -55,7 +55,11 @@ class Core:
     pipeline: CorePipeline | None  # in the place of `timing` where instructions begin together
 
     def target(
-        self, chosen: Collection[Feature] = (), regions: tuple[Region, ...] = (), code_cache_bytes: int = 0
+        self,
+        chosen: Collection[Feature] = (),
+        regions: tuple[Region, ...] = (),
+        code_cache_bytes: int = 0,
+        flash_reads: FlashReads | None = None,
     ) -> Target:
         """The core with these of its optional features, and this memory."""
         return Target(
@@ -66,6 +70,7 @@ class Core:
             registers=self.registers,
             constant_space=self.constant_space,
             code_cache_bytes=code_cache_bytes,
+            flash_reads=flash_reads,
             pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
             machine=self.machine,
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from aot.target import FlashReads
 from boards.core_timing import ERROR, KnownError
 from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_two
 
@@ -24,6 +25,14 @@ class FlashCache:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """The unit of reading: a cache line by several reads, or without a cache the bytes of one read."""
+
+    bytes: int
+    wait: int  # cycles until all of it is there, but for the one that the instruction takes anyway
+
+
+@dataclass(frozen=True, slots=True)
 class FlashAccess:
     """The rules of reading flash, which waits at a high clock unless a cache holds the data."""
 
@@ -39,6 +48,21 @@ class FlashAccess:
 
     def wait_states(self, clock_hz: int) -> int:
         return sum(clock_hz > most for most in self.most_hz)
+
+    def lines(self, cache: FlashCache | None, wait_states: int) -> Lines:
+        """The lines that are read for that cache."""
+        read_bytes = self.bits // 8
+        line_bytes = cache.line_bytes if cache else read_bytes
+        return Lines(line_bytes, line_bytes // read_bytes * (wait_states + 1) - 1)
+
+    def data_reads(self, clock_hz: int) -> FlashReads:
+        """The reads of constants at that clock, as the compiler sees them."""
+        cache, wait_states = self.instructions if self.shared else self.data, self.wait_states(clock_hz)
+        lines = self.lines(cache, wait_states)
+        wait = lines.wait if wait_states else 0
+        return (
+            FlashReads(lines.bytes, wait, cache.sets, cache.ways) if cache else FlashReads(lines.bytes, wait)
+        )
 
     def code_cache_bytes(self, clock_hz: int) -> int:
         """The bytes of code that are read again without a wait; 0 where nothing waits, or everything does."""

@@ -34,7 +34,6 @@ from codegen.c.weights import (
 )
 from codegen.checking import check_plan
 from codegen.fit.arenas import arenas_of
-from codegen.fit.constant_places import constant_regions
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -106,6 +105,7 @@ def compile_job(job: Job) -> CompiledModel:
         c_flags=_c_flags(made_of.dialect, options),
         parameters=constants.arrays,
         shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
+        placement=planned.placement,
         weights=weights,
         table=table,
     )
@@ -124,9 +124,10 @@ def _source_parts(
     arenas = arenas_of(plan.pool_bytes)
     by_pool = dict(zip(plan.pool_bytes, arenas, strict=True))
     states = state_infos(name, graph.states, plan, by_pool)
-    regions = constant_regions(lowered.stages, options.constants, target)
     outside, external = rows_outside(lowered), options.weights_external
-    constants = collect_constants(name, lowered.stages, states, regions, outside, external, job.defined)
+    constants = collect_constants(
+        name, lowered.stages, states, planned.regions, outside, external, job.defined
+    )
     inputs, outputs = _interface(graph, lowered, plan, names)
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)

@@ -50,6 +50,37 @@ class LayerResult:
 
 
 @dataclass(frozen=True, slots=True)
+class PlacedConstants:
+    """The constants of a layer that lie in RAM, and what that saves."""
+
+    layer: int
+    region: str
+    bytes: int
+    cycles: int  # of waits for flash in a run, by the compiler's account of the layer's reads
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementInRam:
+    """The choice of `--place`, and the RAM that it was made from."""
+
+    rooms: Mapping[str, int]  # region -> its bytes that were free for constants
+    layers: tuple[PlacedConstants, ...]
+    copy_cycles: int  # about: of the copy from flash, once when the firmware starts
+    notes: tuple[str, ...] = ()  # why there is nothing in RAM, or no more
+
+    @property
+    def bytes(self) -> int:
+        return sum(each.bytes for each in self.layers)
+
+    @property
+    def cycles(self) -> int:
+        return sum(each.cycles for each in self.layers)
+
+    def left_in(self, region: str) -> int:
+        return self.rooms[region] - sum(each.bytes for each in self.layers if each.region == region)
+
+
+@dataclass(frozen=True, slots=True)
 class LayerPart:
     """A node of the region that a layer is."""
 
@@ -156,6 +187,7 @@ class CompiledModel:
     c_flags: tuple[str, ...]
     parameters: Mapping[str, Array]  # packed constants by C name
     shared_bytes: int  # of constants that another model of the firmware has: the same arrays
+    placement: PlacementInRam | None = None  # where --place was given
     weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
     table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels
 

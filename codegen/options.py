@@ -111,6 +111,13 @@ class CompileOptions:
         "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
         in_archive=When.ALWAYS,
     )
+    place: bool = option(
+        False,
+        OnOff(),
+        "--place",
+        "put constants of layers into the RAM that is left, those first for which waits for flash cost most; "
+        "what --constants names lies where it says",
+    )
     weights_external: bool = option(
         False,
         Choice({"inside": False, "external": True}),

@@ -8,8 +8,9 @@ from deploy.benching import BoardCost, LayerCost
 from deploy.console import table
 from deploy.cycle_model import ModelCycles
 from deploy.meter import Meter, is_emulated
+from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import described, lacks
-from platforms.cycles.parts import PARTS
+from platforms.cycles.parts import FLASH_WAITS, PARTS
 from platforms.second_core import COUNTED
 
 _HEADS = (
@@ -27,6 +28,7 @@ _HEADS = (
     "compile, s",
 )
 _LAYER_HEADS = ("", "op", "shapes", "kernel", "MACs", "instructions", "per MAC", "cycles", "share", "origin")
+_WAITS_AT = _LAYER_HEADS.index("share")
 _PART_HEADS = ("model", "board", "model's cycles", *PARTS)
 _LAYERS_NOTE = "(in a build that reports each row, which takes a few instructions more)"
 _NOTE = (
@@ -104,14 +106,27 @@ def _off(cost: BoardCost, modelled: int) -> tuple[str, ...]:
 def _layers(cost: BoardCost) -> str:
     counted = bool(Meter(cost.board).unit)
     whole = sum(_weight(layer) for layer in cost.layers)
+    waited = _waited(cost)
     rows = []
     for each in cost.layers:
         layer, count = each.layer, each.count if counted else None
         what = (str(layer.index), layer.op, layer.shapes, layer.kernel, f"{layer.macs:,}")
         cycles = _number(each.cycles.count if each.cycles else None)
         share = f"{_weight(each) / whole:.1%}" if whole else "-"
-        rows.append((*what, _number(count), _per_mac(count, layer.macs), cycles, share, layer.origin))
-    return table(_LAYER_HEADS, rows)
+        waits = tuple(_number(_waits(each, name)) for name in waited)
+        rows.append((*what, _number(count), _per_mac(count, layer.macs), cycles, *waits, share, layer.origin))
+    return table((*_LAYER_HEADS[:_WAITS_AT], *waited.values(), *_LAYER_HEADS[_WAITS_AT:]), rows)
+
+
+def _waited(cost: BoardCost) -> dict[str, str]:
+    """The columns about flash waits, by the field of a layer's cost; none where nothing waits."""
+    columns = {"cycles": "flash waits", "unplaced": "without --place"}
+    return {name: head for name, head in columns.items() if any(_waits(each, name) for each in cost.layers)}
+
+
+def _waits(cost: LayerCost, name: str) -> int | None:
+    cycles: Cycles | None = getattr(cost, name)
+    return cycles.parts[FLASH_WAITS] if cycles else None
 
 
 def _weight(layer: LayerCost) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
@@ -15,8 +16,8 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled, compile_for
-from deploy.cycle_model import ModelCycles, model_cycles
+from deploy.compiling import Compiled, compile_for, compile_on
+from deploy.cycle_model import ModelCycles, layer_cycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source, prepare_compiled, ready_for
 from deploy.line import LineOptions
@@ -41,6 +42,7 @@ class LayerCost:
     count: int  # instructions or cycles
     seconds: float
     cycles: Cycles | None  # by the model; None where there is none
+    unplaced: Cycles | None = None  # the same with all constants in flash, where --place has moved some
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +210,23 @@ def _layer_costs(
         inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
         profile = device.session.profile(device.model, inputs)
     by_model = cycles.layers if cycles else {}
+    unplaced = _unplaced_layers(compiled, board, choices) if by_model else {}
     return tuple(
-        LayerCost(layer, meter.count(found.ticks), meter.seconds(found.ticks), by_model.get(layer.index))
+        LayerCost(
+            layer,
+            meter.count(found.ticks),
+            meter.seconds(found.ticks),
+            by_model.get(layer.index),
+            unplaced.get(layer.index),
+        )
         for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
     )
+
+
+def _unplaced_layers(compiled: Compiled, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
+    """The cycles of each layer with all constants where they were; nothing where none was placed."""
+    placement, job = compiled.artifact.facts.placement, compiled.job
+    if placement is None or not placement.layers:
+        return {}
+    before = compile_on(board, replace(job, options=replace(job.options, place=False)))
+    return layer_cycles(before, board, choices.toolchain, choices.line)

@@ -25,6 +25,7 @@ OF_ONE_BOARD = (
     "ram",
     "pool",
     "constants",
+    "place",
     "tuning_records",
     "force",
     "name",  # of generated C

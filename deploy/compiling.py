@@ -121,6 +121,11 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
 
 def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
     """Compiles the model at each size; each has the constants of those before it where they are equal."""
+    if options.place:
+        raise InputError(
+            "--place is for a model of one size, and --shape gives several",
+            hint="--constants LAYERS=REGION, or one size: --shape x=1,3,32,32",
+        )
     made: list[Compiled] = []
     for sized, known in each_size(model, options):
         job, selection = job_for(sized, board.target, options_on(board, known), board.name)

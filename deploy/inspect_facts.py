@@ -10,6 +10,7 @@ from artifact.memory_map import BufferLife, MemoryMap
 from artifact.report import LayerRow, Report
 from codegen.fit.budgets import Budget
 from codegen.model import TensorInfo
+from deploy.placement_page import placement_facts
 
 
 def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
@@ -32,6 +33,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "constants_bytes": facts.constants_bytes,
         "code_bytes_estimate": facts.code_bytes_estimate,
         "memory": [budget_facts(budget) for budget in report.budgets],
+        **({"placement": placement_facts(facts.placement)} if facts.placement else {}),
         "bound_bytes": memory.bound_bytes,
         "whole_tensor_bound_bytes": memory.whole_tensor_bound_bytes,
         "is_least": memory.is_least,

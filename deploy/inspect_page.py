@@ -13,6 +13,7 @@ from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.console import table
 from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import operators
+from deploy.placement_page import placement_lines
 
 _MOST_SHOWN = 5
 _WIDEST_NAME = 60
@@ -23,7 +24,9 @@ def summary(report: Report, board_name: str | None) -> str:
     memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
-    return "\n\n".join([_head(report.facts, board_name), *devices, *memory, _peak(report)])
+    placed = "\n".join(placement_lines(report.facts))
+    parts = [_head(report.facts, board_name), *devices, *memory, *([placed] if placed else []), _peak(report)]
+    return "\n\n".join(parts)
 
 
 def _needs(facts: ModelFacts) -> str:

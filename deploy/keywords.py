@@ -15,7 +15,9 @@ from platforms.channels.package import PACKAGE
 P = ParamSpec("P")
 R = TypeVar("R")
 READING = tuple(name for name, option in OPTIONS.items() if option.reads_model)
-TUNING = tuple(name for name in OPTIONS if name != "tuning_records")  # tuning makes them
+# Tuning makes records; where constants lie is no part of a kernel, and its own --place is for candidates.
+NOT_FOR_TUNING = ("tuning_records", "place")
+TUNING = tuple(name for name in OPTIONS if name not in NOT_FOR_TUNING)
 
 
 def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:

@@ -116,6 +116,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **(_fault_files(board) if app is App.RPC else {}),
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
         **(_function_files(source) if source.functions else {}),
+        **_constants_file(source, board),
         **line_key_file(source),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
@@ -125,6 +126,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
             zephyr_board=_zephyr_board(board),
             abilities=_abilities(source, board, app),
             has_functions=bool(source.functions),
+            has_constants_in_ram=bool(_constants_file(source, board)),
             **names,
         ),
         "Kconfig": template_text("zephyr", "Kconfig.app"),
@@ -152,6 +154,13 @@ def _function_files(source: ProjectSource) -> dict[str, str]:
         "src/heap.c": template_text("zephyr", "heap.c"),
         "functions.ld": template_text("zephyr", "functions.ld"),
     }
+
+
+def _constants_file(source: ProjectSource, board: Board) -> dict[str, str]:
+    """The linker's part for constants in RAM. Zephyr has one memory for variables, whichever was named."""
+    rams = {region.name for region in board.target.by_speed("ram")}
+    regions = [region for region in source.constants_in if region in rams]
+    return {"constants.ld": filled("zephyr", "constants.ld.jinja", regions=regions)} if regions else {}
 
 
 def _port(board: Board) -> str:

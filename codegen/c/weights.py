@@ -86,6 +86,7 @@ def require_possible(options: CompileOptions, constant_space: str) -> None:
         (bool(constant_space), f"constants of this core lie in {constant_space or 'flash'} and nowhere else"),
         (options.dialect is CDialect.STRICT, "standard C has no word for their alignment"),
         (bool(options.constants), "--constants says already where they lie"),
+        (options.place, "--place puts some of them into RAM"),
         (bool(options.accelerators), "accelerators have forms of their own for them"),
     ):
         if is_so:

@@ -27,6 +27,11 @@ def _region(number: int, stage: LoweredStage, rules: Sequence[ConstantRule]) -> 
     return next((rule.region for rule in rules if _names(rule, number, stage)), WITH_THE_CODE)
 
 
+def is_named(number: int, stage: LoweredStage, rules: Sequence[ConstantRule]) -> bool:
+    """True where the user says where the constants of that stage lie."""
+    return any(_names(rule, number, stage) for rule in rules)
+
+
 def _names(rule: ConstantRule, number: int, stage: LoweredStage) -> bool:
     return any(fnmatchcase(name, rule.pattern) for name in (stage.op, stage.name, f"layer{number}"))
 

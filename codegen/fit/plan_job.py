@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from aot.errors import FitError, InputError
-from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.axis_sizes import is_open
-from codegen.c.constants import collect_constants
-from codegen.c.observe import OBSERVED_BYTES
-from codegen.c.stack_size import estimate_stack_bytes, work_of
-from codegen.fit.arenas import arenas_of
-from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
-from codegen.fit.constant_places import constant_regions
+from codegen.fit.budgets import missing_ram_bytes
+from codegen.fit.placed_constants import place_constants
 from codegen.fit.placement_search import find_plan
+from codegen.fit.ram_needs import ram_needs
 from codegen.fit.regions import with_regions
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
@@ -31,7 +26,8 @@ def plan_job(job: Job) -> CompiledPlan:
     The RAM of the target's regions limits the arena as `ram_bytes` of the options does. Where nothing fits,
     the plan is the one that needs least: the caller shows it or refuses it. Raises ModelError for what cannot
     be compiled, FitError where the options allow the arena less than it needs. Kernels that store weights
-    transformed, in more bytes, have them as long as the flash has room.
+    transformed, in more bytes, have them as long as the flash has room. What `--place` puts into RAM is
+    chosen last, from what is left.
     """
     if is_open(job.options.shapes):
         raise InputError(
@@ -41,7 +37,8 @@ def plan_job(job: Job) -> CompiledPlan:
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _within_ram(meaning, job, frozenset())
     compact = layers_to_compact(plan)
-    return _within_ram(meaning, job, compact) if compact else plan
+    plan = _within_ram(meaning, job, compact) if compact else plan
+    return replace(plan, placement=place_constants(plan)) if job.options.place else plan
 
 
 def _within_ram(meaning: PassRun, job: Job, compact: frozenset[str]) -> CompiledPlan:
@@ -75,33 +72,4 @@ def _least(meaning: PassRun, job: Job) -> CompiledPlan:
 
 def _missing(plan: CompiledPlan) -> int:
     """Bytes of the target's RAM that the plan is too large by."""
-    job, stages = plan.job, plan.lowered.stages
-    needs = MemoryNeeds(
-        arenas_of(plan.plan.pool_bytes),
-        _io_bytes(plan.graph) if job.options.io_apart else None,
-        estimate_stack_bytes(
-            plan.library,
-            [stage.result.image_rows for stage in stages],
-            plan.plan.order,
-            work_of(plan.graph),
-            job.target,
-            job.options.optimize,
-            plan.lowered.receiver is not None,
-        ),
-        constants=0,  # not in RAM, but for those that the options place there
-        constants_in=_constants_in(plan) if job.options.constants else {},
-        code=0,
-        counters=OBSERVED_BYTES if job.options.observe else 0,
-        cores=job.options.cores,
-    )
-    return missing_ram_bytes(needs, job.target)
-
-
-def _io_bytes(graph: Graph) -> int:
-    return sum(graph.types[value].bytes for value in (*graph.inputs, *graph.outputs))
-
-
-def _constants_in(plan: CompiledPlan) -> Mapping[str, int]:
-    stages = plan.lowered.stages
-    regions = constant_regions(stages, plan.job.options.constants, plan.job.target)
-    return collect_constants(plan.job.model.name, stages, (), regions).bytes_in
+    return missing_ram_bytes(ram_needs(plan), plan.job.target)

@@ -12,7 +12,7 @@ from fractions import Fraction
 from aot.target import Target
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
-from codegen.fit.constant_places import WITH_THE_CODE, constant_regions
+from codegen.fit.constant_places import WITH_THE_CODE
 from codegen.fit.variant import CompiledPlan, work_of
 
 _MODELS_SHARE = Fraction(3, 4)  # of the largest flash, for the constants and the code of a model
@@ -50,9 +50,7 @@ def models_share(target: Target) -> int | None:
 
 def _placed_by_name(plan: CompiledPlan) -> Iterator[str]:
     """Yields the layers with transformed weights whose memory the user has chosen."""
-    stages = plan.lowered.stages
-    regions = constant_regions(stages, plan.job.options.constants, plan.job.target)
-    for stage, region in zip(stages, regions, strict=True):
+    for stage, region in zip(plan.lowered.stages, plan.regions, strict=True):
         if stage.kernel.extra_bytes and stage.node is not None and region != WITH_THE_CODE:
             yield stage.node.name
 

@@ -18,6 +18,7 @@ from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.fit.callers_io import without_io
+from codegen.fit.constant_places import constant_regions
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.kernels.knobs import Point
@@ -26,6 +27,7 @@ from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
 from codegen.lower.two_cores import on_two_cores
+from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
 
 MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
@@ -42,6 +44,16 @@ class CompiledPlan:
     lowered: Lowered
     request: PlanRequest
     plan: Plan
+    placement: PlacementInRam | None = None  # of constants, where --place was given
+
+    @cached_property
+    def regions(self) -> tuple[str, ...]:
+        """The region of each stage's constants, or WITH_THE_CODE."""
+        rules, stages = self.job.options.constants, self.lowered.stages
+        found = list(constant_regions(stages, rules, self.job.target))
+        for each in self.placement.layers if self.placement else ():
+            found[each.layer] = each.region
+        return tuple(found)
 
     @cached_property
     def library(self) -> KernelLibrary:

@@ -13,6 +13,7 @@ def require_tables_possible(options: CompileOptions, constant_space: str) -> Non
         (options.dialect is CDialect.STRICT, "standard C has no kernels for them"),
         (options.weights_external, "a table has its constants with it, which --weights external takes apart"),
         (bool(options.constants), "--constants says already where they lie"),
+        (options.place, "--place puts some constants into RAM, and a table has its own with it"),
         (options.cores > 1, "a table runs kernels as a whole, and --cores 2 has halves of them"),
         (bool(options.accelerators), "accelerators compute layers by functions of their own"),
     ):

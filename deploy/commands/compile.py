@@ -20,6 +20,7 @@ from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
 from deploy.open_batch import open_batch_lines
 from deploy.open_sizes import sizes_json, sizes_page
+from deploy.placement_page import placement_facts, placement_lines
 from deploy.print_after import print_after, printed_if_refused
 from deploy.saving import is_folder, require_output_place
 
@@ -126,6 +127,7 @@ def _facts(compiled: Compiled, output: Path) -> dict[str, object]:
         "code_bytes_estimate": facts.code_bytes_estimate,
         "stack_bytes_estimate": facts.stack_bytes_estimate,
         "compile_s": round(compiled.seconds, 3),
+        **({"placement": placement_facts(facts.placement)} if facts.placement else {}),
         **({"sizes": sizes_json(compiled.costs)} if compiled.others else {}),
     }
 
@@ -139,6 +141,7 @@ def _text(compiled: Compiled, output: Path, beside: Path | None) -> str:
         f"  constants  {facts.constants_bytes:>9,} bytes\n"
         f"  code       {facts.code_bytes_estimate:>9,} bytes, estimated"
         + weights
+        + "".join(f"\n  {line}" for line in placement_lines(facts))
         + (_records_text(compiled.selection, facts.layers) if compiled.selection is not None else "")
         + "".join(f"\n{line}" for line in open_batch_lines(compiled.job.model))
         + "".join(f"\n  {line}" for line in _own_lines(compiled.job.options.schedules, facts.layers))

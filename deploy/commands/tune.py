@@ -14,6 +14,7 @@ from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
+from deploy.keywords import NOT_FOR_TUNING
 from deploy.objectives import BYTES, OBJECTIVES
 from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
 from deploy.tuning_table import devices_text, live, text
@@ -93,7 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="also print as Python the best schedules of loop nests that have none written by hand",
     )
-    options.add_compile_options(parser, without=("tuning_records",))  # it makes them
+    options.add_compile_options(parser, without=NOT_FOR_TUNING)
     options.add_toolchain(parser)
     options.add_line(parser, ("runner", "serial", "port"))
     options.add_json(parser)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from aot.line_cache import LineCache
 from boards.flash_access import FlashAccess, FlashCache
-from platforms.cycles.cache import LineCache
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Numbers, Trace
 
@@ -22,20 +22,6 @@ class Flash:
     access: FlashAccess
     wait_states: int
     region: range  # its addresses
-
-
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """The unit of fetching: a cache line by several reads, or without a cache the bytes of one read."""
-
-    bytes: int
-    wait: int  # cycles until all of it is there, but for the one that the instruction takes anyway
-
-
-def lines_of(flash: Flash, cache: FlashCache | None) -> Lines:
-    read_bytes = flash.access.bits // 8
-    line_bytes = cache.line_bytes if cache else read_bytes
-    return Lines(line_bytes, line_bytes // read_bytes * (flash.wait_states + 1) - 1)
 
 
 def fetches_of(code: Sequence[MachineInstruction], cycles: Sequence[int], line_bytes: int) -> Fetches:
@@ -55,7 +41,7 @@ def waits(
     flash: Flash,
 ) -> Numbers:
     """The cycles that each executed block waits, in the order of execution."""
-    line_bytes = lines_of(flash, flash.access.instructions).bytes
+    line_bytes = flash.access.lines(flash.access.instructions, flash.wait_states).bytes
     fetches = [fetches_of(*each, line_bytes) for each in zip(blocks, cycles, strict=True)]
     return np.fromiter(_waits(trace, fetches, flash), np.int64, len(trace.order))
 
@@ -75,8 +61,8 @@ class _Side:
     """A bus of the core's to flash, for code or data: its cache, and the line that it holds."""
 
     def __init__(self, flash: Flash, cache: FlashCache | None, prefetch: bool) -> None:
-        self.lines = lines_of(flash, cache)
-        self._cache = LineCache(cache) if cache else None
+        self.lines = flash.access.lines(cache, flash.wait_states)
+        self._cache = LineCache(cache.sets, cache.ways) if cache else None
         self._prefetch = prefetch
         self._at_hand = -2  # no line, and none before one
         self._spent = 0  # cycles since it was there

@@ -11,13 +11,13 @@ import pytest
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.plan.model import Kind
-from aot.target import FEATURES, Region, Target
+from aot.target import FEATURES, FlashReads, Region, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.metadata import FORMAT
 from artifact.schema import archive_schema
 from codegen.formats import RowFormat
-from codegen.model import LayerInfo, LayerPart, LayerResult, TensorInfo
+from codegen.model import LayerInfo, LayerPart, LayerResult, PlacedConstants, PlacementInRam, TensorInfo
 
 DEFS: Any = archive_schema()["$defs"]
 BESIDE = {  # what the document says besides the fields
@@ -25,8 +25,8 @@ BESIDE = {  # what the document says besides the fields
     "tensor": {"bytes", "layout"},
 }
 LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
-    "target": {"machine"},
-    "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes"},
+    "target": {"machine", "flash_reads"},
+    "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes", "placement"},
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }
 OBJECTS: dict[str, type] = {
@@ -62,6 +62,19 @@ def test_the_page_of_archives_names_each_key_and_the_format(repo_root: Path) -> 
 def test_parts_of_a_layer_have_the_fields_of_their_dataclass(key: str, kind: type) -> None:
     items = DEFS["layer"]["properties"][key]["items"]
     assert set(items["properties"]) == set(items["required"]) == {field.name for field in fields(kind)}
+
+
+def test_what_lies_in_ram_has_the_fields_of_its_dataclasses() -> None:
+    placement = DEFS["solder"]["properties"]["placement"]
+    layer = placement["properties"]["layers"]["items"]
+    assert set(placement["properties"]) == set(placement["required"]) == names_of(PlacementInRam)
+    assert set(layer["properties"]) == set(layer["required"]) == names_of(PlacedConstants)
+    _, reads = DEFS["target"]["properties"]["flash_reads"]["anyOf"]
+    assert set(reads["properties"]) == set(reads["required"]) == names_of(FlashReads)
+
+
+def names_of(kind: Any) -> set[str]:
+    return {field.name for field in fields(kind)}
 
 
 def test_regions_have_the_fields_of_their_dataclass() -> None:

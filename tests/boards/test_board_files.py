@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from aot.target import Feature
+from aot.target import Feature, FlashReads
 from boards.board import Board, BoardStatus
 from platforms.board_files import all_boards, load_board
 
@@ -161,6 +161,8 @@ def test_the_region_of_a_role_is_the_fastest_one() -> None:
     [
         ("nucleo-l4r5zi", 80_000_000, 1024),
         ("nucleo-l4r5zi", 20_000_000, 0),
+        ("nucleo-f429zi", 180_000_000, 1024),
+        ("nucleo-f746zg", 192_000_000, 4096),
         ("mps2-an386", 25_000_000, 0),
         ("nrf52840dk", 64_000_000, 0),
     ],
@@ -169,6 +171,23 @@ def test_the_compiler_is_told_of_a_cache_before_flash_that_waits(
     name: str, clock_hz: int, cache_bytes: int
 ) -> None:
     assert replace(load_board(name), clock_hz=clock_hz).target.code_cache_bytes == cache_bytes
+
+
+@pytest.mark.parametrize(
+    ("name", "clock_hz", "reads"),
+    [
+        ("nucleo-l4r5zi", 120_000_000, FlashReads(line_bytes=32, wait_cycles=4 * 6 - 1, sets=1, ways=8)),
+        ("nrf5340dk", 128_000_000, FlashReads(line_bytes=16, wait_cycles=4, sets=256, ways=2)),
+        ("nucleo-f429zi", 180_000_000, FlashReads(line_bytes=16, wait_cycles=5, sets=1, ways=8)),
+        ("nucleo-f746zg", 192_000_000, FlashReads(line_bytes=32, wait_cycles=6, sets=32, ways=4)),
+        ("mps2-an386", 25_000_000, FlashReads(line_bytes=4, wait_cycles=0)),
+        ("nrf52840dk", 64_000_000, None),
+    ],
+)
+def test_the_compiler_is_told_how_constants_are_read(
+    name: str, clock_hz: int, reads: FlashReads | None
+) -> None:
+    assert replace(load_board(name), clock_hz=clock_hz).target.flash_reads == reads
 
 
 def test_what_no_public_source_confirms_is_in_few_files_and_said_there() -> None:

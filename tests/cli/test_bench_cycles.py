@@ -44,6 +44,16 @@ def test_a_board_that_is_not_here_is_emulated_with_its_flash(model: Path, run_de
     assert here["cycle_model"]["cycles"] - waits == pytest.approx(bare["cycle_model"]["cycles"], rel=0.01)
 
 
+def test_layers_say_what_they_waited_before_constants_were_placed(model: Path, run_deploy: Run) -> None:
+    words = ("bench", model, "--board", "nucleo-l4r5zi", "--emulated", "--layers", "--place")
+    heads, *rows = run_deploy(*words).out.partition("(in a build that")[2].splitlines()[1:]
+    assert "flash waits  without --place  share" in heads
+    now, before = (heads.index(head) + len(head) for head in ("flash waits", "without --place"))
+    waits = [[int(row[:end].split()[-1].replace(",", "")) for end in (now, before)] for row in rows]
+    assert all(after <= earlier for after, earlier in waits)
+    assert sum(after for after, _ in waits) < sum(earlier for _, earlier in waits)
+
+
 def test_the_table_says_where_cycles_are_from(
     model: Path, run_deploy: Run, require_tool: Callable[..., None]
 ) -> None:

@@ -43,6 +43,8 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "compile": [
         ["compile", DIGITS, "--board", "host", "-o", "a.tar"],
         ["compile", DIGITS, "--board", "host", "-o", "c.tar", "--weights", "external"],
+        ["compile", DIGITS, "--board", "nucleo-f746zg", "--place", "-o", "e.tar"],
+        ["compile", DIGITS, "--board", "host", "--place", "-o", "e.tar"],
         ["compile", "open.onnx", "--board", "host", "-o", "d.tar", "--shape", "x=1..2,4,8"],
     ],
     "diff": [["diff", "a.tar", "a.tar"], ["diff", "a.tar", "b.tar"]],
@@ -56,7 +58,12 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "explore": [["explore", DIGITS, "--board", "mps2-an386", "--measure", "--rate", "20"]],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],
     "flash": [["flash", "project"]],
-    "inspect": [["inspect", DIGITS], ["inspect", "a.tar"], ["inspect", DIGITS, "--board", "mps2-an386"]],
+    "inspect": [
+        ["inspect", DIGITS],
+        ["inspect", "a.tar"],
+        ["inspect", DIGITS, "--board", "nucleo-f746zg", "--place"],
+        ["inspect", DIGITS, "--board", "mps2-an386"],
+    ],
     "load": [["load", "a.cart", "slots"]],
     "new": [["new", "a.tar", "another", "--board", "host"]],
     "new-accelerator": [["new-accelerator", "mine", "--like", "vanilla"]],

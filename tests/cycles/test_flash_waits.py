@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from aot.line_cache import LineCache
 from boards.flash_access import FlashAccess, FlashCache
 from platforms.board_files import load_board
-from platforms.cycles.cache import LineCache
 from platforms.cycles.flash_waits import Flash, fetches_of, waits
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Trace
@@ -102,12 +102,12 @@ def test_code_in_ram_does_not_wait() -> None:
 
 
 def test_a_cache_forgets_what_was_not_used_for_longest() -> None:
-    cache = LineCache(FlashCache(bytes=32, line_bytes=16, ways=2))
+    cache = LineCache(sets=1, ways=2)
     assert [cache.take(line) for line in (0, 1, 0, 2, 0, 1)] == [False, False, True, False, True, False]
 
 
 def test_sets_keep_lines_apart() -> None:
-    cache = LineCache(FlashCache(bytes=32, line_bytes=16, ways=1))
+    cache = LineCache(sets=2, ways=1)
     assert [cache.take(line) for line in (0, 1, 0, 2, 1, 0)] == [False, False, True, False, True, False]
 
 

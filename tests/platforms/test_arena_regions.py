@@ -115,6 +115,31 @@ def test_constants_lie_in_ram_and_in_a_second_flash(
     assert lie_in == {"FLASH", "SRAM", "QSPI"}, "the depthwise layer stays where the code is"
 
 
+@pytest.mark.arm
+@pytest.mark.qemu
+def test_placed_constants_lie_in_ram_and_the_outputs_stay(
+    tmp_path: Path, require_tool: Callable[..., None], run_deploy: Callable[..., Any]
+) -> None:
+    """The emulated board with a flash that waits: the dense layer's constants are named by the user."""
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    file = tmp_path / "slow.toml"
+    text = (Path(boards.__file__).parent / "mps3-an547.toml").read_text()
+    file.write_text(text.replace("most_hz = []", "most_hz = [1_000_000]"))
+    words = ("--board", file, "--place", "--constants", "dense=FLASH")
+    outcome = run_deploy("verify", DIGITS, *words)
+    assert outcome.status == 0, outcome.err
+    assert "outputs equal to the reference in every bit" in outcome.out
+    board = load_board(str(file))
+    options = CompileOptions(place=True, constants=(ConstantRule("dense", "FLASH"),))
+    platform = platform_of(board)
+    platform.generate(digits_source(board, options), tmp_path / "p", board, App.RPC)
+    firmware = platform.build(tmp_path / "p", board, BuildChoices("arm-none-eabi-gcc"))
+    weights = [s.address for s in symbols(firmware.elf) if re.fullmatch(r"digits_layer\d+_w", s.name)]
+    lie_in = [r.name for at in weights for r in board.regions if r.origin <= at < r.origin + r.bytes]
+    assert sorted(set(lie_in)) == ["FLASH", "RAM"]
+    assert lie_in.count("FLASH") == 1, "the dense layer alone"
+
+
 def test_a_region_named_alone_is_where_the_arena_lies() -> None:
     source = digits(Pool("SRAM"))
     script = platform_of(AN547).files(source, AN547, App.RPC)["board.ld"]

@@ -20,7 +20,7 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from boards.board import Board, BoardStatus
 from platforms.board_files import all_boards, load_board
-from platforms.elf import place_at
+from platforms.elf import place_at, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.failures import DeviceCrashedError
@@ -73,6 +73,57 @@ def test_functions_are_files_and_a_table_of_the_linker_s(tiny: ProjectSource, go
     plain = PLATFORM.files(tiny, board, App.RPC)
     assert set(files) - set(plain) == {"src/gadget.c", "src/heap.c", "functions.ld"}
     assert not any("functions.ld" in text for text in plain.values())
+
+
+# As Zephyr's scripts for Cortex-M place what is copied from flash, in one section with the variables.
+_DATA_SCRIPT = """
+MEMORY { FLASH (rx) : ORIGIN = 0, LENGTH = 64K RAM (rwx) : ORIGIN = 0x20000000, LENGTH = 64K }
+SECTIONS
+{
+    text : { *(.text .text.*) *(.rodata .rodata.*) } > FLASH
+    datas : {
+        *(.data .data.*)
+        INCLUDE constants.ld
+    } > RAM AT > FLASH
+    /DISCARD/ : { *(.comment .ARM.*) }
+}
+ENTRY(main)
+"""
+_CONSTANTS = """
+#define IN(region) __attribute__((section(".solder_constants." #region)))
+const int fast[2] IN(RAM) = {1, 2};
+const int elsewhere = 3;
+int variable = 4;
+int main(void) { return fast[0] + elsewhere + variable; }
+"""
+
+
+def test_constants_in_ram_are_a_file_and_a_line_of_the_build(tiny: ProjectSource) -> None:
+    board = load_board("nrf52840dk")
+    plain = PLATFORM.files(tiny, board, App.RPC)
+    files = PLATFORM.files(replace(tiny, constants_in={"RAM": 8, "FLASH": 4}), board, App.RPC)
+    assert set(files) - set(plain) == {"constants.ld"}
+    assert "*(.solder_constants.RAM)" in files["constants.ld"]
+    assert "FLASH" not in files["constants.ld"]
+    assert "zephyr_linker_sources(RWDATA constants.ld)" in files["CMakeLists.txt"]
+    assert not any("constants.ld" in text for text in plain.values())
+
+
+@pytest.mark.arm
+def test_the_linker_puts_them_among_the_variables_and_a_copy_into_flash(
+    tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc", "arm-none-eabi-nm")
+    files = PLATFORM.files(replace(tiny, constants_in={"RAM": 8}), load_board("nrf52840dk"), App.RPC)
+    (tmp_path / "constants.ld").write_text(files["constants.ld"])
+    (tmp_path / "zephyr.ld").write_text(_DATA_SCRIPT)
+    (tmp_path / "main.c").write_text(_CONSTANTS)
+    gcc = ("arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mthumb", "-O0", "-nostdlib", "-Wl,--fatal-warnings")
+    subprocess.run([*gcc, "-Wl,-T,zephyr.ld", "main.c", "-o", "main.elf"], cwd=tmp_path, check=True)
+    at = {symbol.name: symbol.address for symbol in symbols(tmp_path / "main.elf")}
+    assert at["fast"] >= 0x2000_0000
+    assert at["variable"] >= 0x2000_0000
+    assert at["elsewhere"] < 0x1_0000
 
 
 # As Zephyr's scripts for Cortex-M and RISC-V place it: at the end of one section of constants.

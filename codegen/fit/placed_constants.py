@@ -1,0 +1,119 @@
+"""Chooses the layers whose constants lie in RAM: those that wait most for flash, in what is left of it.
+
+Only memories as fast as the fastest take part: of those that are slower nobody says by how much. The flash
+holds what a memory is filled with at the start, as it holds all constants: it needs no more than before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from aot.target import FIRMWARE_RAM_BYTES, FlashReads
+from codegen.fit.budgets import budgets_of
+from codegen.fit.constant_places import is_named
+from codegen.fit.constant_waits import constant_waits
+from codegen.fit.knapsack import most_valuable
+from codegen.fit.ram_needs import ram_needs
+from codegen.fit.variant import CompiledPlan
+from codegen.job import Job
+from codegen.kernels.kernel import aligned
+from codegen.model import PlacedConstants, PlacementInRam
+from codegen.options import CDialect
+
+_WORD = 4
+_CYCLES_OF_A_WORD = 7  # to load, store, compare and go on: the loop of startup.c on a Cortex-M4
+
+
+def place_constants(plan: CompiledPlan) -> PlacementInRam:
+    """Chooses for the memory that this plan leaves."""
+    reads = plan.job.target.flash_reads
+    why_not = _why_not(plan.job)
+    if why_not or reads is None:
+        return PlacementInRam({}, (), 0, (why_not,))
+    rooms, found = _rooms(plan), tuple(_waiting(plan, reads))
+    left, layers = found, list[PlacedConstants]()
+    for region, room in rooms.items():
+        chosen = most_valuable([each.bytes for each in left], [each.cycles for each in left], room)
+        layers += [_in_region(left[number], region) for number in chosen]
+        left = tuple(each for number, each in enumerate(left) if number not in chosen)
+    layers.sort(key=lambda each: each.layer)
+    copied = sum(each.bytes for each in layers)
+    return PlacementInRam(
+        rooms, tuple(layers), _copy_cycles(copied, reads), tuple(_notes(plan, rooms, found, left))
+    )
+
+
+def _in_region(waiting: PlacedConstants, region: str) -> PlacedConstants:
+    return PlacedConstants(waiting.layer, region, waiting.bytes, waiting.cycles)
+
+
+def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]:
+    """Yields the layers that wait for constants whose place nobody has chosen."""
+    stages = plan.lowered.stages
+    waits = constant_waits(stages, plan.plan.order, reads)
+    for number, (stage, cycles) in enumerate(zip(stages, waits, strict=True)):
+        if cycles and not is_named(number, stage, plan.job.options.constants):
+            size = sum(aligned(array.nbytes) for array in stage.kernel.constants.values())
+            yield PlacedConstants(number, "", size, cycles)
+
+
+def _rooms(plan: CompiledPlan) -> Mapping[str, int]:
+    """The bytes that are left of each of the fastest memories, beside what a firmware needs for itself."""
+    target = plan.job.target
+    needed = {budget.region.name: budget.needed_bytes for budget in budgets_of(ram_needs(plan), target)}
+    rams = target.by_speed("ram")
+    needed[rams[0].name] = needed.get(rams[0].name, 0) + FIRMWARE_RAM_BYTES + _streamed_bytes(plan)
+    return {
+        region.name: max(0, region.bytes - needed.get(region.name, 0)) // _WORD * _WORD
+        for region in rams
+        if region.speed == rams[0].speed
+    }
+
+
+def _streamed_bytes(plan: CompiledPlan) -> int:
+    """The bytes of inputs that come row by row, and that the serial line has as a whole."""
+    is_streamed = plan.lowered.receiver is not None
+    return sum(plan.graph.types[value].bytes for value in plan.graph.inputs) if is_streamed else 0
+
+
+def _copy_cycles(size: int, reads: FlashReads) -> int:
+    return size // _WORD * _CYCLES_OF_A_WORD + -(-size // reads.line_bytes) * reads.wait_cycles
+
+
+def _why_not(job: Job) -> str:
+    """Says why constants stay in flash; empty where they need not."""
+    target = job.target
+    waits = target.flash_reads.wait_cycles if target.flash_reads else 0
+    reasons = (
+        (bool(target.constant_space), "the constants of this core lie in its flash and nowhere else"),
+        (job.options.dialect is CDialect.STRICT, "standard C has no word for the section of a constant"),
+        (not target.by_speed("ram"), "no RAM of this target is known"),
+        (target.flash_reads is None, "nothing is known of how long this board's flash waits"),
+        (not waits, "the flash of this board never waits at its clock"),
+    )
+    return next((why for is_so, why in reasons if is_so), "")
+
+
+def _notes(
+    plan: CompiledPlan,
+    rooms: Mapping[str, int],
+    found: Sequence[PlacedConstants],
+    left: Sequence[PlacedConstants],
+) -> Iterator[str]:
+    rules, stages = plan.job.options.constants, plan.lowered.stages
+    named = [n for n, stage in enumerate(stages) if stage.kernel.constants and is_named(n, stage, rules)]
+    if named:
+        yield f"{_layers(named)} as --constants says"
+    if not found and not named:
+        yield "no layer is known to wait for its constants"
+    if left:
+        free = " and ".join(f"{room:,} bytes of {region}" for region, room in rooms.items())
+        yield (
+            f"{_layers([each.layer for each in left])} in flash: no room in the {free} that arena, stack and "
+            "firmware leave"
+        )
+
+
+def _layers(numbers: Sequence[int]) -> str:
+    names = ", ".join(str(number) for number in numbers)
+    return f"layers {names} lie" if len(numbers) > 1 else f"layer {names} lies"

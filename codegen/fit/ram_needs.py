@@ -1,0 +1,44 @@
+"""The RAM that a plan takes beside its arena: stack, counters, constants that the user has put there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from aot.ir.graph import Graph
+from codegen.c.constants import collect_constants
+from codegen.c.observe import OBSERVED_BYTES
+from codegen.c.stack_size import estimate_stack_bytes, work_of
+from codegen.fit.arenas import arenas_of
+from codegen.fit.budgets import MemoryNeeds
+from codegen.fit.variant import CompiledPlan
+
+
+def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
+    """The needs without flash: code is none, and constants are those that `--constants` has put somewhere."""
+    job, stages = plan.job, plan.lowered.stages
+    return MemoryNeeds(
+        arenas_of(plan.plan.pool_bytes),
+        _io_bytes(plan.graph) if job.options.io_apart else None,
+        estimate_stack_bytes(
+            plan.library,
+            [stage.result.image_rows for stage in stages],
+            plan.plan.order,
+            work_of(plan.graph),
+            job.target,
+            job.options.optimize,
+            plan.lowered.receiver is not None,
+        ),
+        constants=0,  # not in RAM, but for those that the options place there
+        constants_in=_constants_in(plan) if any(plan.regions) else {},
+        code=0,
+        counters=OBSERVED_BYTES if job.options.observe else 0,
+        cores=job.options.cores,
+    )
+
+
+def _io_bytes(graph: Graph) -> int:
+    return sum(graph.types[value].bytes for value in (*graph.inputs, *graph.outputs))
+
+
+def _constants_in(plan: CompiledPlan) -> Mapping[str, int]:
+    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.regions).bytes_in

@@ -1,0 +1,52 @@
+"""The choice of `--place`, as lines for people and as facts for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from artifact.facts import ModelFacts
+from codegen.model import PlacementInRam
+
+
+def placement_lines(facts: ModelFacts) -> Iterator[str]:
+    """Lines about what lies in RAM, what is left, and why no more; none where nothing was to be placed."""
+    placed = facts.placement
+    if placed is None:
+        return
+    if placed.layers:
+        yield (
+            f"placed     {placed.bytes:>9,} bytes of constants in RAM: "
+            f"each run waits {placed.cycles:,} cycles less for flash, as estimated"
+        )
+        yield from (f"           {line}" for line in _layer_lines(facts, placed))
+        yield f"           copied from flash at the start, in about {placed.copy_cycles:,} cycles"
+        yield from (f"           {placed.left_in(name):,} bytes of {name} are left" for name in placed.rooms)
+    else:
+        yield "placed             0 bytes of constants in RAM"
+    yield from (f"           {note}" for note in placed.notes)
+
+
+def _layer_lines(facts: ModelFacts, placed: PlacementInRam) -> Iterator[str]:
+    for each in placed.layers:
+        layer = facts.layers[each.layer]
+        yield f"layer {each.layer} {layer.op}: {each.bytes:,} bytes in {each.region}, {each.cycles:,} cycles"
+
+
+def placement_facts(placed: PlacementInRam) -> dict[str, Any]:
+    return {
+        "bytes": placed.bytes,
+        "cycles_saved_estimate": placed.cycles,
+        "copy_cycles_estimate": placed.copy_cycles,
+        "layers": [
+            {
+                "index": each.layer,
+                "region": each.region,
+                "bytes": each.bytes,
+                "cycles_saved_estimate": each.cycles,
+            }
+            for each in placed.layers
+        ],
+        "left": [{"region": region, "bytes": placed.left_in(region)} for region in placed.rooms],
+        "notes": list(placed.notes),
+    }
