@@ -23,6 +23,6 @@ FEW_REGISTERS = ScalarFunction(
     lambda: 0,
 )
 
-# Behind a tile that takes all registers but one. With -O3 gcc writes short loops out and brings statements of the
-# next turn forward past the tile, whose values then find no register; it brings none into another block.
+# Behind a tile that takes all registers but one. With -O3 gcc writes short loops out and brings statements of
+# the next turn forward past the tile, whose values then find no register; it brings none into another block.
 END_OF_BLOCK = ['    __asm__ goto("" : : : : done); /* nothing is brought forward past the tile */', "done:;"]
