@@ -141,6 +141,7 @@ class ScheduledDot:
     space: Space | None = None
     point: Point = field(default_factory=dict)
     elements: Callable[[Array], Array] | None = None  # that are made of weights and stored in their place
+    tables: Mapping[str, Array] = field(default_factory=dict)  # other constants that the proc reads
 
     def stored(self, weights: Array) -> Array:
         """The weights in the order and type that the proc reads."""
@@ -259,13 +260,13 @@ def plain_space(site: Site, p: DotProblem, default: Tile) -> Space:
     registers = site.target.registers
     size, knobs = (default.pixels, default.channels), PLAIN_KNOBS
     if registers and site.optimize is not Optimize.SIZE:
-        sums = Sums(_rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
+        sums = Sums(rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
         size, knobs = register_tile.widest_tile(sums, registers, size), _WIDE_KNOBS
     point = dict(zip(("pixels", "channels"), size, strict=True))
     return Space(task_of(p), knobs, point, lambda tile: is_inside(p, tile), extents(p))
 
 
-def _rows_of(site: Site) -> int:
+def rows_of(site: Site) -> int:
     """The rows of the layer's result; a vector is one."""
     shape = site.outputs[0].shape
     return shape[1] if len(shape) == _IMAGE_RANK else 1

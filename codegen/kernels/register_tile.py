@@ -13,13 +13,10 @@ from itertools import product
 
 MOST_PIXELS, MOST_CHANNELS = 6, 8
 _OTHERS = 5  # registers beside sums and elements that are kept
-_TURN, _TILE, _SUM = (
-    3,
-    12,
-    11,
-)  # instructions of a turn beside products, of a tile beside turns, of a sum's end
-_TURN_BYTES, _SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
-_WORTH = 64  # instructions in a run that a byte of code must save
+_TURN, _TILE = 3, 12  # instructions of a turn beside products, of a tile beside turns
+SUM = 11  # instructions of a sum's end
+_TURN_BYTES, SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
+WORTH = 64  # instructions in a run that a byte of code must save
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +40,11 @@ def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int
     return min(fitting, key=lambda size: (_cost(sums, *size), size))
 
 
+def widest_cost(sums: Sums, registers: int, least: tuple[int, int]) -> int:
+    """The cost of that tile: instructions of a run, about, with the code at its worth in instructions."""
+    return _cost(sums, *widest_tile(sums, registers, least))
+
+
 def _registers(pixels: int, channels: int) -> int:
     return pixels * channels + min(pixels, channels) + _OTHERS
 
@@ -53,11 +55,11 @@ def _cost(sums: Sums, pixels: int, channels: int) -> int:
     run = sum(
         many
         * others
-        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + _SUM * width * height)
+        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + SUM * width * height)
         for (many, width), (others, height) in pieces
     )
-    code = sum(_TURN_BYTES + _SUM_BYTES * width * height for (_, width), (_, height) in pieces)
-    return sums.rows * run + _WORTH * code
+    code = sum(_TURN_BYTES + SUM_BYTES * width * height for (_, width), (_, height) in pieces)
+    return sums.rows * run + WORTH * code
 
 
 def _pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:
