@@ -95,7 +95,7 @@ def test_the_meaning_is_numpys() -> None:
 
 def test_both_halves_of_a_word_are_numbers() -> None:
     halves = np.array([[1.5, -2.25], [-0.0, 65504.0], [-1e-7, 2.0**-24]], np.float16)
-    for word, each in zip(halves.view(np.int32).reshape(-1), halves.tolist(), strict=True):
+    for word, each in zip(halves.view(np.int32).reshape(-1).tolist(), halves.tolist(), strict=True):
         assert [function.meaning(word) for function in _OF_WORD] == each
 
 
