@@ -11,6 +11,9 @@ from codegen.kernels.packed_pixels import PAIR, products
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, load
 
+# Bytes for each sum: constants and places of results wait there while turns have all registers.
+_STACKED = 12
+
 
 @dataclass(frozen=True, slots=True)
 class PackedTile:
@@ -59,7 +62,8 @@ def packed_dot(tile: PackedTile) -> Instruction:
         body=(For("n", tile.turns * tile.taps, (For("j", tile.channels, adds),)),),
         call=f"{tile.name}({every}, {{v}}, {{w}}, {{turns}});",
         definition=_text(tile),
-        machine_instructions=tile.turn_instructions + 6 * tile.channels * tile.words,
+        machine_instructions=tile.turn_instructions + 4 * tile.channels * tile.words,
+        stack_bytes=_STACKED * tile.pixels * tile.channels,
         numbers=(("turns", tile.turns),),
     )
 
