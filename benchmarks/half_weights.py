@@ -17,7 +17,8 @@ HEAD = """\
 
 Printed by `python -m benchmarks half-weights`: a keyword model in float16, compiled with its weights in
 single precision, as its sums are, and with `--half-weights`. *Same bits* says whether a random input has the
-same outputs in every bit. Cores with an FPU convert a weight by an instruction of theirs.
+same outputs in every bit. An FPU loads two weights as a word, where the loops allow, and converts each by an
+instruction of its own.
 
 | core | weights | constants | code | instructions | same bits |
 |---|---|---:|---:|---:|---|

@@ -8,9 +8,10 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.conv2d import Conv2d
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import conv_requant, quant_of
-from aot.target import Feature
+from aot.target import Feature, Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.kernels.addend import addend
+from codegen.kernels.conditions import BYTES
 from codegen.kernels.dot_product import (
     DotProblem,
     DotScheduler,
@@ -22,8 +23,13 @@ from codegen.kernels.dot_product import (
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.packed_rows import packed_rows, packed_saves
+from codegen.kernels.register_tile import Sums
 from codegen.kernels.requantised import Requantised, requantised
 from codegen.kernels.schedule import Condition, OpKernel, RowRequests, Schedule, never
+
+_LEAST_TILE = (2, 2)
+_MANY_REGISTERS = 16  # for a tile that packing makes cheaper
 
 
 def conv_op(site: Site) -> Conv2d:
@@ -118,6 +124,7 @@ def _lower(
         access=accesses[: len(problem.rows_read)],
         constants={
             "w": scheduled.stored(w),
+            **scheduled.tables,
             **tail.tables_of(scheduled.proc.params),
             **_edge_tables(site, tail.bias, columns),
         },
@@ -203,5 +210,38 @@ def _summary(op: Conv2d, x: TensorType, w: Array, y: TensorType, is_sum: bool) -
     )
 
 
-PLAIN = conv2d_schedule("plain", plain_dot(Tile(2, 2)), stored_bytes, leaves_out_taps=lambda site: True)
-KERNEL = OpKernel((PLAIN,), frozenset({DType.I8, DType.I16}))
+def _is_for_speed(site: Site) -> bool:
+    return site.allow_widened_rows and site.optimize is Optimize.SPEED
+
+
+def _packs_pixels(site: Site) -> bool:
+    """True where words of two pixels take fewer instructions, and memory has room for them."""
+    w = site.constants[1]
+    y = site.outputs[0].shape
+    sums = Sums(y[1], y[2], w.shape[0], w[0].size)
+    return packed_saves(sums, w, site.target.registers, _LEAST_TILE)
+
+
+def _has_whole_windows(site: Site) -> bool:
+    op = conv_op(site)
+    return op.dilation[1] == 1 and not (site.unpadded and op.padding[1] != (0, 0))
+
+
+PLAIN = conv2d_schedule(
+    "plain", plain_dot(Tile(*_LEAST_TILE)), stored_bytes, leaves_out_taps=lambda site: True
+)
+PACKED = conv2d_schedule(
+    "packed",
+    packed_rows,
+    stored_bytes,
+    fits=(
+        Condition("cores with many registers", lambda site: site.target.registers >= _MANY_REGISTERS),
+        BYTES,
+        Condition("speed, where memory has room for words of pixels", _is_for_speed),
+        Condition("whole windows, their columns side by side", _has_whole_windows),
+        Condition("weights that are known", lambda site: not site.for_any_weights),
+        Condition("sums of 32 bits", sums_of_32_bits),
+        Condition("layers where two pixels in a word save instructions", _packs_pixels),
+    ),
+)
+KERNEL = OpKernel((PACKED, PLAIN), frozenset({DType.I8, DType.I16}))

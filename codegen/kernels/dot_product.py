@@ -41,7 +41,7 @@ from codegen.loops.ir import (
     load,
 )
 from codegen.loops.pack import Packing
-from codegen.loops.schedule import partition, privatize, reorder, split, unroll
+from codegen.loops.schedule import partition, privatize, reorder, split, unroll, unroll_by
 
 MOST_PIXELS = 3
 _IMAGE_RANK = 4
@@ -127,6 +127,7 @@ PLAIN_KNOBS = (Knob("pixels", (1, 2, 3, 4)), Knob("channels", (1, 2, 3, 4)))
 _WIDE_KNOBS = (
     Knob("pixels", tuple(range(1, register_tile.MOST_PIXELS + 1))),
     Knob("channels", tuple(range(1, register_tile.MOST_CHANNELS + 1))),
+    Knob("unroll", register_tile.TURNS, is_written_out=True),
 )
 
 
@@ -141,6 +142,7 @@ class ScheduledDot:
     space: Space | None = None
     point: Point = field(default_factory=dict)
     elements: Callable[[Array], Array] | None = None  # that are made of weights and stored in their place
+    tables: Mapping[str, Array] = field(default_factory=dict)  # other constants that the proc reads
 
     def stored(self, weights: Array) -> Array:
         """The weights in the order and type that the proc reads."""
@@ -242,6 +244,7 @@ def plain_dot(default: Tile) -> DotScheduler:
         for outer in ("oi", "xi"):
             for inner in ("r", "t", "k"):
                 proc = reorder(proc, outer, inner)
+        proc = unroll_by(proc, "k", point.get("unroll", 1))
         why = f"{point['pixels']} x {point['channels']} sums per tile"
         return ScheduledDot("plain", why, proc, space=space, point=point)
 
@@ -257,15 +260,24 @@ def task_of(p: DotProblem) -> str:
 
 def plain_space(site: Site, p: DotProblem, default: Tile) -> Space:
     registers = site.target.registers
-    size, knobs = (default.pixels, default.channels), PLAIN_KNOBS
+    size = (default.pixels, default.channels)
     if registers and site.optimize is not Optimize.SIZE:
-        sums = Sums(_rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
-        size, knobs = register_tile.widest_tile(sums, registers, size), _WIDE_KNOBS
-    point = dict(zip(("pixels", "channels"), size, strict=True))
-    return Space(task_of(p), knobs, point, lambda tile: is_inside(p, tile), extents(p))
+        sums = Sums(rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
+        size = register_tile.widest_tile(sums, registers, size)
+        point = {**_sized(size), "unroll": register_tile.turns_written_out(sums, size, p.length)}
+        return Space(task_of(p), _WIDE_KNOBS, point, lambda tile: _divides(p, tile), extents(p))
+    return Space(task_of(p), PLAIN_KNOBS, _sized(size), lambda tile: is_inside(p, tile), extents(p))
 
 
-def _rows_of(site: Site) -> int:
+def _sized(size: tuple[int, int]) -> Point:
+    return dict(zip(("pixels", "channels"), size, strict=True))
+
+
+def _divides(p: DotProblem, tile: Point) -> bool:
+    return is_inside(p, tile) and p.length % tile["unroll"] == 0
+
+
+def rows_of(site: Site) -> int:
     """The rows of the layer's result; a vector is one."""
     shape = site.outputs[0].shape
     return shape[1] if len(shape) == _IMAGE_RANK else 1

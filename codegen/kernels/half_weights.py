@@ -6,7 +6,7 @@ load makes a number of 32 bits of a weight, which loses nothing, so that every r
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -16,9 +16,13 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.target import Feature, Target
 from codegen.kernels.kernel import Kernel
+from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,
     Apply,
+    Body,
+    Buffer,
+    Declare,
     Element,
     Expr,
     For,
@@ -28,11 +32,14 @@ from codegen.loops.ir import (
     ScalarFunction,
     Stmt,
     Store,
+    indices_of,
     map_expr,
     parts_of,
+    substitute,
     walk,
 )
 
+PAIR = 2  # numbers of 16 bits in a word
 _LEAST = 16  # elements of a constant for which this is done
 _NAME = "real_of_half"
 
@@ -78,18 +85,97 @@ static inline float {_NAME}(int32_t bits)
 )
 
 
+def _pair_function(name: str, instruction: str, says: str, compute: Callable[[Any], float]) -> ScalarFunction:
+    definition = f"""\
+/* The {says} of two numbers of half precision: {instruction.upper()}. */
+static inline float {name}(int32_t both)
+{{
+    float real;
+    __asm__("{instruction}.f32.f16 %0, %1" : "=t"(real) : "t"(both));
+    return real;
+}}
+"""
+    needs = frozenset({Feature.FPU})
+    return ScalarFunction(name, DType.F32, definition, compute, needs=needs, machine_instructions=1)
+
+
+def _lower_half(both: Any) -> float:
+    return _real_of_half((int(both) + (1 << 15)) % (1 << 16) - (1 << 15))
+
+
+def _upper_half(both: Any) -> float:
+    return _real_of_half(int(both) >> 16)
+
+
+_OF_WORD = (
+    _pair_function("lower_real", "vcvtb", "first", _lower_half),
+    _pair_function("upper_real", "vcvtt", "second", _upper_half),
+)
+
+
 def with_half_weights(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with its constants of half precision in 16 bits, where it loads them one by one."""
+    """The kernel with its constants of half precision in 16 bits, where it loads them one by one.
+
+    For an FPU two of them are a word where the loops say which half each load takes: such a word is loaded
+    into its registers at once.
+    """
     names = {name for name, array in kernel.constants.items() if is_half(array)} - _kept_real(kernel)
     if not names or kernel.calls is not None:
         return kernel
-    function = _BY_FPU if Feature.FPU in target.features else _IN_WHOLE_NUMBERS
+    pairs: frozenset[str] = frozenset()
+    function = _IN_WHOLE_NUMBERS
+    if Feature.FPU in target.features:
+        function = _BY_FPU
+        written_out = kernel.with_loops(partial(_written_out, names=names))
+        pairs = _in_known_halves(written_out, names) - kernel.row_tables.keys()
+        kernel = written_out if pairs else kernel
     constants = {
-        name: array.astype(np.float16).view(np.int16) if name in names else array
+        name: _in_16_bits(array, name in pairs) if name in names else array
         for name, array in kernel.constants.items()
     }
-    changed = kernel.with_loops(partial(_converting, names=names, function=function))
+    dtypes = {name: DType.I32 if name in pairs else DType.I16 for name in names}
+    changed = kernel.with_loops(partial(_converting, dtypes=dtypes, function=function))
     return replace(changed, constants=constants)
+
+
+def _in_16_bits(array: Array, in_words: bool) -> Array:
+    halves = array.reshape(-1).astype(np.float16)
+    return np.pad(halves, (0, halves.size % PAIR)).view(np.int32) if in_words else halves.view(np.int16)
+
+
+def _written_out(proc: Proc, names: set[str]) -> Proc:
+    """The proc with loops written out that C writes out, where turns take different halves of words."""
+
+    def visit(body: Body) -> Iterator[Stmt]:
+        for stmt in body:
+            if not isinstance(stmt, For):
+                yield stmt
+                continue
+            inner = tuple(visit(stmt.body))
+            if stmt.unrolled and _takes_halves(inner, stmt.var, names):
+                for turn in range(stmt.extent):
+                    yield from (substitute(each, {stmt.var: Affine(constant=turn)}) for each in inner)
+            else:
+                yield replace(stmt, body=inner)
+
+    return replace(proc, body=tuple(visit(proc.body)))
+
+
+def _takes_halves(body: Body, var: str, names: set[str]) -> bool:
+    if any(isinstance(stmt, Declare) for stmt in walk(body)):
+        return False  # each turn has its own
+    return any(index.coefficient(var) % PAIR for name, index in indices_of(body) if name in names)
+
+
+def _in_known_halves(kernel: Kernel, names: set[str]) -> frozenset[str]:
+    """The constants of which each load takes the same half of a word in all turns of its loops."""
+    unknown = {
+        name
+        for proc in kernel.procs
+        for name, index in indices_of(proc.body)
+        if any(factor % PAIR for _, factor in index.terms)
+    }
+    return frozenset(names - unknown)
 
 
 def is_half(array: Array) -> bool:
@@ -124,12 +210,18 @@ def _tables(expr: Expr) -> Iterator[str]:
         yield from _tables(part)
 
 
-def _converting(proc: Proc, names: set[str], function: ScalarFunction) -> Proc:
+def _converting(proc: Proc, dtypes: Mapping[str, DType], function: ScalarFunction) -> Proc:
+    buffers = {p.name: _narrow(p, dtypes[p.name]) for p in proc.params if p.name in dtypes}
+
     def real(expr: Expr) -> Expr:
-        if isinstance(expr, Load) and expr.place.buffer.name in names:
-            buffer = replace(expr.place.buffer, dtype=DType.I16)
+        if not (isinstance(expr, Load) and expr.place.buffer.name in buffers):
+            return expr
+        buffer, index = buffers[expr.place.buffer.name], expr.place.index
+        if buffer.dtype is DType.I16:
             return Apply(function, (Load(replace(expr.place, buffer=buffer)),))
-        return expr
+        word, half = divmod(index.constant, PAIR)
+        terms = tuple((name, factor // PAIR) for name, factor in index.terms)
+        return Apply(_OF_WORD[half], (Load(replace(expr.place, buffer=buffer, index=Affine(terms, word))),))
 
     def changed(stmt: Stmt) -> Stmt:
         match stmt:
@@ -139,5 +231,10 @@ def _converting(proc: Proc, names: set[str], function: ScalarFunction) -> Proc:
                 return replace(stmt, value=map_expr(value, real))
         return stmt
 
-    params = tuple(replace(p, dtype=DType.I16) if p.name in names else p for p in proc.params)
+    params = tuple(buffers.get(p.name, p) for p in proc.params)
     return replace(proc, params=params, body=tuple(map(changed, proc.body)))
+
+
+def _narrow(buffer: Buffer, dtype: DType) -> Buffer:
+    elements = -(-buffer.elements // PAIR) if dtype is DType.I32 else buffer.elements
+    return replace(buffer, dtype=dtype, elements=elements)

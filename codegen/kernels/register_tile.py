@@ -13,13 +13,12 @@ from itertools import product
 
 MOST_PIXELS, MOST_CHANNELS = 6, 8
 _OTHERS = 5  # registers beside sums and elements that are kept
-_TURN, _TILE, _SUM = (
-    3,
-    12,
-    11,
-)  # instructions of a turn beside products, of a tile beside turns, of a sum's end
-_TURN_BYTES, _SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
-_WORTH = 64  # instructions in a run that a byte of code must save
+_TURN, _TILE = 3, 12  # instructions of a turn beside products, of a tile beside turns
+SUM = 11  # instructions of a sum's end
+_TURN_BYTES, SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
+_BYTES = 3  # of an instruction, about
+TURNS = (1, 2, 4)  # of a loop that may be written out
+WORTH = 64  # instructions in a run that a byte of code must save
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,21 +42,47 @@ def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int
     return min(fitting, key=lambda size: (_cost(sums, *size), size))
 
 
+def widest_cost(sums: Sums, registers: int, least: tuple[int, int]) -> int:
+    """The cost of that tile: instructions of a run, about, with the code at its worth in instructions."""
+    return _cost(sums, *widest_tile(sums, registers, least))
+
+
+def turns_written_out(sums: Sums, size: tuple[int, int], length: int) -> int:
+    """The turns of a loop of that length that are written out: as many as are worth their code.
+
+    Sums of several pixels leave no registers for what a longer turn holds.
+    """
+    if size[0] > 1:
+        return 1
+    tiles = sum(many * others for (many, _), (others, _) in _all_pieces(sums, *size))
+    one = _BYTES * (sum(size) + 2 * size[0] * size[1])
+
+    def saved(turns: int) -> int:
+        ends = _TURN * (sums.products - sums.products // turns)
+        return sums.rows * tiles * ends - WORTH * one * (turns - 1)
+
+    return max((turns for turns in TURNS if length % turns == 0), key=saved)
+
+
 def _registers(pixels: int, channels: int) -> int:
     return pixels * channels + min(pixels, channels) + _OTHERS
 
 
 def _cost(sums: Sums, pixels: int, channels: int) -> int:
     """The instructions of a run, about, and the code at its worth in instructions."""
-    pieces = list(product(_pieces(sums.pixels, pixels), _pieces(sums.channels, channels)))
+    pieces = _all_pieces(sums, pixels, channels)
     run = sum(
         many
         * others
-        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + _SUM * width * height)
+        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + SUM * width * height)
         for (many, width), (others, height) in pieces
     )
-    code = sum(_TURN_BYTES + _SUM_BYTES * width * height for (_, width), (_, height) in pieces)
-    return sums.rows * run + _WORTH * code
+    code = sum(_TURN_BYTES + SUM_BYTES * width * height for (_, width), (_, height) in pieces)
+    return sums.rows * run + WORTH * code
+
+
+def _all_pieces(sums: Sums, pixels: int, channels: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+    return list(product(_pieces(sums.pixels, pixels), _pieces(sums.channels, channels)))
 
 
 def _pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:

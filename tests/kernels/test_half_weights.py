@@ -15,9 +15,10 @@ from row_machine import run_lowered
 import deploy
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
+from aot.ir.types import DType
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature, Target
-from codegen.kernels.half_weights import _BY_FPU, _IN_WHOLE_NUMBERS, is_half
+from codegen.kernels.half_weights import _BY_FPU, _IN_WHOLE_NUMBERS, _OF_WORD, is_half
 from codegen.lower.lower import lower_graph
 from codegen.options import CompileOptions
 
@@ -45,7 +46,10 @@ int main(void)
 
 
 def network(half: bool = True) -> bytes:
-    """Convolutions, depthwise too, and a dense layer, with weights that float16 has, or has not."""
+    """Convolutions, depthwise too, and a dense layer, with weights that float16 has, or has not.
+
+    Windows of 27 weights begin in either half of a word, those of 8 in the first.
+    """
     rng = np.random.default_rng(2)
     step = np.float16 if half else np.float32
 
@@ -57,13 +61,14 @@ def network(half: bool = True) -> bytes:
         helper.make_node("Conv", ["x", "w1", "b1"], ["a"], pads=[1, 1, 1, 1]),
         helper.make_node("Relu", ["a"], ["b"]),
         helper.make_node("Conv", ["b", "w2"], ["c"], group=8, pads=[1, 1, 1, 1]),
-        helper.make_node("Flatten", ["c"], ["d"]),
+        helper.make_node("Conv", ["c", "w4"], ["e"]),
+        helper.make_node("Flatten", ["e"], ["d"]),
         helper.make_node("Gemm", ["d", "w3", "b3"], ["y"], transB=1),
     ]
     value = helper.make_tensor_value_info
     constants = [
         *(weights("w1", 8, 3, 3, 3), weights("b1", 8), weights("w2", 8, 1, 3, 3)),
-        *(weights("w3", 5, 288), weights("b3", 5)),
+        *(weights("w4", 8, 8, 1, 1), weights("w3", 5, 288), weights("b3", 5)),
     ]
     ends = [[value("x", 1, [1, 3, 6, 6])], [value("y", 1, [1, 5])]]
     graph = helper.make_graph(nodes, "half", *ends, constants)
@@ -86,6 +91,12 @@ def test_the_meaning_is_numpys() -> None:
     found = np.array([_IN_WHOLE_NUMBERS.meaning(bits) for bits in FINITE], np.float32)
     assert np.array_equal(found.view(np.int32), FINITE.view(np.float16).astype(np.float32).view(np.int32))
     assert _BY_FPU.compute is _IN_WHOLE_NUMBERS.compute
+
+
+def test_both_halves_of_a_word_are_numbers() -> None:
+    halves = np.array([[1.5, -2.25], [-0.0, 65504.0], [-1e-7, 2.0**-24]], np.float16)
+    for word, each in zip(halves.view(np.int32).reshape(-1).tolist(), halves.tolist(), strict=True):
+        assert [function.meaning(word) for function in _OF_WORD] == each
 
 
 def test_each_number_of_half_precision_is_converted_exactly_in_c(
@@ -159,9 +170,22 @@ def test_an_fpu_converts_and_other_cores_compute(file: Path) -> None:
         ("mps2-an385", "5192296858534827628530496329220096.0f"),
     ):
         text = "".join(deploy.compile(file, board, half_weights=True).artifact.sources.values())
-        assert text.count(word) == 1
-        assert "half_layer" in text
+        assert word in text
+        assert text.count("static inline float real_of_half(") == 1
         assert "const int16_t half_layer" in text
+
+
+def test_an_fpu_takes_words_of_two_where_loops_say_which_half(file: Path) -> None:
+    graph = run_meaning(parse_model(network(), "half.onnx"), frozenset()).graph
+    stages = lower_graph(graph, CORES["fpu"], CompileOptions(half_weights=True)).stages
+    kernels = {s.node.outputs[0]: s.kernel for s in stages if s.node is not None}
+    types = {
+        name: kernel.proc.param("w").dtype for name, kernel in kernels.items() if "w" in kernel.constants
+    }
+    assert types.pop("e") is DType.I32
+    assert set(types.values()) == {DType.I16}
+    text = "".join(deploy.compile(file, "mps2-an386", half_weights=True).artifact.sources.values())
+    assert text.count("vcvtt.f32.f16") == 1
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.kernels.register_tile import MOST_CHANNELS, MOST_PIXELS, Sums, widest_tile
+from codegen.kernels.register_tile import MOST_CHANNELS, MOST_PIXELS, Sums, turns_written_out, widest_tile
 
 REGISTERS, LEAST = 26, (2, 2)
 
@@ -30,3 +30,19 @@ def test_more_registers_hold_more_sums() -> None:
     assert counts == sorted(counts)
     assert len(set(counts)) > 3
     assert all(pixels <= MOST_PIXELS and channels <= MOST_CHANNELS for pixels, channels in sizes)
+
+
+@pytest.mark.parametrize(
+    ("sums", "size", "length", "turns"),
+    [
+        pytest.param(Sums(1, 1, 128, 640), (1, 8), 640, 2, id="a long loop"),
+        pytest.param(Sums(1, 1, 128, 128), (1, 8), 128, 1, id="code costs more than the ends of a short one"),
+        pytest.param(Sums(64, 1, 32, 150), (1, 8), 50, 2, id="no turn is left over"),
+        pytest.param(Sums(64, 1, 32, 96), (1, 8), 96, 4, id="every row runs it again"),
+        pytest.param(Sums(32, 32, 16, 144), (4, 4), 48, 1, id="sums of several pixels need all registers"),
+    ],
+)
+def test_turns_are_written_out_where_that_is_worth_the_code(
+    sums: Sums, size: tuple[int, int], length: int, turns: int
+) -> None:
+    assert turns_written_out(sums, size, length) == turns

@@ -40,6 +40,7 @@ def test_why_better_schedules_were_passed_over_is_kept() -> None:
         PassedOver("smlad", "the core has no dsp"),
         PassedOver("fpu", "the core has no fpu"),
         PassedOver("f32", "only for real numbers"),
+        PassedOver("packed", "only for cores with many registers"),
     )
     assert kernel_of("conv2d", "conv", DSP).passed_over == (
         PassedOver("helium", "the core has no mve"),

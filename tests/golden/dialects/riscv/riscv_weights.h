@@ -7,7 +7,8 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t riscv_layer1_w[54];
+extern CONSTANT const int8_t riscv_layer1_w[72];
+extern CONSTANT const int8_t riscv_layer1_taps[12];
 extern CONSTANT const int32_t riscv_layer1_bias[6];
 extern CONSTANT const int32_t riscv_layer1_mult[6];
 extern CONSTANT const int16_t riscv_layer1_addend[6];

@@ -1,0 +1,135 @@
+"""Convolutions with two pixels in a word give the reference's bits; their turns have room for all sums."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from c_checks import failures_on_host
+from model_checks import OPTIONS, PLAIN, case_checks, samples_of
+from op_case import OpCase, Weights, int8, int8_weights, int32_bias, op_case
+from row_machine import run_lowered
+
+from aot.interpret import run_graph
+from aot.ir.types import Array
+from aot.ops.conv2d import Conv2d
+from aot.passes.pipeline import run_meaning
+from aot.target import Target
+from codegen.kernels.packed_pixels import PackedTiles, packed_tiles
+from codegen.kernels.tap_order import MOST_WEIGHT, tap_order
+from codegen.lower.lower import lower_graph
+from codegen.lower.stages import LoweredStage
+from codegen.options import CompileOptions
+
+RISC_V = Target("rv32imac", registers=26, machine="riscv")
+SAME3 = ((1, 1), (1, 1))
+# Rows and columns of the input, its channels, those of the result; the kernel.
+SHAPES = {
+    "pairs": ((6, 8, 16, 24), 1),
+    "one_alone": ((8, 5, 13, 25), 1),
+    "windows": ((12, 9, 6, 24), 3),
+    "long_rows": ((6, 19, 6, 16), 3),
+}
+
+
+def case(
+    name: str, stride: int = 1, value: int | None = None, out_zero: int = -128, dilation: int = 1
+) -> OpCase:
+    (rows, columns, depth, channels), window = SHAPES[name]
+    x, out = int8(1, rows, columns, depth, zero_point=3), int8(scale=0.05, zero_point=out_zero)
+    w = int8_weights(channels, window, window, depth, axis=0)
+    given = w if value is None else Weights(w.type, np.full(w.type.shape, value, np.int8))
+    padding = SAME3 if window == 3 else ((0, 0), (0, 0))
+    op = Conv2d(stride=(stride, stride), padding=padding, dilation=(dilation, dilation))
+    label = f"packed_{name}_by_{stride}_to_{out_zero}_{value}"
+    return op_case(label, op, [x], out, [given, int32_bias(channels)])
+
+
+CASES = [
+    *(case(name) for name in SHAPES),
+    case("windows", stride=2),
+    case("one_alone", out_zero=0),
+    *(case("pairs", value=value) for value in (-127, 127, -63, 9)),  # turns that are as full as can be
+]
+
+
+def only_stage(
+    each: OpCase, target: Target = RISC_V, options: CompileOptions = OPTIONS["speed"]
+) -> LoweredStage:
+    lowered = lower_graph(run_meaning(each.graph).graph, target, options)
+    return next(stage for stage in lowered.stages if stage.op == "conv2d")
+
+
+@pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
+def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) -> None:
+    assert only_stage(each).kernel.schedule == "packed"
+    lowered = lower_graph(run_meaning(each.graph).graph, RISC_V, OPTIONS["speed"])
+    for inputs in samples_of(each)[:1]:
+        assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
+
+
+def test_the_c_equals_the_reference_under_sanitizers(tmp_path: Path) -> None:
+    assert failures_on_host(case_checks(CASES, RISC_V, "speed"), tmp_path / "checks") == {}
+
+
+def test_all_else_goes_the_plain_way() -> None:
+    """Cores with few registers, code or memory to be saved, weights without room for two in a turn."""
+    for target, goal in ((PLAIN, "speed"), (RISC_V, "size"), (RISC_V, "ram")):
+        assert only_stage(case("pairs"), target, OPTIONS[goal]).kernel.schedule == "plain"
+    for other in (case("pairs", value=-128), case("windows", dilation=2)):
+        assert only_stage(other).kernel.schedule == "plain"
+    external = replace(OPTIONS["speed"], weights_external=True)
+    assert only_stage(case("pairs"), options=external).kernel.schedule == "plain"
+
+
+def test_words_of_a_tile_lie_in_scratch() -> None:
+    kernel = only_stage(case("long_rows")).kernel
+    assert kernel.space is not None
+    tile, taps = kernel.space.default, kernel.proc.param("taps").elements
+    assert kernel.scratch_bytes == -(-tile["pixels"] // 2) * taps * 4
+
+
+def test_a_pixel_is_alone_at_the_end_of_an_odd_row() -> None:
+    assert packed_tiles(5, 5) == (PackedTiles(0, 5, 1),)
+    assert packed_tiles(9, 4) == (PackedTiles(0, 4, 2), PackedTiles(8, 1, 1))
+
+
+def turns(weights: Array, taps: int) -> Array:
+    """The absolute weights of each turn, [channel][turn]."""
+    order = tap_order(weights, taps)
+    assert order is not None
+    reordered = np.abs(order.reordered(weights).astype(np.int64))
+    return np.asarray(reordered.reshape(len(weights), -1, taps).sum(axis=2))
+
+
+def test_every_weight_is_in_one_turn_and_every_turn_has_room() -> None:
+    weights = np.random.default_rng(3).integers(-80, 81, (16, 2, 1, 10)).astype(np.int8)
+    found = turns(weights, 3)
+    assert found.shape == (16, 2 * 4)
+    assert found.max() <= MOST_WEIGHT
+    assert np.array_equal(found.sum(axis=1), np.abs(weights.astype(np.int64)).sum(axis=(1, 2, 3)))
+    order = tap_order(weights, 3)
+    assert order is not None
+    for row in order.rows:
+        assert sorted(row) == [-1, -1, *range(10)]
+
+
+def test_large_weights_that_are_neighbours_come_apart() -> None:
+    """Of 127, 127, 127 and nine of 1 no three neighbours would have room."""
+    weights = np.array([127, 127, 127, *[1] * 9], np.int8).reshape(1, 1, 1, 12)
+    assert turns(weights, 3).max() == 129
+
+
+def test_a_swap_makes_room_where_the_first_order_has_none() -> None:
+    """Each tap in the turn where it leaves most room: a turn comes to 280."""
+    weights = np.array([[60, 65, 96, 121, 4, 18], [105, 121, 31, 39, 111, 54]], np.int8).reshape(2, 1, 1, 6)
+    assert turns(weights, 3).max() <= MOST_WEIGHT
+
+
+def test_there_is_no_order_for_weights_that_are_too_large_together() -> None:
+    full = np.full((1, 1, 1, 8), 127, np.int8)
+    assert tap_order(full, 2) is not None
+    assert tap_order(full, 3) is None
+    assert tap_order(np.full((1, 1, 1, 8), -128, np.int8), 2) is None
