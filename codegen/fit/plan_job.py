@@ -12,7 +12,6 @@ from aot.target import Optimize
 from codegen.axis_sizes import is_open
 from codegen.c.constants import collect_constants
 from codegen.c.observe import OBSERVED_BYTES
-from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds, missing_ram_bytes
 from codegen.fit.constant_places import constant_regions
@@ -75,19 +74,11 @@ def _least(meaning: PassRun, job: Job) -> CompiledPlan:
 
 def _missing(plan: CompiledPlan) -> int:
     """Bytes of the target's RAM that the plan is too large by."""
-    job, stages = plan.job, plan.lowered.stages
+    job = plan.job
     needs = MemoryNeeds(
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
-        estimate_stack_bytes(
-            plan.library,
-            [stage.result.image_rows for stage in stages],
-            plan.plan.order,
-            work_of(plan.graph),
-            job.target,
-            job.options.optimize,
-            plan.lowered.receiver is not None,
-        ),
+        plan.stack_bytes,
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if job.options.constants else {},
         code=0,
