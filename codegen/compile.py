@@ -21,7 +21,6 @@ from codegen.c.names import unique_identifiers
 from codegen.c.observe import observation_of
 from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
-from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.c.standard import require_standard
 from codegen.c.states import state_infos
 from codegen.c.tree import FunctionDefinition
@@ -135,8 +134,6 @@ def _source_parts(
         require_standard(constants, target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
-    rows = [stage.result.image_rows for stage in lowered.stages]
-    work = work_of(graph)
     run = maker.make()
     stream_rows = run.stream.rows if run.stream is not None else 0
     parts = SourceParts(
@@ -146,9 +143,7 @@ def _source_parts(
         version=VERSION,
         needs=needs(library, target),
         macs=sum(layer.macs for layer in layers),
-        stack_bytes_estimate=estimate_stack_bytes(
-            library, rows, plan.order, work, target, options.optimize, lowered.receiver is not None
-        ),
+        stack_bytes_estimate=planned.stack_bytes,
         dialect=dialect,
         inputs=inputs,
         outputs=outputs,

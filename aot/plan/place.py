@@ -6,6 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -73,7 +74,6 @@ class BlockPacking(AnyPacking):
         ]
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
-        self._wrong = [[(b, *span) for b, spans in others for span in spans] for others in self.neighbours]
         # [block] -> bits of the blocks on whose positions and places its own place depends, itself among them
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
@@ -85,20 +85,22 @@ class BlockPacking(AnyPacking):
 
     def place_moved(self, move: Move) -> Placement | None:
         """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
-        before, partial, pushed = move.before, Partial(self), 1 << move.block
-        partial.put_as(before, move.sequence[: move.first])
-        for block in move.sequence[move.first :]:
-            spot = before.pools[block], before.offsets[block]
-            if not self._near[block] & pushed:
-                partial.put(block, *spot)
+        before, sequence, pushed = move.before, move.sequence, 1 << move.block
+        partial, near, put = Partial(self), self._near, 0
+        for number in range(move.first, len(sequence)):
+            block = sequence[number]
+            if not near[block] & pushed:
                 continue
+            partial.put_as(before, sequence[put:number])
+            put = number + 1
             found = self._spot(block, partial)
             partial.put(block, *found)
-            if found != spot:
+            if found != (before.pools[block], before.offsets[block]):
                 pushed |= 1 << block
                 if partial.cost > before.cost:
                     return None
-        return partial.placement(move.sequence) if partial.cost <= before.cost else None
+        partial.put_as(before, sequence[put:])
+        return partial.placement(sequence) if partial.cost <= before.cost else None
 
     def _spot(self, block: int, partial: Partial) -> tuple[int, int]:
         """Finds the first allowed pool with room; if none has room, the one that lacks least."""
@@ -115,9 +117,11 @@ class BlockPacking(AnyPacking):
     def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int]) -> int:
         align = self.blocks[block].align
         taken = [
-            (offsets[other] + first, offsets[other] + last)
-            for other, first, last in self._wrong[block]
+            (other_offset + first, other_offset + last)
+            for other, spans in self.neighbours[block]
             if where[other] == pool
+            for other_offset in (offsets[other],)
+            for first, last in spans
         ]
         taken.sort()
         offset = 0
@@ -182,43 +186,88 @@ def place_again(packing: AnyPacking, offsets: Mapping[str, int]) -> Placement:
 
 
 def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:
-    """Tries other sequences, each one move from the last good one; stops at `bound`."""
-    chance = random.Random(SEED)
-    place = _place_few(packing) if len(best.sequence) <= _FEW_BLOCKS else packing.place_moved
-    for _ in range(trials if len(best.sequence) > 1 else 0):
-        if best.cost <= (0, 0, bound):
+    """Tries other sequences, each one move from the last good one; stops at `bound`.
+
+    A move gives one block another, mostly earlier position: every other time the block that ends highest.
+    """
+    count, draws = len(best.sequence), Draws(SEED)
+    start = _Start.of(best, packing, bound)
+    follow = _follow_few(packing, bound) if count <= _FEW_BLOCKS else partial(_follow, packing, bound)
+    for _ in range(trials if count > 1 else 0):
+        if start.is_enough:
             break
-        best = place(_draw_move(packing, best, chance)) or best
-    return best
+        taken = start.highest if draws.real() < 0.5 else draws.below(count)
+        position = draws.below(taken + 1 if draws.real() < 0.7 else count)
+        start = follow(start, taken, position)
+    return start.placement
 
 
-def _place_few(packing: BlockPacking) -> Callable[[Move], Placement | None]:
-    """Answers as `place_moved` does; of few blocks there are few sequences, and each is placed once."""
-    placed: dict[tuple[int, ...], Placement] = {}
+class Draws:
+    """Numbers drawn at random, the same on every machine. There are very many: few calls are between."""
 
-    def place(move: Move) -> Placement | None:
-        if move.sequence not in placed:
-            placed[move.sequence] = packing.place_all(move.sequence)
-        found = placed[move.sequence]
-        return found if found.cost <= move.before.cost else None
+    def __init__(self, seed: int) -> None:
+        its = random.Random(seed)
+        self.real, self._bits = its.random, its.getrandbits
 
-    return place
+    def below(self, limit: int) -> int:
+        """Draws one of 0 to limit - 1."""
+        width = limit.bit_length()
+        drawn = self._bits(width)
+        while drawn >= limit:
+            drawn = self._bits(width)
+        return drawn
 
 
-def _draw_move(packing: BlockPacking, best: Placement, chance: random.Random) -> Move:
-    """Gives one block another, mostly earlier position: every other time the block that ends highest."""
-    sequence = list(best.sequence)
-    if chance.random() < 0.5:
-        taken = max(
-            range(len(sequence)), key=lambda n: best.offsets[sequence[n]] + packing.sizes[sequence[n]]
-        )
-    else:
-        taken = chance.randrange(len(sequence))
+@dataclass(frozen=True, slots=True)
+class _Start:
+    """A placement from which moves start."""
+
+    placement: Placement
+    highest: int  # the position in its sequence of the block that ends highest
+    is_enough: bool
+
+    @staticmethod
+    def of(placement: Placement, packing: BlockPacking, bound: int) -> _Start:
+        ends = [placement.offsets[block] + packing.sizes[block] for block in placement.sequence]
+        highest = ends.index(max(ends)) if ends else 0
+        return _Start(placement, highest, placement.cost <= (0, 0, bound))
+
+
+_Follow = Callable[[_Start, int, int], _Start]  # start, position of the block, its new position -> next start
+
+
+def _follow(packing: BlockPacking, bound: int, start: _Start, taken: int, position: int) -> _Start:
+    found = packing.place_moved(_move(start.placement, taken, position))
+    return start if found is None else _Start.of(found, packing, bound)
+
+
+def _follow_few(packing: BlockPacking, bound: int) -> _Follow:
+    """Follows as `_follow` does; of few blocks there are few sequences and moves, each made once."""
+    starts: dict[tuple[int, ...], _Start] = {}
+    known: dict[tuple[tuple[int, ...], int, int], _Start] = {}
+
+    def next_start(start: _Start, taken: int, position: int) -> _Start:
+        sequence = _move(start.placement, taken, position).sequence
+        if sequence not in starts:
+            starts[sequence] = _Start.of(packing.place_all(sequence), packing, bound)
+        found = starts[sequence]
+        return found if found.placement.cost <= start.placement.cost else start
+
+    def follow(start: _Start, taken: int, position: int) -> _Start:
+        move = start.placement.sequence, taken, position
+        found = known.get(move)
+        if found is None:
+            known[move] = found = next_start(start, taken, position)
+        return found
+
+    return follow
+
+
+def _move(before: Placement, taken: int, position: int) -> Move:
+    sequence = list(before.sequence)
     block = sequence.pop(taken)
-    positions = taken + 1 if chance.random() < 0.7 else len(sequence) + 1
-    position = chance.randrange(positions)
     sequence.insert(position, block)
-    return Move(best, tuple(sequence), block, min(taken, position))
+    return Move(before, tuple(sequence), block, min(taken, position))
 
 
 def _sequence(blocks: Sequence[Block], key: Callable[[Block], tuple[int, ...]]) -> list[int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from types import MappingProxyType
 
 import numpy as np
@@ -12,7 +14,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
-from codegen.isa.plain.f32 import literal
+from codegen.isa.plain.f32 import literals
 from codegen.job import NOTHING_DEFINED
 from codegen.kernels.memory_demand import WORD
 from codegen.lower.place_tables import place_tables
@@ -20,7 +22,7 @@ from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
-_LINE = 100
+_LINE, _INDENT = 100, "   "
 NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
@@ -150,18 +152,20 @@ def _typed(name: str, data: Array, dialect: Dialect) -> str:
 
 def lines_of(data: Array) -> list[str]:
     """Numbers, as many to a line as fit."""
-    lines, line = [], "   "
-    for text in _numbers(data.reshape(-1)):
-        if len(line) + len(text) + 2 > _LINE:
-            lines.append(line)
-            line = "   "
-        line += f" {text},"
-    return [*lines, line]
+    numbers = _numbers(data.reshape(-1))
+    ends = list(accumulate(len(text) + len(" ,") for text in numbers))  # of each, were all in one line
+    lines, first = [], 0
+    while first < len(numbers):
+        room = _LINE - len(_INDENT) + (ends[first - 1] if first else 0)
+        behind = bisect_right(ends, room, lo=first + 1)
+        lines.append(f"{_INDENT} {', '.join(numbers[first:behind])},")
+        first = behind
+    return lines or [_INDENT]
 
 
 def _numbers(data: Array) -> list[str]:
     if data.dtype == np.float32:
-        return [literal(value) for value in data.tolist()]
-    numbers: list[str] = np.char.mod("%d", data).tolist()
+        return literals(data)
+    numbers = list(map("%d".__mod__, data.tolist()))
     suffix = _SUFFIXES.get(data.dtype.name, "")
     return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers

@@ -85,17 +85,11 @@ def stack_bytes(target: Target) -> StackBytes:
     return _THUMB_1 if kind_of_core(target.core) else _OTHERS
 
 
-def work_of(graph: Graph) -> int:
-    """The products and element-wise results of a run."""
-    costs = [node.op.cost(graph.input_types(node), graph.output_types(node)) for node in graph.nodes]
-    return sum(cost.macs + cost.elementwise for cost in costs)
-
-
 def estimate_stack_bytes(
     library: KernelLibrary,
     rows: Sequence[int],
     order: Sequence[int],
-    work: int,
+    graph: Graph,
     target: Target,
     optimize: Optimize,
     is_streamed: bool,
@@ -118,7 +112,8 @@ def estimate_stack_bytes(
     ]
     foreign = library.library_stack_bytes + each.table * bool(counters)
     has_reals = any(kernel.is_real for kernel in looked.values())
-    return round(each.beside + run + max((*own, foreign)) + _interrupt_bytes(has_reals, work, target))
+    interrupt = _interrupt_bytes(has_reals, _work_of(graph), target)
+    return round(each.beside + run + max((*own, foreign)) + interrupt)
 
 
 def _tables(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
@@ -198,6 +193,12 @@ def _stays_a_function(name: str, definition: str) -> bool:
     before, call, _ = definition.partition(f"{name}(")
     _, static, head = before.rpartition("static")
     return bool(call and static) and "inline" not in head.split()
+
+
+def _work_of(graph: Graph) -> int:
+    """The products and element-wise results of a run."""
+    costs = [node.op.cost(graph.input_types(node), graph.output_types(node)) for node in graph.nodes]
+    return sum(cost.macs + cost.elementwise for cost in costs)
 
 
 def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Collection, Hashable, Iterator
 from dataclasses import fields, is_dataclass, replace
 from functools import cache
@@ -12,6 +13,7 @@ from codegen.c.tree import AnyHelper, Expr, FunctionCall, InstructionCall, Liter
 
 # The types of fields that hold no nodes: those are most fields, and trees are walked often.
 _NO_NODES = ("str", "int", "bool", "tuple[str, ...]", "AnyHelper | None", "Instruction")
+_CALLS = frozenset({FunctionCall, InstructionCall})
 _EXPRESSIONS, _STATEMENTS = frozenset(get_args(Expr)), frozenset(get_args(Stmt))
 Node = Any  # a dataclass of this file, or a tuple of nodes
 
@@ -21,29 +23,33 @@ def walk(node: Node, until: Collection[type] = ()) -> Iterator[Node]:
     waiting = [node]
     while waiting:
         part = waiting.pop()
-        if isinstance(part, tuple):
-            waiting.extend(reversed(part))
-        elif (names := _field_names(part.__class__)) is not None:
+        kind = part.__class__
+        if kind is tuple:
+            waiting.extend(part[::-1])
+        elif (parts := _parts_backwards(kind)) is not None:
             yield part
-            if part.__class__ not in until:
-                waiting.extend([getattr(part, name) for name in reversed(names)])
+            if kind not in until:
+                waiting.extend(parts(part))
 
 
 def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
     """The tree with nodes replaced: by what `change` gives for them, or else by themselves with new parts."""
     if isinstance(node, tuple):
-        return tuple(changed(part, change) for part in node)
+        parts = [changed(part, change) for part in node]
+        return node if all(map(operator.is_, parts, node)) else tuple(parts)
     names = _field_names(node.__class__)
     if names is None:
         return node
     other = change(node)
     if other is not None:
         return other
-    return replace(node, **{name: changed(getattr(node, name), change) for name in names})
-
-
-def _parts_of(node: Node) -> Iterator[Node]:
-    return (getattr(node, name) for name in _field_names(node.__class__) or ())
+    new = {}
+    for name in names:
+        part = getattr(node, name)
+        changed_part = changed(part, change)
+        if changed_part is not part:
+            new[name] = changed_part
+    return replace(node, **new) if new else node
 
 
 @cache
@@ -53,6 +59,18 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
     if kind.__module__ != tree.__name__ or not is_dataclass(kind):
         return None
     return tuple(f.name for f in fields(kind) if f.type not in _NO_NODES)
+
+
+@cache
+def _parts_backwards(kind: type) -> Callable[[Node], tuple[Node, ...]] | None:
+    """Gives the parts of a node of that kind, the last first; None for what is no node."""
+    names = _field_names(kind)
+    if names is None:
+        return None
+    if not names:
+        return lambda node: ()
+    parts = operator.attrgetter(*reversed(names))
+    return parts if len(names) > 1 else lambda node: (parts(node),)
 
 
 def uses(node: Node, name: str) -> bool:
@@ -70,10 +88,15 @@ def helpers_of(node: Node) -> tuple[AnyHelper, ...]:
     found: dict[str, AnyHelper] = {}
 
     def look(node: Node) -> None:
-        for part in node if isinstance(node, tuple) else _parts_of(node):
-            look(part)
-        if isinstance(node, FunctionCall | InstructionCall) and node.helper is not None:
-            found.setdefault(node.helper.name, node.helper)
+        kind = node.__class__
+        if kind is tuple:
+            for part in node:
+                look(part)
+        elif (parts := _parts_backwards(kind)) is not None:
+            for part in parts(node)[::-1]:
+                look(part)
+            if kind in _CALLS and node.helper is not None:
+                found.setdefault(node.helper.name, node.helper)
 
     look(node)
     return tuple(found.values())

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from aot.ir.graph import Graph
 from codegen.c.constants import collect_constants
 from codegen.c.observe import OBSERVED_BYTES
-from codegen.c.stack_size import estimate_stack_bytes, work_of
 from codegen.fit.arenas import arenas_of
 from codegen.fit.budgets import MemoryNeeds
 from codegen.fit.variant import CompiledPlan
@@ -15,19 +14,11 @@ from codegen.fit.variant import CompiledPlan
 
 def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
     """The needs without flash: code is none, and constants are those that `--constants` has put somewhere."""
-    job, stages = plan.job, plan.lowered.stages
+    job = plan.job
     return MemoryNeeds(
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
-        estimate_stack_bytes(
-            plan.library,
-            [stage.result.image_rows for stage in stages],
-            plan.plan.order,
-            work_of(plan.graph),
-            job.target,
-            job.options.optimize,
-            plan.lowered.receiver is not None,
-        ),
+        plan.stack_bytes,
         constants=0,  # not in RAM, but for those that the options place there
         constants_in=_constants_in(plan) if any(plan.regions) else {},
         code=0,

@@ -17,6 +17,7 @@ from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import find_plan_below, make_plan, plan_like
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
+from codegen.c.stack_size import estimate_stack_bytes
 from codegen.fit.callers_io import without_io
 from codegen.fit.constant_places import constant_regions
 from codegen.fit.slow_sums import slow_sums
@@ -63,6 +64,19 @@ class CompiledPlan:
             return kernel_library(self.lowered.stages, Sharing.NONE)
         sharing = Sharing.ALIKE if options.optimize is Optimize.SIZE else Sharing.EQUAL
         return kernel_library(self.lowered.stages, sharing)
+
+    @cached_property
+    def stack_bytes(self) -> int:
+        """The stack of a run, estimated."""
+        return estimate_stack_bytes(
+            self.library,
+            [stage.result.image_rows for stage in self.lowered.stages],
+            self.plan.order,
+            self.graph,
+            self.job.target,
+            self.job.options.optimize,
+            self.lowered.receiver is not None,
+        )
 
 
 @dataclass(frozen=True)

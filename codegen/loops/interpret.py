@@ -5,6 +5,7 @@ Statements and expressions become Python functions once; loops call them as ofte
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -44,9 +45,9 @@ _Run = Callable[[_Frame, _Loops], None]
 _Number = Callable[[_Frame, _Loops], Any]
 _Cell = Callable[[_Frame, _Loops], tuple[Array, int]]
 _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
     "<": lambda a, b: int(a < b),
     "==": lambda a, b: int(a == b),
     "min": min,
@@ -55,9 +56,9 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     ">>": lambda a, b: a >> _in_range(b),
     "//": lambda a, b: a // _no_zero(b),
     "%": lambda a, b: a % _no_zero(b),
-    "&": lambda a, b: a & b,
-    "|": lambda a, b: a | b,
-    "^": lambda a, b: a ^ b,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
 }
 _MOST = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
 _GARBAGE = 0x55  # what memory nobody has written holds
@@ -184,14 +185,17 @@ def _cell(place: BufferPlace) -> _Cell:
     def cell(frame: _Frame, loops: _Loops) -> tuple[Array, int]:
         rows, first_row, first = frame[name]
         number, index = first_row + row_of(loops), first + index_of(loops)
-        if not 0 <= number < len(rows):
-            raise IndexError(f"{name} has no row {number}, only {len(rows)}")
-        row = rows[number]
-        if not 0 <= index < row.size:
-            raise IndexError(f"{name}[{index}] lies outside its {row.size} elements")
-        return row, index
+        if 0 <= number < len(rows) and 0 <= index < (row := rows[number]).size:
+            return row, index
+        raise _outside(name, rows, number, index)
 
     return cell
+
+
+def _outside(name: str, rows: Rows, number: int, index: int) -> IndexError:
+    if not 0 <= number < len(rows):
+        return IndexError(f"{name} has no row {number}, only {len(rows)}")
+    return IndexError(f"{name}[{index}] lies outside its {rows[number].size} elements")
 
 
 def _affine(affine: Affine) -> Callable[[_Loops], int]:
@@ -203,6 +207,9 @@ def _affine(affine: Affine) -> Callable[[_Loops], int]:
             return lambda loops: constant + factor * loops[name]
         case ((name, factor), (other, step)):
             return lambda loops: constant + factor * loops[name] + step * loops[other]
+        case (*_, (name, factor), (other, step)):
+            rest = _affine(Affine(affine.terms[:-2], constant))
+            return lambda loops: rest(loops) + factor * loops[name] + step * loops[other]
     return affine.evaluate
 
 
@@ -231,11 +238,15 @@ def _value(expr: Expr) -> _Number:
 
 
 def _read(place: BufferPlace) -> _Number:
-    cell = _cell(place)
+    """As `_cell`, whose call would take longer than to read: most of what is run are reads."""
+    name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
 
     def read(frame: _Frame, loops: _Loops) -> Any:
-        row, index = cell(frame, loops)
-        return row.item(index)
+        rows, first_row, first = frame[name]
+        number, index = first_row + row_of(loops), first + index_of(loops)
+        if 0 <= number < len(rows) and 0 <= index < (row := rows[number]).size:
+            return row.item(index)
+        raise _outside(name, rows, number, index)
 
     return read
 
@@ -287,6 +298,14 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
     if kind is DType.F32:
         return lambda a, b, made: made
     (low, high), bits = kind.limits, 8 * kind.bytes
+    if low and op not in SHIFTS:
+
+        def in_signed_type(a: Any, b: Any, made: Any) -> Any:
+            if low <= made <= high:
+                return made
+            raise OverflowError(f"{a} {op} {b} is beyond the {bits} bits of {kind.value}")
+
+        return in_signed_type
 
     def in_type(a: Any, b: Any, made: Any) -> Any:
         if op in SHIFTS and b >= bits:

@@ -33,7 +33,7 @@ WARNINGS = (
 )  # a file: ccache keeps it
 COMPILERS: Mapping[str, tuple[str, ...]] = {
     "gcc": ("gcc", "-O2"),
-    "clang": ("clang", "-O2"),
+    "clang": ("clang", "-O2", "-fsyntax-only"),  # it warns before it optimises, gcc while it does
     "arm-none-eabi-gcc": ("arm-none-eabi-gcc", "-O2", "-mcpu=cortex-m4", "-mthumb"),
 }
 

@@ -29,7 +29,7 @@ HASH = bytes(range(1, 9))
 DEADLINES = Deadlines(
     hello_s=60.0, answer_s=60.0, run_s=60.0, device_run_s=5.0, retry_s=4.0, retry_most_s=60.0
 )
-SOON_RESET = replace(DEADLINES, device_run_s=2.0)  # of a model that hangs: an emulator is busy until then
+SOON_RESET = replace(DEADLINES, device_run_s=0.2)  # of a model that hangs: an emulator is busy until then
 ARM_BOARDS = (
     *("mps2-an385", "mps2-an386", "mps2-an500", "mps2-an505", "mps2-an521", "mps3-an547"),
     "qemu-netduinoplus2",

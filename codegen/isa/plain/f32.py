@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from aot.ir.types import DType, Quant
+from aot.ir.types import Array, DType, Quant
 from aot.ops.activation import Activation
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar_math import parenthesised
@@ -111,5 +111,15 @@ def literal(value: float) -> str:
     """A float constant in C that reads back as the same single-precision number; math.h has some of them."""
     if not math.isfinite(value):
         return "NAN" if math.isnan(value) else f"{'-' if value < 0 else ''}INFINITY"
-    text = str(np.float32(value))
-    return f"{text}f" if any(c in text for c in ".e") else f"{text}.0f"
+    return _suffixed(str(np.float32(value)))
+
+
+def literals(values: Array) -> list[str]:
+    """The literals of many numbers of single precision."""
+    if not np.isfinite(values).all():
+        return list(map(literal, values.tolist()))
+    return list(map(_suffixed, map(str, values)))
+
+
+def _suffixed(text: str) -> str:
+    return f"{text}f" if "." in text or "e" in text else f"{text}.0f"
