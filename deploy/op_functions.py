@@ -19,7 +19,7 @@ _FUNCTIONS: Mapping[str, type[Enum]] = MappingProxyType(
 
 
 def function_lines(ops: Iterable[str]) -> Iterator[str]:
-    """For each such op its functions, in lines of 80 columns."""
+    """The functions of each such op, in lines of 80 columns."""
     for op in ops:
         if op in _FUNCTIONS:
             names = ", ".join(each.value.replace("_", " ") for each in _FUNCTIONS[op])
