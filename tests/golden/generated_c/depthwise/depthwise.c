@@ -94,9 +94,9 @@ static inline int32_t to_int8_m128_22_shift_4(int32_t sum, int32_t scale, int32_
 
 /* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
    independent of its position: it has no such tiles. Other options that do, such as -ffixed-r9,
-   -fno-omit-frame-pointer and at times -Og or -O3, are told of by "'asm' operand has impossible
-   constraints" or "r7 cannot be used in 'asm' here": compile with -DFEW_REGISTERS then, as
-   `deploy docs own-project` says. */
+   -fno-omit-frame-pointer and at times -Og, are told of by "'asm' operand has impossible constraints" or
+   "r7 cannot be used in 'asm' here": compile with -DFEW_REGISTERS then, as `deploy docs own-project`
+   says. */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS
