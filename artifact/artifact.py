@@ -57,7 +57,7 @@ class Artifact:
     def graph(self) -> Graph:
         """The graph that the layers compute, constants included; the reference runs it. Raises ModelError."""
         try:
-            return parse_graph(self.graph_text, unpack_parameters(self.files[_parameters_path(self.name)]))
+            return parse_graph(self.graph_text, unpack_parameters(self._file(_parameters_path(self.name))))
         except (GraphTextError, ParametersError) as error:
             raise ArchiveError(
                 f"the archive's graph cannot be read: {error}",
@@ -83,9 +83,19 @@ class Artifact:
                 "compile the model again with this version",
             ) from None
 
+    def _file(self, path: str) -> bytes:
+        try:
+            return self.files[path]
+        except KeyError:
+            raise ArchiveError(
+                f"the archive has no {path}",
+                f"{self.name}, written by Solder {self.facts.tool_version}",
+                "compile the model again with this version",
+            ) from None
+
     def _text(self, path: str) -> str:
         try:
-            return self.files[path].decode()
+            return self._file(path).decode()
         except UnicodeDecodeError as error:
             raise ArchiveError(
                 f"{path} in the archive is no UTF-8 text: {error.reason} at byte {error.start:,}",

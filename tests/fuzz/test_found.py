@@ -196,16 +196,31 @@ def test_a_graph_with_a_value_that_cannot_be_is_no_graph(line: str, why: str) ->
     assert str(refusal.value).startswith(f"line 2: a value that cannot be ({why}")
 
 
-def test_a_source_in_an_archive_that_is_no_text_is_told() -> None:
+@pytest.fixture(scope="module")
+def whole() -> Artifact:
     graph = read_tflite(next(iter(TINY.values()))(), "found.tflite")
     imported = ImportedModel(graph, "found.tflite", "00" * 32, "found")
-    whole = artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))
+    return artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))
+
+
+def test_a_source_in_an_archive_that_is_no_text_is_told(whole: Artifact) -> None:
     changed = Artifact(whole.facts, {**whole.files, "codegen/host/src/found.c": b"\xff"})
     with pytest.raises(ModelError) as refusal:
         _ = changed.sources
     assert refusal.value.what == (
         "codegen/host/src/found.c in the archive is no UTF-8 text: invalid start byte at byte 0"
     )
+
+
+@pytest.mark.parametrize("missing", ["src/found.graph", "parameters/found.params"])
+def test_a_file_that_an_archive_lacks_is_told(missing: str, whole: Artifact) -> None:
+    """The model's name, which its files have in theirs, was changed in the metadata."""
+    files = dict(whole.files)
+    del files[missing]
+    with pytest.raises(ModelError) as refusal:
+        _ = Artifact(whole.facts, files).graph
+    assert refusal.value.what == f"the archive has no {missing}"
+    assert refusal.value.hint == "compile the model again with this version"
 
 
 def test_a_parameter_whose_name_is_no_text_is_told() -> None:
