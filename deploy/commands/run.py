@@ -52,10 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "or a WAV file with the samples of a front end",
     )
     parser.add_argument(
-        "--output",
-        metavar="OUT.npz",
-        type=Path,
-        help="outputs are written here, by name, and as output_0, ...",
+        "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
     )
     parser.add_argument(
         "--print-top",
@@ -117,8 +114,7 @@ def run(arguments: argparse.Namespace) -> None:
     specs = prepared.outputs or measured.specs
     if arguments.output:
         outputs = measured.stacked(samples)
-        written = as_reals(outputs, specs) if arguments.dequantize else outputs
-        write_results(arguments.output, written, [spec.name for spec in specs])
+        write_results(arguments.output, as_reals(outputs, specs) if arguments.dequantize else outputs)
     lacks = _lacks_cycles(ready, cartridge is not None)
     is_modelled = is_emulated(ready.board) and not lacks
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None

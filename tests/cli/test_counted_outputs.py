@@ -53,7 +53,7 @@ def test_a_run_gives_rows_and_their_count(detector: Path, tmp_path: Path, run_de
     )
     assert outcome.status == 0, outcome.err
     made = np.load(tmp_path / "made.npz")
-    assert made["chosen_count"].reshape(-1).tolist() == [2]
+    assert made["output_1"].reshape(-1).tolist() == [2]
     wanted = np.zeros((6, 6), np.float32)
     wanted[:2] = [[0, 0, 0.5, 0.45, 1, 0.9], [2.5, 2.5, 3, 3, 1, 0.7]]
-    np.testing.assert_array_equal(made["listed"].reshape(6, 6), wanted)
+    np.testing.assert_array_equal(made["output_0"].reshape(6, 6), wanted)
