@@ -22,7 +22,9 @@ def constant_waits(
     """The cycles of a run for each stage. The cache holds constants alone; of calls nothing is known."""
     memory = ReadLines(reads.line_bytes, LineCache(reads.sets, reads.ways))
     ends = accumulate((_bytes(stage.kernel) for stage in stages), initial=0)
-    layers = [_Layer(*_followed(stage.kernel, end, memory)) for stage, end in zip(stages, ends, strict=False)]
+    layers = [
+        _ReadingLayer(*_followed(stage.kernel, end, memory)) for stage, end in zip(stages, ends, strict=False)
+    ]
     missed = [0] * len(stages)
     begun = set[int]()
     for number in order:
@@ -33,7 +35,7 @@ def constant_waits(
 
 
 @dataclass(frozen=True, slots=True)
-class _Layer:
+class _ReadingLayer:
     once: tuple[ConstantReads, ...]  # before or behind its steps
     steps: tuple[ConstantReads, ...]  # in each
 
