@@ -7,6 +7,7 @@ holds what a memory is filled with at the start, as it holds all constants: it n
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from aot.target import FIRMWARE_RAM_BYTES, FlashReads
 from codegen.fit.budgets import budgets_of
@@ -34,17 +35,13 @@ def place_constants(plan: CompiledPlan) -> PlacementInRam:
     left, layers = found, list[PlacedConstants]()
     for region, room in rooms.items():
         chosen = most_valuable([each.bytes for each in left], [each.cycles for each in left], room)
-        layers += [_in_region(left[number], region) for number in chosen]
+        layers += [replace(left[number], region=region) for number in chosen]
         left = tuple(each for number, each in enumerate(left) if number not in chosen)
     layers.sort(key=lambda each: each.layer)
     copied = sum(each.bytes for each in layers)
     return PlacementInRam(
         rooms, tuple(layers), _copy_cycles(copied, reads), tuple(_notes(plan, rooms, found, left))
     )
-
-
-def _in_region(waiting: PlacedConstants, region: str) -> PlacedConstants:
-    return PlacedConstants(waiting.layer, region, waiting.bytes, waiting.cycles)
 
 
 def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]:

@@ -269,3 +269,23 @@ def test_a_sequence_has_one_length(tmp_path: Path) -> None:
     ) as told:
         deploy.compile(path, "host", shape="x=1..2")
     assert told.value.hint == "give each sequence one length, such as --shape x=3"
+
+
+def test_constants_are_placed_for_one_size_alone(file: Path, tmp_path: Path, run_deploy: Run) -> None:
+    words = (
+        "compile",
+        file,
+        "--board",
+        "nucleo-l4r5zi",
+        "--shape",
+        SHAPE,
+        "--place",
+        "-o",
+        tmp_path / "n.tar",
+    )
+    outcome = run_deploy(*words)
+    assert (outcome.status, outcome.err) == (
+        1,
+        "error: --place is for a model of one size, and --shape gives several\n"
+        "  hint: --constants LAYERS=REGION, or one size: --shape x=1,3,32,32\n",
+    )
