@@ -7,7 +7,6 @@ models in benchmarks/results.json at -O2, by gcc 12.2 but for one; tests/bench/t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
@@ -20,7 +19,6 @@ from codegen.loops.ir import Instruction, ScalarFunction
 _OPERATORS = frozenset("-+*/%&|^~!<>=?")
 _ARM = "cortex-m"
 _ARMV8_M = "cortex-m3x"
-_ARMV8_M_NAMES = re.compile(r"cortex-m3[\dx]")  # M33 and M35P, or that kind; the Cortex-M3 is none
 # The C library has strlen and memcpy for Armv7-M in 220 and 308 bytes, for Armv8-M in 92 and 236. With Helium
 # loops take as much more as those take less.
 _SHORTER_LIBRARY = 200
@@ -73,7 +71,8 @@ def _by_features(target: Target) -> PartBytes:
 
 def kind_of_core(core: str) -> str:
     """The part of a core's name that decides what code is estimated to take, beside its features."""
-    if _ARMV8_M_NAMES.match(core):
+    cortex_m3 = _ARMV8_M.removesuffix("x")  # M33 and M35P begin with the name of another kind of core
+    if core.startswith(cortex_m3) and core != cortex_m3:
         return _ARMV8_M
     return _ARM if core.startswith(_ARM) else ""
 
