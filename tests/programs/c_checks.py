@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from c_sheets import sheets
 from processor_time import run_limited
 
 from aot.ir.types import Array
@@ -95,11 +96,13 @@ def check_files(checks: Sequence[Check]) -> dict[str, str]:
 
 
 def _files(checks: Sequence[Check]) -> dict[str, str]:
-    """One file for each check, the table of all, and main."""
-    files = {
-        f"check_{i}.c": f'#define CHECK check_{i}\n#include "check.h"\nuint32_t CHECK(void);\n{check.text}'
+    """Files of many checks each, the table of all, and main."""
+    texts = [
+        f'#define CHECK check_{i}\n#include "check.h"\nuint32_t CHECK(void);\n{check.text}\n'
         for i, check in enumerate(checks)
-    }
+    ]
+    made = sheets(texts, [check.files for check in checks])
+    files = {f"checks_{i}.c": text for i, text in enumerate(made)}
     return {
         **files,
         "table.c": _table(checks),

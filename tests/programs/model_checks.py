@@ -96,10 +96,12 @@ def _check(
 def _tensors(prefix: str, tensors: Sequence[TensorInfo], samples: Sequence[Sample]) -> str:
     """The samples of each tensor, and the table of the tensors."""
     arrays = "".join(
-        c_array(f"{prefix}{i}", np.concatenate([sample[t.name].reshape(-1) for sample in samples]))
+        c_array(f"check_{prefix}{i}", np.concatenate([sample[t.name].reshape(-1) for sample in samples]))
         for i, t in enumerate(tensors)
     )
-    rows = (f"{{{prefix}{i}, {t.bytes}u, {t.arena}u, {t.arena_offset}u}}" for i, t in enumerate(tensors))
+    rows = (
+        f"{{check_{prefix}{i}, {t.bytes}u, {t.arena}u, {t.arena_offset}u}}" for i, t in enumerate(tensors)
+    )
     return f"{arrays}static const struct check_tensor check_{prefix}[] = {{{', '.join(rows)}}};\n"
 
 

@@ -36,7 +36,7 @@ def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = No
     lines, arguments = [], []
     for number, param in enumerate(proc.params):
         rows = _rows(param, 5 + number, given)
-        lines += [c_array(f"{param.name}{r}", row) for r, row in enumerate(rows)]
+        lines += [c_array(f"row{r}_of_{param.name}", row) for r, row in enumerate(rows)]
         lines.append(_argument(param))
         arguments.append(param.name)
     (out,) = wanted
@@ -60,6 +60,6 @@ def _argument(param: Buffer) -> str:
     if param.role is Role.OUTPUT:
         return f"static {c_type} {name}[{param.elements}];"
     if param.is_rows and param.rows > 1:
-        rows = ", ".join(f"{name}{r}" for r in range(param.rows))
+        rows = ", ".join(f"row{r}_of_{name}" for r in range(param.rows))
         return f"static const {c_type} *const {name}[{param.rows}] = {{{rows}}};"
-    return f"static const {c_type} *const {name} = {name}0;"
+    return f"static const {c_type} *const {name} = row0_of_{name};"

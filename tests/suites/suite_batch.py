@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from c_sheets import sheets
+
 from aot.target import Target
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel
@@ -46,23 +48,22 @@ def _groups(models: Sequence[CompiledModel]) -> Iterator[Sequence[CompiledModel]
 
 
 def _written(models: Sequence[CompiledModel], folder: Path) -> Iterator[str]:
-    """The files to compile: one for the weights of all, and one for the code of each, whose static functions
-    meet nobody else's."""
+    """The files to compile: one for the weights of all, and few for their code."""
     weights = []
     for model in models:
         for name, text in model.sources.items():
             (folder / name).write_text(text, encoding="utf-8")
-        files = sorted(name for name in model.sources if name.endswith(".c"))
-        weights += [name for name in files if name.endswith(_WEIGHTS)]
-        yield _including(
-            [name for name in files if not name.endswith(_WEIGHTS)], f"{model.name}.all.c", folder
-        )
-    yield _including(weights, f"{models[0].name}.weights.c", folder)
+        weights += [name for name in sorted(model.sources) if name.endswith(_WEIGHTS)]
+    code = [{n: text for n, text in model.sources.items() if n not in weights} for model in models]
+    texts = [_including(sorted(name for name in files if name.endswith(".c"))) for files in code]
+    for number, text in enumerate((*sheets(texts, code), _including(weights))):
+        name = f"{models[0].name}.{number}.c"
+        (folder / name).write_text(text, encoding="utf-8")
+        yield name
 
 
-def _including(files: Sequence[str], name: str, folder: Path) -> str:
-    (folder / name).write_text("".join(f'#include "{file}"\n' for file in files), encoding="utf-8")
-    return name
+def _including(files: Sequence[str]) -> str:
+    return "".join(f'#include "{file}"\n' for file in files)
 
 
 def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> None:
