@@ -50,9 +50,10 @@ class Mark:
 
 def _children(process: str) -> Iterator[str]:
     """None where Linux does not list them."""
-    for path in Path("/proc", process, "task").glob("*/children"):
+    tasks = Path("/proc", process, "task")
+    for task in tasks.iterdir() if tasks.is_dir() else ():  # a pattern takes three times as long
         with suppress(OSError):  # it has ended just now
-            yield from path.read_text().split()
+            yield from (task / "children").read_text(encoding="ascii").split()
 
 
 def _used_s(process: str) -> float:
