@@ -13,8 +13,6 @@ REASONS: Mapping[str, str] = {
     "self.position = 0  ->  self.position = 1": "each step sets the position before anything reads it",
     "def _touch(self, name: str, rows: int = 1) -> None:  ->  "
     "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are told apart",
-    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),  ->  "
-    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),": "a tenth of zero is zero",
     "if 2 * step > modulus:  ->  if 2 * step >= modulus:": "of half the modulus the numbers that are wanted "
     "are mirrored onto themselves: the same turns lead into them",
     "return _largest_sum(weights, bias) + most_offset(ENLARGED) <= INT32_MAX  ->  "
