@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"
+_BYTES = "the whole stack is told at most two bytes less, which no bound of an estimate can hold"
+_THUMB_2 = "83, 17.2, 39.6, 0.0, 11.5"
+_OF_THUMB_2 = "2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)"
+_OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)"
+_OF_LONG = "  # machine instructions; longer ones use more registers than need no saving"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -21,4 +26,11 @@ REASONS: Mapping[str, str] = {
     "table[: angles.size] = angles.reshape(-1)  ->  table[: angles.size] = angles.reshape(-2)": _SIZE,
     "return _Part(buffer, element, size, site.constants[position].reshape(-1))  ->  "
     "return _Part(buffer, element, size, site.constants[position].reshape(-2))": _SIZE,
+    "_ALIGN = 8  ->  _ALIGN = 9": "row counters take a byte or two more, and compilers round too",
+    f"_SHORT_INSTRUCTIONS = 12{_OF_LONG}  ->  _SHORT_INSTRUCTIONS = 1{_OF_LONG}": "no instruction that works in "
+    "vector registers has 2 to 12 machine instructions",
+    f"_THUMB_2 = StackBytes({_THUMB_2}, 1.1, {_OF_THUMB_2}  ->  "
+    f"_THUMB_2 = StackBytes({_THUMB_2}, 0.11000000000000001, {_OF_THUMB_2}": _BYTES,
+    f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
+    f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.04, 3.1, 11.8, {_OF_THUMB_1}": _BYTES,
 }

@@ -68,8 +68,18 @@ ROOMS: Mapping[str, Room] = {
     "estimates": Room(
         code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
         number=15,
-        fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
-        all=("tests/codegen/test_estimates.py",),
+        fast=(
+            "tests/codegen/test_live_values.py",
+            "tests/codegen/test_small_stacks.py",
+            "tests/codegen/test_estimates.py",
+            "tests/cli/test_board_budget.py",
+            "tests/archive",
+        ),
+        all=(
+            "tests/codegen/test_estimates.py",
+            "tests/bench/test_counts.py::test_what_is_told_before_a_build_is_what_is_committed",
+        ),
+        slower=IN_PYTHON,
     ),
     "line": Room(
         code=("platforms/rpc/*.py",),
