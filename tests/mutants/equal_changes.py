@@ -10,6 +10,8 @@ _THUMB_2 = "83, 17.2, 39.6, 0.0, 11.5"
 _OF_THUMB_2 = "2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)"
 _OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)"
 _OF_LONG = "  # machine instructions; longer ones use more registers than need no saving"
+_OF_FRAMES = "  # encoded bytes without a zero that are kept; no device sends longer frames"
+_RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -27,10 +29,18 @@ REASONS: Mapping[str, str] = {
     "return _Part(buffer, element, size, site.constants[position].reshape(-1))  ->  "
     "return _Part(buffer, element, size, site.constants[position].reshape(-2))": _SIZE,
     "_ALIGN = 8  ->  _ALIGN = 9": "row counters take a byte or two more, and compilers round too",
-    f"_SHORT_INSTRUCTIONS = 12{_OF_LONG}  ->  _SHORT_INSTRUCTIONS = 1{_OF_LONG}": "no instruction that works in "
-    "vector registers has 2 to 12 machine instructions",
+    f"_SHORT_INSTRUCTIONS = 12{_OF_LONG}  ->  _SHORT_INSTRUCTIONS = 1{_OF_LONG}": "no instruction that "
+    "works in vector registers has 2 to 12 machine instructions",
     f"_THUMB_2 = StackBytes({_THUMB_2}, 1.1, {_OF_THUMB_2}  ->  "
     f"_THUMB_2 = StackBytes({_THUMB_2}, 0.11000000000000001, {_OF_THUMB_2}": _BYTES,
     f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
     f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.04, 3.1, 11.8, {_OF_THUMB_1}": _BYTES,
+    "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are told in 32 bits",
+    f"LONGEST_FRAME = 1 << 16{_OF_FRAMES}  ->  LONGEST_FRAME = 2 << 16{_OF_FRAMES}": "noise is kept for "
+    "twice as long, on a computer that has room for it; the longest frame of a device has 2 KB",
+    'WAKE = b"\\0U" * 7  ->  WAKE = b"\\0U" * 8': "after eight damaged frames a device has gone back",
+    "first = _HEAD.size + _DESCRIPTION.size * len(values)  ->  "
+    "first = _HEAD.size - _DESCRIPTION.size * len(values)": "only the remainder by eight counts, and a "
+    "description has eight bytes",
+    f"if effort.tries > {_RATE}  ->  if effort.tries >= {_RATE}": "the third try comes within a second",
 }

@@ -22,7 +22,9 @@ KERNELS = (
 
 @dataclass(frozen=True)
 class Room:
-    """`fast` are the tests of `make check`, tried first; what survives must face the slower ones of `all`."""
+    """`fast` are tests of `make check`; what survives those must face the slower ones of `all`.
+
+    `first` come before: the few files that see most, which need not wait until all the others are read."""
 
     code: tuple[str, ...]
     number: int  # of changes, besides those of all named constants
@@ -30,6 +32,7 @@ class Room:
     all: tuple[str, ...]
     slower: str = f"not ({FAST})"  # the markers of those
     with_constants: bool = True  # False: named constants are left out
+    first: tuple[str, ...] = ()
 
 
 ROOMS: Mapping[str, Room] = {
@@ -68,13 +71,8 @@ ROOMS: Mapping[str, Room] = {
     "estimates": Room(
         code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
         number=15,
-        fast=(
-            "tests/codegen/test_live_values.py",
-            "tests/codegen/test_small_stacks.py",
-            "tests/codegen/test_estimates.py",
-            "tests/cli/test_board_budget.py",
-            "tests/archive",
-        ),
+        first=("tests/codegen/test_live_values.py", "tests/codegen/test_small_stacks.py"),
+        fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
         all=(
             "tests/codegen/test_estimates.py",
             "tests/bench/test_counts.py::test_what_is_told_before_a_build_is_what_is_committed",
@@ -84,6 +82,13 @@ ROOMS: Mapping[str, Room] = {
     "line": Room(
         code=("platforms/rpc/*.py",),
         number=40,
+        first=(
+            "tests/rpc/test_protocol_header.py",
+            "tests/rpc/test_line_numbers.py",
+            "tests/rpc/test_lying_devices.py",
+            "tests/rpc/test_frame.py",
+            "tests/rpc/test_failure_texts.py",
+        ),
         fast=("tests/rpc", "tests/errors/test_tools_and_devices.py"),
         all=(
             "tests/rpc",
