@@ -12,6 +12,10 @@ _OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)"
 _OF_LONG = "  # machine instructions; longer ones use more registers than need no saving"
 _OF_FRAMES = "  # encoded bytes without a zero that are kept; no device sends longer frames"
 _RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
+_CHANCE = "one more of them is tried: which arenas grow by that and which shrink is chance"
+_WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
+_OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
+_OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -43,4 +47,16 @@ REASONS: Mapping[str, str] = {
     "first = _HEAD.size - _DESCRIPTION.size * len(values)": "only the remainder by eight counts, and a "
     "description has eight bytes",
     f"if effort.tries > {_RATE}  ->  if effort.tries >= {_RATE}": "the third try comes within a second",
+    f"ALIKE = 4{_OF_ALIKE}  ->  ALIKE = 5{_OF_ALIKE}": _CHANCE,
+    f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
+    "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
+    "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
+    "PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with  ->  "
+    "PLACED_ORDERS = 9  # as many of the best orders are placed, fewer of a model with": _CHANCE,
+    "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
+    "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
+    "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,
+    "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(0, 2)": _WHOLES,
+    "if longer.rank < queued.get(longer.done, (longer.peak + 1,)):  ->  "
+    "if longer.rank < queued.get(longer.done, (longer.peak + 2,)):": "what is not queued is always taken",
 }
