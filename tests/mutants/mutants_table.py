@@ -39,6 +39,12 @@ ROOMS: Mapping[str, Room] = {
     "plan": Room(
         code=("aot/plan/*.py",),
         number=60,
+        first=(
+            "tests/plan/test_check.py",
+            "tests/plan/test_groups.py",
+            "tests/plan/test_drawn_nets.py",
+            "tests/plan/test_order.py",
+        ),
         fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan", "tests/codegen", "tests/bench"),
     ),
@@ -57,6 +63,13 @@ ROOMS: Mapping[str, Room] = {
     "variants": Room(
         code=("codegen/fit/*.py",),
         number=25,
+        first=(
+            "tests/codegen/test_placement_search.py",
+            "tests/codegen/test_knapsack.py",
+            "tests/codegen/test_placed_constants.py",
+            "tests/codegen/test_upgrades.py",
+            "tests/codegen/test_arenas.py",
+        ),
         fast=("tests/codegen", "tests/cli/test_board_budget.py", "tests/archive"),
         all=("tests/codegen", "tests/bench"),
     ),
