@@ -42,7 +42,6 @@ REASONS: Mapping[str, str] = {
     "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are told in 32 bits",
     f"LONGEST_FRAME = 1 << 16{_OF_FRAMES}  ->  LONGEST_FRAME = 2 << 16{_OF_FRAMES}": "noise is kept for "
     "twice as long, on a computer that has room for it; the longest frame of a device has 2 KB",
-    'WAKE = b"\\0U" * 7  ->  WAKE = b"\\0U" * 8': "after eight damaged frames a device has gone back",
     "first = _HEAD.size + _DESCRIPTION.size * len(values)  ->  "
     "first = _HEAD.size - _DESCRIPTION.size * len(values)": "only the remainder by eight counts, and a "
     "description has eight bytes",
