@@ -66,7 +66,7 @@ coverage:  ## branches of the device runtime that its tests take; stores the cou
 	$(PYTHON) .ci/prepare.py check
 	$(RUN:-m=) tests/runtime_coverage/runtime_coverage.py --store
 
-mutants:  ## some 490 small changes of the code, one at a time; prints those that no test sees and stores the scores
+mutants:  ## some 470 small changes of the code, one at a time; prints those that no test sees and stores the scores
 	$(PYTHON) .ci/prepare.py test
 	$(RUN:-m=) tests/mutants/try_changes.py --store
 

@@ -32,7 +32,7 @@ _MOST_ARGUMENTS = 4  # in registers
 _FEW_LOOPS = 2
 _ALIGN = 8
 _WORD = 4  # bytes of a pointer that the factors are for
-_LARGE_ANGLES_BYTES = 400  # the C library's sine and cosine reduce their argument to many digits
+_LARGE_ANGLES_BYTES = 520  # the C library's sine and cosine reduce their argument to many digits
 _ANGLES = frozenset({"sinf", "cosf", "tanf"})
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
 _HANDED_OVER_BYTES = 48  # by what hands a half to the other core, between the layer and its half
@@ -66,7 +66,7 @@ class StackBytes:
 
 
 _WITH_VECTORS = StackBytes(
-    83, 12.4, 31.7, 22.8, 7.9, 26.1, 5.0, 0.0, 60.8, 5.8, 24.0, 9.1, 23.2, 95.3, 28.9, 32.7
+    83, 12.4, 31.7, 22.8, 7.9, 26.1, 5.0, 0.0, 60.8, 5.8, 36.0, 9.1, 23.2, 95.3, 28.9, 32.7
 )
 _WITH_PAIRS = StackBytes(83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 24.0, 34.6, 14.9, 0.0, 0.0, 32.7)
 _THUMB_2 = StackBytes(83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)

@@ -117,6 +117,8 @@ class _Source:
         start, line = self.starts[number - 1], self.lines[number - 1]
         if end > start + len(line):  # over several lines
             return None
+        if replacement == self.text[begin:end]:  # a tenth of zero
+            return None
         after = line[: begin - start] + replacement + line[end - start :]
         return Change(
             self.path, number, begin, end, replacement, line.strip(), after.strip(), is_named_constant

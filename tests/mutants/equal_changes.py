@@ -5,6 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"
+_BYTES = "the whole stack is told at most two bytes less, which no bound of an estimate can hold"
+_THUMB_2 = "83, 17.2, 39.6, 0.0, 11.5"
+_OF_THUMB_2 = "2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)"
+_OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)"
+_OF_LONG = "  # machine instructions; longer ones use more registers than need no saving"
+_OF_FRAMES = "  # encoded bytes without a zero that are kept; no device sends longer frames"
+_RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
+_CHANCE = "one more of them is tried: which arenas grow by that and which shrink is chance"
+_WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
+_OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
+_OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -13,8 +24,6 @@ REASONS: Mapping[str, str] = {
     "self.position = 0  ->  self.position = 1": "each step sets the position before anything reads it",
     "def _touch(self, name: str, rows: int = 1) -> None:  ->  "
     "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are told apart",
-    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),  ->  "
-    "Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),": "a tenth of zero is zero",
     "if 2 * step > modulus:  ->  if 2 * step >= modulus:": "of half the modulus the numbers that are wanted "
     "are mirrored onto themselves: the same turns lead into them",
     "return _largest_sum(weights, bias) + most_offset(ENLARGED) <= INT32_MAX  ->  "
@@ -23,4 +32,30 @@ REASONS: Mapping[str, str] = {
     "table[: angles.size] = angles.reshape(-1)  ->  table[: angles.size] = angles.reshape(-2)": _SIZE,
     "return _Part(buffer, element, size, site.constants[position].reshape(-1))  ->  "
     "return _Part(buffer, element, size, site.constants[position].reshape(-2))": _SIZE,
+    "_ALIGN = 8  ->  _ALIGN = 9": "row counters take a byte or two more, and compilers round too",
+    f"_SHORT_INSTRUCTIONS = 12{_OF_LONG}  ->  _SHORT_INSTRUCTIONS = 1{_OF_LONG}": "no instruction that "
+    "works in vector registers has 2 to 12 machine instructions",
+    f"_THUMB_2 = StackBytes({_THUMB_2}, 1.1, {_OF_THUMB_2}  ->  "
+    f"_THUMB_2 = StackBytes({_THUMB_2}, 0.11000000000000001, {_OF_THUMB_2}": _BYTES,
+    f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
+    f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.04, 3.1, 11.8, {_OF_THUMB_1}": _BYTES,
+    "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are told in 32 bits",
+    f"LONGEST_FRAME = 1 << 16{_OF_FRAMES}  ->  LONGEST_FRAME = 2 << 16{_OF_FRAMES}": "noise is kept for "
+    "twice as long, on a computer that has room for it; the longest frame of a device has 2 KB",
+    "first = _HEAD.size + _DESCRIPTION.size * len(values)  ->  "
+    "first = _HEAD.size - _DESCRIPTION.size * len(values)": "only the remainder by eight counts, and a "
+    "description has eight bytes",
+    f"if effort.tries > {_RATE}  ->  if effort.tries >= {_RATE}": "the third try comes within a second",
+    f"ALIKE = 4{_OF_ALIKE}  ->  ALIKE = 5{_OF_ALIKE}": _CHANCE,
+    f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
+    "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
+    "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
+    "PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with  ->  "
+    "PLACED_ORDERS = 9  # as many of the best orders are placed, fewer of a model with": _CHANCE,
+    "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
+    "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
+    "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,
+    "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(0, 2)": _WHOLES,
+    "if longer.rank < queued.get(longer.done, (longer.peak + 1,)):  ->  "
+    "if longer.rank < queued.get(longer.done, (longer.peak + 2,)):": "what is not queued is always taken",
 }

@@ -22,7 +22,9 @@ KERNELS = (
 
 @dataclass(frozen=True)
 class Room:
-    """`fast` are the tests of `make check`, tried first; what survives must face the slower ones of `all`."""
+    """`fast` are tests of `make check`; what survives those must face the slower ones of `all`.
+
+    `first` come before: the few files that see most, which need not wait until all the others are read."""
 
     code: tuple[str, ...]
     number: int  # of changes, besides those of all named constants
@@ -30,12 +32,19 @@ class Room:
     all: tuple[str, ...]
     slower: str = f"not ({FAST})"  # the markers of those
     with_constants: bool = True  # False: named constants are left out
+    first: tuple[str, ...] = ()
 
 
 ROOMS: Mapping[str, Room] = {
     "plan": Room(
         code=("aot/plan/*.py",),
         number=60,
+        first=(
+            "tests/plan/test_check.py",
+            "tests/plan/test_groups.py",
+            "tests/plan/test_drawn_nets.py",
+            "tests/plan/test_order.py",
+        ),
         fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan", "tests/codegen", "tests/bench"),
     ),
@@ -54,6 +63,13 @@ ROOMS: Mapping[str, Room] = {
     "variants": Room(
         code=("codegen/fit/*.py",),
         number=25,
+        first=(
+            "tests/codegen/test_placement_search.py",
+            "tests/codegen/test_knapsack.py",
+            "tests/codegen/test_placed_constants.py",
+            "tests/codegen/test_upgrades.py",
+            "tests/codegen/test_arenas.py",
+        ),
         fast=("tests/codegen", "tests/cli/test_board_budget.py", "tests/archive"),
         all=("tests/codegen", "tests/bench"),
     ),
@@ -68,12 +84,24 @@ ROOMS: Mapping[str, Room] = {
     "estimates": Room(
         code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
         number=15,
+        first=("tests/codegen/test_live_values.py", "tests/codegen/test_small_stacks.py"),
         fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
-        all=("tests/codegen/test_estimates.py",),
+        all=(
+            "tests/codegen/test_estimates.py",
+            "tests/bench/test_counts.py::test_what_is_told_before_a_build_is_what_is_committed",
+        ),
+        slower=IN_PYTHON,
     ),
     "line": Room(
         code=("platforms/rpc/*.py",),
         number=40,
+        first=(
+            "tests/rpc/test_protocol_header.py",
+            "tests/rpc/test_line_numbers.py",
+            "tests/rpc/test_lying_devices.py",
+            "tests/rpc/test_frame.py",
+            "tests/rpc/test_failure_texts.py",
+        ),
         fast=("tests/rpc", "tests/errors/test_tools_and_devices.py"),
         all=(
             "tests/rpc",

@@ -23,6 +23,7 @@ CASES = {
     "x = True": ["x = True  ->  x = False"],
     "LIMIT = 280": ["LIMIT = 280  ->  LIMIT = 28"],
     "x = 0.5": ["x = 0.5  ->  x = 0.05"],
+    "x = 0.0": [],
     "x = 3\nx = 3": ["x = 3  ->  x = 4", "x = 3  ->  x = 4  (no. 2)"],
     "x = 'ü' if a == b else c": ["x = 'ü' if a == b else c  ->  x = 'ü' if a != b else c"],
     # What only tells, types and assertions:

@@ -2,7 +2,8 @@
 
     python tests/mutants/try_changes.py [ROOM ...] [--list] [--store] [--at-once N]
 
-Each change is tried on the room's fast tests first, and what survives those on all tests that should see it.
+Each change is tried first on the few tests that see most, then on the room's fast tests, and what survives
+those on all tests that should see it.
 No file of code is touched; --store writes the scores to where `deploy evidence` reads them. Exits with 1
 where a change survives for which equal_changes.py gives no reason.
 """
@@ -46,9 +47,12 @@ def say(text: str) -> None:
 
 
 def trials(room: Room, change: Change | None) -> list[Trial]:
-    """On the fast tests, then on the others."""
+    """On the first tests, on the fast ones, then on the others."""
     changed = Changed(ROOT, change) if change else None
-    return [Trial(changed, room.fast, FAST), Trial(changed, room.all, room.slower)]
+    return [
+        *(Trial(changed, tests, FAST) for tests in (room.first, room.fast) if tests),
+        Trial(changed, room.all, room.slower),
+    ]
 
 
 def verdicts(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from plan_requests import Net
@@ -12,6 +13,7 @@ from random_nets import requests
 
 from aot.plan import crowd, planner
 from aot.plan.check import check_plan
+from aot.plan.crowd import are_many
 from aot.plan.model import Kind, PlanRequest, Pool
 from aot.plan.planner import make_plan
 
@@ -63,3 +65,9 @@ def test_the_checker_accepts_what_is_placed_whole(
 
 def test_without_a_crowd_it_is_searched() -> None:
     assert not make_plan(crowded_request(20)).is_crowded
+
+
+@pytest.mark.parametrize(("together", "is_crowd"), [(600, False), (1_100, True)])
+def test_a_crowd_are_a_thousand_at_once(together: int, is_crowd: bool) -> None:
+    """Of 600 blocks each pair is still looked at, so that they are placed with care."""
+    assert are_many(np.zeros(together, np.int64), np.ones(together, np.int64)) is is_crowd

@@ -43,6 +43,22 @@ def test_groups_are_the_smallest_that_are_few_enough() -> None:
     assert (first.reads, first.writes) == ((Rows(0, 4),), (Rows(0, 2),))
 
 
+def line(rows: int) -> PlanRequest:
+    """Two layers over so many rows."""
+    net = Net()
+    net.window(net.window(net.input("x", rows, 4), "y", 4), "z", 4, kind=Kind.OUTPUT)
+    return net.request()
+
+
+def test_five_thousand_steps_are_planned_one_by_one_and_their_rings_stay_small() -> None:
+    assert not any(size > 1 for sizes in group_steps(line(2_500)).sizes for size in sizes)
+
+
+def test_thirty_thousand_steps_become_groups_of_twelve() -> None:
+    """Larger groups read and write more rows at once, and their rings take more memory."""
+    assert {max(sizes) for sizes in group_steps(line(15_000)).sizes} == {12}
+
+
 def test_a_stage_that_does_not_write_row_after_row_is_not_grouped() -> None:
     net = Net()
     net.pointwise([net.input("x", 8, 4)], "y", kind=Kind.OUTPUT)

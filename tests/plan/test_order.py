@@ -189,6 +189,15 @@ def test_a_graph_of_the_size_promised_is_exact() -> None:
     assert order_whole_stages(request).is_exact
 
 
+def test_any_graph_of_the_size_promised_is_exact() -> None:
+    """Of twelve branches that may come in any order all 4,096 sets may have to be visited."""
+    net = Net()
+    x = net.input("x", 1, 1)
+    ends = [net.dense(x, f"e{n}", 3 + n * n) for n in range(12)]
+    net.pointwise(ends, "sum", 8, kind=Kind.OUTPUT)
+    assert order_whole_stages(net.request()).is_exact
+
+
 def test_a_row_that_nobody_writes_is_named() -> None:
     tensors = (PlanTensor("x", 2, 4, Kind.INNER), PlanTensor("y", 1, 4, Kind.OUTPUT))
     stage = Stage("copy", ("x",), ("y",), (Step((Rows(0, 2),), (Rows(0, 1),)),))
