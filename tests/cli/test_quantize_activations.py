@@ -160,6 +160,7 @@ def test_a_layer_of_other_limits_keeps_eight_bits_and_conversions_are_of_integer
     assert types_of(load_model(tmp_path / "q.onnx")) == {DType.I8, DType.I16}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [("int16",), ("mixed", "--signal-to-noise", "46")])
 def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(
     options: tuple[str, ...], quantize: Deploy, tmp_path: Path

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,7 +71,12 @@ def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) ->
         assert np.array_equal(run_lowered(lowered, inputs)["y"], run_graph(each.graph, inputs)["y"])
 
 
-def test_the_c_equals_the_reference_under_sanitizers(tmp_path: Path) -> None:
+@pytest.mark.cc
+@pytest.mark.slow
+def test_the_c_equals_the_reference_under_sanitizers(
+    tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("gcc")
     assert failures_on_host(case_checks(CASES, RISC_V, "speed"), tmp_path / "checks") == {}
 
 

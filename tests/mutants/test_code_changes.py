@@ -55,10 +55,12 @@ def test_as_many_changes_as_are_stated_are_tried_in_each_room(room: str) -> None
     assert len({(change.path, change.text) for change in changes}) == len(changes)
 
 
+@pytest.mark.slow
 def test_at_least_two_hundred_changes_are_tried() -> None:
     assert sum(len(selected(room)) for room in ROOMS.values()) >= 200
 
 
+@pytest.mark.slow
 def test_what_has_a_reason_to_survive_is_still_there() -> None:
     there = {change.text for room in ROOMS.values() for change in possible(room)}
     assert not [text for text in REASONS if text not in there]

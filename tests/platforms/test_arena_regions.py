@@ -157,6 +157,7 @@ def test_a_board_without_the_region_is_told() -> None:
     )
 
 
+@pytest.mark.slow
 def test_models_share_each_memory(tiny: ProjectSource) -> None:
     spread = digits(Pool("RAM", 300), Pool("SRAM"))
     large = replace(tiny, c_flags=spread.c_flags, arenas=(Arena("arena", "", 5000),))
