@@ -88,6 +88,7 @@ class _Code:
         self._segments = segments
         self._machine = MACHINE_CODES[machine]
         self._ways: dict[int, tuple[MachineInstruction, ...]] = {}  # from an address to the next branch
+        self._found: dict[int, MachineInstruction] = {}  # ways from several addresses end alike
 
     def bytes(self, start: int, end: int) -> bytes:
         segment = next(each for each in self._segments if start in each.addresses)
@@ -113,9 +114,13 @@ class _Code:
 
     def _to_branch(self, address: int) -> Iterator[MachineInstruction]:
         while True:
-            size = 4 if self._machine.is_long(self.bytes(address, address + 2)) else 2
-            (one,) = self._machine.decode(self.bytes(address, address + size), address)
+            one = self._found.get(address) or self._found.setdefault(address, self._decoded(address))
             address = one.end
             yield one
             if is_branch(one):
                 return
+
+    def _decoded(self, address: int) -> MachineInstruction:
+        size = 4 if self._machine.is_long(self.bytes(address, address + 2)) else 2
+        (one,) = self._machine.decode(self.bytes(address, address + size), address)
+        return one

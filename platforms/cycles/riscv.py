@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 from platforms.cycles.disassembly import disassembled
@@ -36,13 +37,18 @@ _REACHES_MEMORY = ("load", "store")
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
     """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
+    return disassembled(_disassembler(), code, address, _instruction)
+
+
+@cache
+def _disassembler() -> Any:
+    """One for all blocks: making another takes longer than most blocks do."""
     import capstone
 
     mode = capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCV_C
     for extension in ("FD", "A", "ZBA", "ZBB", "ZBS"):
         mode |= getattr(capstone, f"CS_MODE_RISCV_{extension}")
-    disassembler = capstone.Cs(capstone.CS_ARCH_RISCV, mode)
-    return disassembled(disassembler, code, address, _instruction)
+    return capstone.Cs(capstone.CS_ARCH_RISCV, mode)
 
 
 def _instruction(found: Any) -> MachineInstruction:

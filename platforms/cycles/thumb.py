@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 from platforms.cycles.disassembly import disassembled
@@ -42,11 +43,17 @@ _STACK = {"push", "pop", "vpush", "vpop"}
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
     """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
+    return disassembled(disassembler(), code, address, _instruction)
+
+
+@cache
+def disassembler() -> Any:
+    """One for all blocks: making another takes longer than most blocks do."""
     import capstone
 
-    mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
-    disassembler = capstone.Cs(capstone.CS_ARCH_ARM, mode)
-    return disassembled(disassembler, code, address, _instruction)
+    return capstone.Cs(
+        capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
+    )
 
 
 def _instruction(found: Any) -> MachineInstruction:

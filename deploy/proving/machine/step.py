@@ -9,6 +9,7 @@ from enum import Enum
 from typing import Any
 
 from aot.errors import ToolError
+from platforms.cycles.thumb import disassembler
 
 
 class WayOn(Enum):
@@ -48,13 +49,10 @@ _LIST = re.compile(r"\{(.*)\}")
 
 def decode(code: bytes, address: int, word: Callable[[int], int]) -> Iterator[MachineStep]:
     """Yields the instructions; `word` reads a constant beside the code. Raises ToolError for what is none."""
-    import capstone
-
-    mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
-    disassembler = capstone.Cs(capstone.CS_ARCH_ARM, mode)
-    disassembler.detail = True
+    thumb = disassembler()
+    thumb.detail = True
     end, before = address, None
-    for found in disassembler.disasm(code, address):
+    for found in thumb.disasm(code, address):
         end = found.address + found.size
         yield _step(found, before, word)
         before = found
