@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import cast
 
@@ -106,3 +107,27 @@ def test_a_layer_with_a_500th_of_the_work_is_worth_wide_rows(channels: int, is_w
     assert (work["node light"] * 500 > sum(work.values())) is is_worth_it
     assert work["node light"] * 250 < sum(work.values())
     assert ("node light" in affordable_upgrades(variant_of(graph).least(), 1_000_000)) is is_worth_it
+
+
+def test_where_only_rows_with_padding_keep_to_a_limit_they_have_it(residual: PlannedVariant) -> None:
+    padded, variant = residual.plan.arena_bytes, residual.variant
+    unpadded = replace(variant, unpadded=frozenset(node.name for node in variant.graph.nodes))
+    limit = unpadded.least().plan.arena_bytes - 1
+    assert padded <= limit
+    assert search._least_within(variant, limit).plan.arena_bytes == padded
+
+
+@pytest.mark.parametrize(
+    ("options", "is_early"),
+    [
+        (OPTIONS["speed"], True),
+        (OPTIONS["size"], False),
+        (OPTIONS["ram"], False),
+        (CompileOptions(ram_bytes=900), False),
+    ],
+)
+def test_devices_start_early_where_time_is_the_goal_and_memory_has_no_limit(
+    options: CompileOptions, is_early: bool, residual: PlannedVariant
+) -> None:
+    """What a device reads and writes is there for longer then, which takes memory."""
+    assert replace(residual.variant, options=options).request.starts_at_once is is_early
