@@ -21,7 +21,7 @@ from aot.ops.concat import Concat
 from aot.plan.model import Pool
 from aot.target import FIRMWARE_RAM_BYTES, Optimize, Region, Target
 from codegen.compile import compile_job
-from codegen.fit.arenas import Arena, arenas_of, chosen_pools, pools_for
+from codegen.fit.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -126,6 +126,16 @@ def test_the_header_names_every_memory_and_where_inputs_and_outputs_lie(residual
     assert "void *dtcm_arena, void *sram_arena);" in header
     assert "; its offset is in sram_arena */" in header
     assert "NET_DTCM_ARENA_BYTES and NET_SRAM_ARENA_BYTES of working memory" in header
+
+
+def test_the_serial_line_sends_arenas_and_a_streamed_input_behind_them(residual: Graph) -> None:
+    for is_streamed in (False, True):
+        model = spread(residual, stream=is_streamed)
+        fast, slow = model.plan.pool_bytes.values()
+        behind = model.inputs[0].bytes if is_streamed else 0
+        sent = line_bytes(arenas_of(model.plan.pool_bytes), (*model.inputs, *model.outputs))
+        assert sent[0] == fast
+        assert slow + behind <= sent[1] < slow + behind + 8, "it begins at a word"
 
 
 @pytest.mark.cc

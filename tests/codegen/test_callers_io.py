@@ -15,9 +15,11 @@ from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph, Node
 from aot.ops.binary import Add
+from aot.plan.model import Kind, PlanTensor, Rows, Stage, Step
 from aot.target import Optimize
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
+from codegen.fit.callers_io import without_io
 from codegen.job import ImportedModel, Job, read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -49,6 +51,16 @@ def test_the_header_gives_no_offsets_that_are_not_there() -> None:
     assert "#define DIGITS_IMAGE_OFFSET" in inside
     assert "_OFFSET" not in apart
     assert "The arena has no room for inputs and outputs: they lie in memory of yours" in apart
+
+
+def test_only_inside_the_arena_a_result_is_written_where_its_operand_lies() -> None:
+    kinds = {"x": Kind.INPUT, "a": Kind.INNER, "b": Kind.INNER, "y": Kind.OUTPUT}
+    tensors = [PlanTensor(name, 1, 8, kind) for name, kind in kinds.items()]
+    step, pairs = Step((Rows(0, 1),), (Rows(0, 1),)), (("x", "a"), ("a", "b"), ("b", "y"))
+    stages = [Stage(read + write, (read,), (write,), (step,), in_place=((0, 0),)) for read, write in pairs]
+    apart, within = without_io(tensors, stages)
+    assert [tensor.row_bytes for tensor in apart] == [0, 8, 8, 0]
+    assert [stage.in_place for stage in within] == [(), ((0, 0),), ()]
 
 
 @pytest.mark.cc

@@ -64,6 +64,19 @@ def test_the_longest_whose_loops_fit_is_taken() -> None:
     assert not is_read_once(kernel_on(KB, tuned=longer))
 
 
+def test_where_no_loop_fits_the_longest_that_reads_at_most_twice_the_least_is_taken() -> None:
+    """What is read once weighs little, but three times as much is felt."""
+    kernel = kernel_on(replace(DSP, code_cache_bytes=300))
+    assert kernel.space is not None
+    reads = {
+        unroll: code_read(kernel_function(made.proc, "").function.body, 300)
+        for unroll in (2, 4, 8, 16)
+        for made in [kernel_on(DSP, tuned={kernel.space.task: {**kernel.point, "unroll": unroll}})]
+    }
+    within = [unroll for unroll, read in reads.items() if read <= 2 * min(reads.values())]
+    assert kernel.point["unroll"] == max(within) == 4
+
+
 def test_what_fits_anyway_stays_as_it_is() -> None:
     assert kernel_on(replace(DSP, code_cache_bytes=8192)).point == kernel_on(DSP).point
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from graphs import Draft
+from model_checks import DSP
 from tiny_models import TINY
 
 from aot.errors import BoardError, DeployError, InputError
@@ -113,3 +116,16 @@ def test_a_rule_that_cannot_be_kept_is_told(
     with pytest.raises(kind) as refused:
         placed(graph, rule, target=target)
     assert str(refused.value) == says
+
+
+def test_constants_whose_memory_is_named_are_stored_as_they_are() -> None:
+    """Winograd's are transformed where their place is free: 16 half words take the place of nine bytes."""
+    d = Draft()
+    wide = d.graph(d.conv("y", d.input("x", 1, 8, 8, 32), 8))
+    core = replace(DSP, regions=REGIONS)
+    assert weight_bytes(placed(wide, target=core)) == 8 * (32 * 16 * 2 + 9)
+    assert weight_bytes(placed(wide, ("conv2d", "QSPI"), target=core)) == 8 * (32 * 9 + 9)
+
+
+def weight_bytes(model: CompiledModel) -> int:
+    return sum(layer.weight_bytes for layer in model.layers)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from op_case import int8
+from op_case import float32, int8
 
 from aot.ir.types import DType, TensorType
 from codegen.formats import (
@@ -18,6 +18,7 @@ from codegen.formats import (
     requested_format,
     satisfies,
 )
+from codegen.lower.views import ending_at_words
 
 IMAGE = int8(1, 4, 6, 3, zero_point=-9)
 MARGINS = RowRequest(left=1, right=2, top=1, bottom=1)
@@ -53,6 +54,12 @@ def test_a_request_is_satisfied_by_its_format(asked: RowRequest) -> None:
 
 def test_rows_begin_at_multiples_of_four_bytes() -> None:
     assert [requested_format(IMAGE, RowRequest(slack=n)).row_bytes for n in range(4)] == [20, 20, 20, 24]
+
+
+def test_rows_of_narrow_elements_end_at_words_where_they_are_read_by_fours() -> None:
+    assert ending_at_words(dense_format(int8(1, 2, 5, 3))).row_elements == 16
+    words = dense_format(float32(1, 2, 5, 3))
+    assert ending_at_words(words) == words
 
 
 # What rows were made for -> what another reader requests of them, and whether they will do.

@@ -31,7 +31,6 @@ def lowered(graph: Graph, target: Target = PLAIN) -> Lowered:
     return lower_graph(placed(run_meaning(graph).graph), target, OPTIONS["ram"])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", [pytest.param(n, marks=[pytest.mark.slow] * ("boxes" in n)) for n in JOINS])
 def test_lowered_stages_equal_the_reference(name: str, target: Target) -> None:

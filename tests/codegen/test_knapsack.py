@@ -35,3 +35,10 @@ def test_in_a_large_room_sizes_are_rounded_up() -> None:
     room = 8 << 20  # bytes: units of 128
     assert most_valuable([room - 128, 129], [9, 1], room) == (0,)
     assert most_valuable([room - 256, 129], [9, 1], room) == (0, 1)
+
+
+def test_a_room_is_measured_by_its_65536th() -> None:
+    """Finer, two of them would fit; a table of so many columns for each layer is what a search may take."""
+    room = 8 << 20  # bytes: units of 128
+    assert most_valuable([room - 192, 129, room], [9, 1, 1], room) == (0,)
+    assert most_valuable([room - 256, 128, room], [9, 1, 1], room) == (0, 1)

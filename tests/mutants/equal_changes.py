@@ -16,6 +16,7 @@ _CHANCE = "one more of them is tried: which arenas grow by that and which shrink
 _WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
 _OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
 _OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
+_READINGS = "readings = list(zip(stage.kernel.row_params, stage.reads, strict="
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -58,4 +59,7 @@ REASONS: Mapping[str, str] = {
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(0, 2)": _WHOLES,
     "if longer.rank < queued.get(longer.done, (longer.peak + 1,)):  ->  "
     "if longer.rank < queued.get(longer.done, (longer.peak + 2,)):": "what is not queued is always taken",
+    f"{_READINGS}True))  ->  {_READINGS}False))": "a kernel has a row parameter for each reading",
+    "are_narrow = self.graph.types[value].dtype.bytes < 4  ->  "
+    "are_narrow = self.graph.types[value].dtype.bytes <= 4": "rows of words end at words as they are",
 }
