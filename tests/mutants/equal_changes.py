@@ -16,6 +16,10 @@ _CHANCE = "one more of them is tried: which arenas grow by that and which shrink
 _WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
 _OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
 _OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
+_BY_AREA = "lambda block: (-block.bytes * max(_end(block) - _begin(block)"
+_LEAST = "  # proven: no placement of these rings in this order needs less"
+_CROWDED = "  # too many buffers are there at once to search for a smaller placement"
+_TOLD = "the planner tells it of each plan; what else is made is changed from one of its plans"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -54,6 +58,12 @@ REASONS: Mapping[str, str] = {
     "PLACED_ORDERS = 9  # as many of the best orders are placed, fewer of a model with": _CHANCE,
     "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
     "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
+    f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
+    "is placed",
+    "steps = range(len(columns[0].first) if columns else 0)  ->  "
+    "steps = range(len(columns[0].first) if columns else 1)": "each stage reads or writes a tensor",
+    f"is_least: bool = False{_LEAST}  ->  is_least: bool = True{_LEAST}": _TOLD,
+    f"is_crowded: bool = False{_CROWDED}  ->  is_crowded: bool = True{_CROWDED}": _TOLD,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(0, 2)": _WHOLES,
     "if longer.rank < queued.get(longer.done, (longer.peak + 1,)):  ->  "
