@@ -203,6 +203,16 @@ def test_the_fastest_pool_is_filled_first() -> None:
     assert {buffer.pool for buffer in plan.buffers.values()} == {"fast"} or plan.pool_bytes["slow"] > 0
 
 
+def test_what_is_used_most_for_its_size_comes_first() -> None:
+    """Ten small buffers used 200 times each are worth more than one of their size used 1,000 times."""
+    once = np.zeros(1, np.int64)
+    sizes_and_uses = [(100, 1_000), *[(10, 200)] * 10]
+    blocks = [Block(f"b{n}", 1, size, 1, once, once, once, u) for n, (size, u) in enumerate(sizes_and_uses)]
+    pools = Pool("fast", 100), Pool("slow")
+    packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
+    assert place_in_sequences(packing).pools == (1, *[0] * 10)
+
+
 def test_what_does_not_fit_the_first_pool_goes_to_the_second() -> None:
     request = in_pools(line(16, 64, 16).request(), Pool("fast", 100), Pool("slow"))
     plan = make_plan(request)
