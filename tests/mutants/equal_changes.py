@@ -20,6 +20,7 @@ _BY_AREA = "lambda block: (-block.bytes * max(_end(block) - _begin(block)"
 _LEAST = "  # proven: no placement of these rings in this order needs less"
 _CROWDED = "  # too many buffers are there at once to search for a smaller placement"
 _TOLD = "the planner tells it of each plan; what else is made is changed from one of its plans"
+_REFINE = "tried = _refine(tried, QUICK, placed.cost["
 _DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
 _WORK = "  # multiplications in a run: about as often it loads what it reads"
 _SIZE = "NumPy takes any negative number for the size that is left"
@@ -67,8 +68,8 @@ REASONS: Mapping[str, str] = {
     f"{_DRAWS}strict=True)]  ->  {_DRAWS}strict=False)]": "both have an entry for each stage",
     f"work: int = 0{_WORK}  ->  work: int = 1{_WORK}": "what is read or written has a byte or more, which "
     "counts as much",
-    "tried = _refine(tried, QUICK, placed.cost[-1])  ->  tried = _refine(tried, QUICK, placed.cost[-2])": "for "
-    "each device there are at most 150 trials more, and no arena grows by that",
+    f"{_REFINE}-1])  ->  {_REFINE}-2])": "for each device there are at most 150 trials more, and no arena "
+    "grows by that",
     f"is_least: bool = False{_LEAST}  ->  is_least: bool = True{_LEAST}": _TOLD,
     f"is_crowded: bool = False{_CROWDED}  ->  is_crowded: bool = True{_CROWDED}": _TOLD,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,

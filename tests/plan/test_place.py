@@ -182,6 +182,18 @@ def test_a_row_that_is_read_again_is_not_written_in_place() -> None:
     assert plan.buffers["y"].offset != plan.buffers["x"].offset
 
 
+def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
+    """The application fills both before the run."""
+    net = Net()
+    y = net.strided(net.input("x", 5, 40), "y", 4, 2)
+    net.pointwise([y, net.input("other", 2, 36)], "z", 4, kind=Kind.OUTPUT)
+    request = net.request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    x, other = plan.buffers["x"], plan.buffers["other"]
+    assert x.offset + x.bytes <= other.offset or other.offset + other.bytes <= x.offset
+
+
 def test_alignment_is_kept() -> None:
     request = line(3, 5, 7, 9).request()
     tensors = tuple(replace(t, align=16) for t in request.tensors)
