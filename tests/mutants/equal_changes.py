@@ -21,6 +21,8 @@ _LEAST = "  # proven: no placement of these rings in this order needs less"
 _CROWDED = "  # too many buffers are there at once to search for a smaller placement"
 _TOLD = "the planner tells it of each plan; what else is made is changed from one of its plans"
 _REFINE = "tried = _refine(tried, QUICK, placed.cost["
+_BASE = "base = np.repeat(np.arange(len(rows)), rows) * (lives.after"
+_APART = "  # keeps the tensors apart"
 _DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
 _WORK = "  # multiplications in a run: about as often it loads what it reads"
 _SIZE = "NumPy takes any negative number for the size that is left"
@@ -70,6 +72,9 @@ REASONS: Mapping[str, str] = {
     "counts as much",
     f"{_REFINE}-1])  ->  {_REFINE}-2])": "for each device there are at most 150 trials more, and no arena "
     "grows by that",
+    f"{_BASE} + 1){_APART}  ->  {_BASE} + 2){_APART}": "any greater number keeps them apart as well",
+    "if weight > self.heaviest:  ->  if weight >= self.heaviest:": "of equally heavy sets another is taken: "
+    "which has the larger core is chance",
     f"is_least: bool = False{_LEAST}  ->  is_least: bool = True{_LEAST}": _TOLD,
     f"is_crowded: bool = False{_CROWDED}  ->  is_crowded: bool = True{_CROWDED}": _TOLD,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,

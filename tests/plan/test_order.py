@@ -13,7 +13,7 @@ from random_nets import requests
 
 from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
-from aot.plan.demand import OrderHints, order_by_demand
+from aot.plan.demand import OrderHints, order_by_demand, order_like
 from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Rows, Stage, Step
 from aot.plan.order import draft_given
 from aot.plan.planner import make_plan
@@ -54,6 +54,13 @@ def test_images_before_the_heads_of_joined_lists_are_rings() -> None:
 
 def test_a_row_is_made_just_before_it_is_read() -> None:
     assert names_by_demand(chain(6, 1, 3)) == list("aaababab" + "ab")
+
+
+def test_an_order_serves_again_step_by_step() -> None:
+    request = chain(6, 1, 3).request()
+    steps = number_steps(request)
+    order = order_by_demand(steps, PLAIN)
+    assert order_like(steps, request.stages, order) == order
 
 
 def test_padding_rows_come_as_late_as_their_neighbours() -> None:
