@@ -23,6 +23,8 @@ _TOLD = "the planner tells it of each plan; what else is made is changed from on
 _REFINE = "tried = _refine(tried, QUICK, placed.cost["
 _BASE = "base = np.repeat(np.arange(len(rows)), rows) * (lives.after"
 _APART = "  # keeps the tensors apart"
+_BOTH = "return Use(one.stage, one.is_write, np.where(least"
+_OF_BOTH = ", most, least), np.maximum(one.last, other.last))"
 _DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
 _WORK = "  # multiplications in a run: about as often it loads what it reads"
 _SIZE = "NumPy takes any negative number for the size that is left"
@@ -75,6 +77,8 @@ REASONS: Mapping[str, str] = {
     f"{_BASE} + 1){_APART}  ->  {_BASE} + 2){_APART}": "any greater number keeps them apart as well",
     "if weight > self.heaviest:  ->  if weight >= self.heaviest:": "of equally heavy sets another is taken: "
     "which has the larger core is chance",
+    f"{_BOTH} < 0{_OF_BOTH}  ->  {_BOTH} <= 0{_OF_BOTH}": "no stage writes a tensor twice, and of rows that "
+    "are read only the last time counts",
     f"is_least: bool = False{_LEAST}  ->  is_least: bool = True{_LEAST}": _TOLD,
     f"is_crowded: bool = False{_CROWDED}  ->  is_crowded: bool = True{_CROWDED}": _TOLD,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,

@@ -194,6 +194,15 @@ def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
     assert x.offset + x.bytes <= other.offset or other.offset + other.bytes <= x.offset
 
 
+def test_blocks_that_meet_late_in_a_long_run_lie_apart() -> None:
+    """Of five thousand moments three count as one."""
+    lives = ((3_000, 4_000), (3_500, 4_500), (4_600, 4_700))
+    each = [(np.asarray([first]), np.asarray([last])) for first, last in lives]
+    blocks = [Block(f"b{n}", 1, 40, 4, np.zeros(1, np.int64), *life) for n, life in enumerate(each)]
+    apart = ((-39, 39),)
+    assert forbidden_distances(blocks, NO_OVERLAPS, 5_000) == [{1: apart}, {0: apart}, {}]
+
+
 def test_alignment_is_kept() -> None:
     request = line(3, 5, 7, 9).request()
     tensors = tuple(replace(t, align=16) for t in request.tensors)
