@@ -11,8 +11,9 @@ from test_floor import apart, packing_of
 from test_order import wide_graph
 from test_place import NO_OVERLAPS, TIMES, bound_of, make_intervals
 
-from aot.plan import order, planner
+from aot.plan import planner
 from aot.plan.conflicts import forbidden_distances
+from aot.plan.demand import order_by_demand
 from aot.plan.floor import placement_floor
 from aot.plan.model import Kind, PlanRequest, Pool
 from aot.plan.order import draft_given, search_orders
@@ -43,13 +44,12 @@ def line(layers: int) -> PlanRequest:
 def test_of_twenty_thousand_rows_some_sixty_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many that each of forty hints is."""
     tried: list[Any] = []
-    by_demand = order.order_by_demand
 
     def counted(steps: Any, hints: Any) -> Any:
         tried.append(hints)
-        return by_demand(steps, hints)
+        return order_by_demand(steps, hints)
 
-    monkeypatch.setattr(order, "order_by_demand", counted)
+    monkeypatch.setattr("aot.plan.order.order_by_demand", counted)
     request = readers_of(rows=20_000, readers=20)
     search_orders(number_steps(request), order_whole_stages(request, 1))
     assert 40 < len(tried) <= 60
