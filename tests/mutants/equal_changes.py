@@ -61,8 +61,6 @@ REASONS: Mapping[str, str] = {
     f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
     "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
     "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
-    "PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with  ->  "
-    "PLACED_ORDERS = 9  # as many of the best orders are placed, fewer of a model with": _CHANCE,
     "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
     "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
     f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
