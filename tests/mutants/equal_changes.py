@@ -17,6 +17,17 @@ _WHOLES = "of whole tensors only which stage reads and writes them counts, not t
 _OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
 _OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
 _READINGS = "readings = list(zip(stage.kernel.row_params, stage.reads, strict="
+_BY_AREA = "lambda block: (-block.bytes * max(_end(block) - _begin(block)"
+_LEAST = "  # proven: no placement of these rings in this order needs less"
+_CROWDED = "  # too many buffers are there at once to search for a smaller placement"
+_TOLD = "the planner tells it of each plan; what else is made is changed from one of its plans"
+_REFINE = "tried = _refine(tried, QUICK, placed.cost["
+_BASE = "base = np.repeat(np.arange(len(rows)), rows) * (lives.after"
+_APART = "  # keeps the tensors apart"
+_BOTH = "return Use(one.stage, one.is_write, np.where(least"
+_OF_BOTH = ", most, least), np.maximum(one.last, other.last))"
+_DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
+_WORK = "  # multiplications in a run: about as often it loads what it reads"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -51,10 +62,24 @@ REASONS: Mapping[str, str] = {
     f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
     "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
     "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
-    "PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with  ->  "
-    "PLACED_ORDERS = 9  # as many of the best orders are placed, fewer of a model with": _CHANCE,
     "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
     "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
+    f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
+    "is placed",
+    "steps = range(len(columns[0].first) if columns else 0)  ->  "
+    "steps = range(len(columns[0].first) if columns else 1)": "each stage reads or writes a tensor",
+    f"{_DRAWS}strict=True)]  ->  {_DRAWS}strict=False)]": "both have an entry for each stage",
+    f"work: int = 0{_WORK}  ->  work: int = 1{_WORK}": "what is read or written has a byte or more, which "
+    "counts as much",
+    f"{_REFINE}-1])  ->  {_REFINE}-2])": "for each device there are at most 150 trials more, and no arena "
+    "grows by that",
+    f"{_BASE} + 1){_APART}  ->  {_BASE} + 2){_APART}": "any greater number keeps them apart as well",
+    "if weight > self.heaviest:  ->  if weight >= self.heaviest:": "of equally heavy sets another is taken: "
+    "which has the larger core is chance",
+    f"{_BOTH} < 0{_OF_BOTH}  ->  {_BOTH} <= 0{_OF_BOTH}": "no stage writes a tensor twice, and of rows that "
+    "are read only the last time counts",
+    f"is_least: bool = False{_LEAST}  ->  is_least: bool = True{_LEAST}": _TOLD,
+    f"is_crowded: bool = False{_CROWDED}  ->  is_crowded: bool = True{_CROWDED}": _TOLD,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(1, 1)": _WHOLES,
     "_ONCE = Rows(0, 1)  ->  _ONCE = Rows(0, 2)": _WHOLES,
     "if longer.rank < queued.get(longer.done, (longer.peak + 1,)):  ->  "

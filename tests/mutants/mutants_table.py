@@ -43,10 +43,12 @@ ROOMS: Mapping[str, Room] = {
             "tests/plan/test_check.py",
             "tests/plan/test_groups.py",
             "tests/plan/test_drawn_nets.py",
+            "tests/plan/test_efforts.py",
             "tests/plan/test_order.py",
         ),
         fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
-        all=("tests/plan", "tests/codegen", "tests/bench"),
+        all=("tests/plan",),
+        slower=IN_PYTHON,  # whole models in C would see less than these, and take minutes for each change
     ),
     "checker": Room(
         code=("aot/plan/check.py",),

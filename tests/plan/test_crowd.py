@@ -13,9 +13,10 @@ from random_nets import requests
 
 from aot.plan import crowd, planner
 from aot.plan.check import check_plan
-from aot.plan.crowd import are_many
+from aot.plan.crowd import are_many, is_crowded
 from aot.plan.model import Kind, PlanRequest, Pool
 from aot.plan.planner import make_plan
+from aot.plan.rings import Block
 
 SECONDS = 10
 
@@ -71,3 +72,9 @@ def test_without_a_crowd_it_is_searched() -> None:
 def test_a_crowd_are_a_thousand_at_once(together: int, is_crowd: bool) -> None:
     """Of 600 blocks each pair is still looked at, so that they are placed with care."""
     assert are_many(np.zeros(together, np.int64), np.ones(together, np.int64)) is is_crowd
+
+
+def test_a_thousand_blocks_one_after_the_other_are_no_crowd() -> None:
+    times = (np.asarray([time]) for time in range(1_100))
+    blocks = [Block(f"b{n}", 1, 4, 4, np.zeros(1, np.int64), time, time) for n, time in enumerate(times)]
+    assert not is_crowded(blocks)

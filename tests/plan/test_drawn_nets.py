@@ -17,6 +17,7 @@ MOST_BYTES = {
     102: 2_356,  # of 150 quick ones
     112: 6_386,  # of orders of 120,000 steps together, and quick trials that look at 100,000 pairs of blocks
 }
+MOST_BYTES_OF_LARGE = {220: 1_414}  # of 1,500 careful trials of 27 blocks
 LEAST_PROVEN_BYTES = {118: 815}  # by counting of the twelve largest blocks only the core
 
 
@@ -25,18 +26,23 @@ def test_the_arena_is_as_small_as_it_was(seed: int) -> None:
     assert make_plan(drawn_net(seed)).arena_bytes <= MOST_BYTES[seed]
 
 
+@pytest.mark.parametrize("seed", MOST_BYTES_OF_LARGE)
+def test_the_arena_of_a_large_net_is_as_small_as_it_was(seed: int) -> None:
+    assert make_plan(drawn_net(seed, layers=(22, 30))).arena_bytes <= MOST_BYTES_OF_LARGE[seed]
+
+
 @pytest.mark.parametrize("seed", LEAST_PROVEN_BYTES)
 def test_as_much_is_proven_to_be_needed_as_it_was(seed: int) -> None:
     plan = make_plan(drawn_net(seed))
     assert LEAST_PROVEN_BYTES[seed] <= plan.bound_bytes <= plan.arena_bytes
 
 
-def drawn_net(seed: int) -> PlanRequest:
+def drawn_net(seed: int, layers: tuple[int, int] = (5, 16)) -> PlanRequest:
     """Windows, additions, dense layers, joins and pools; what nobody reads is an output."""
     draw, net = random.Random(seed), Net()
     height = draw.choice([8, 12, 16, 24])
     images = [net.input("in", height, draw.randint(4, 60))]
-    for number in range(draw.randint(5, 16)):
+    for number in range(draw.randint(*layers)):
         source = images[-1] if draw.random() < 0.55 else draw.choice(images[-6:])
         images.append(_layer(draw, net, source, images, f"t{number}"))
     read = {name for stage in net.stages for name in stage.reads}

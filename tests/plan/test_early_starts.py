@@ -7,8 +7,10 @@ from dataclasses import replace
 import pytest
 
 from aot.plan.check import PlanError, check_plan
+from aot.plan.early_starts import waited_late
 from aot.plan.model import NO_ROWS, Kind, Plan, PlanRequest, PlanTensor, Rows, Stage, Step
 from aot.plan.planner import make_plan
+from aot.plan.steps import number_steps
 
 BYTES, TILE = 64, 128
 ALL = Rows(0, 1)
@@ -78,6 +80,11 @@ def test_no_memory_is_taken_for_an_early_start() -> None:
     request = weights_by_dma(2)
     late = replace(request, stages=tuple(replace(stage, starts=False) for stage in request.stages))
     assert make_plan(request).arena_bytes == make_plan(late).arena_bytes == 2 * BYTES + TILE
+
+
+def test_a_device_is_waited_for_before_the_next_one_starts() -> None:
+    """Though the start of the next needs nothing of it: two transfers would hold memory all the time."""
+    assert waited_late(number_steps(weights_by_dma(2)), (0, 0, 1, 1), 0) == (0, 0, 1, 1)
 
 
 def broken(plan: Plan, name: str, onto: str) -> Plan:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from test_place import NO_OVERLAPS, TIMES, bound_of, make_intervals
 
 from aot.errors import ToolError
 from aot.plan.check import check_plan
-from aot.plan.conflicts import forbidden_distances
+from aot.plan.conflicts import Spans, forbidden_distances
 from aot.plan.exact import solve_placement
 from aot.plan.model import Kind, PlanRequest, Pool
 from aot.plan.place import BlockPacking, improve
@@ -40,6 +41,18 @@ def test_the_search_finds_what_the_solver_proves_to_be_least(
     solved, is_proven = solve_placement(packing, replace(careless, ends=(careless.ends[0] + 4,)), bound)
     assert is_proven
     assert bound <= solved.cost[-1] == searched.cost[-1]
+
+
+def test_two_blocks_may_lie_at_the_only_right_distance_between_wrong_ones(
+    require_package: Callable[..., None],
+) -> None:
+    require_package("ortools")
+    blocks = [replace(block, slot_bytes=10, align=1) for block in make_intervals(0)[:2]]
+    forbidden: list[dict[int, Spans]] = [{1: ((-9, 4), (6, 9))}, {0: ((-9, -6), (-4, 9))}]
+    packing = BlockPacking(blocks, forbidden, (Pool("arena"),))
+    placed = packing.place_all(range(2))
+    solved, is_proven = solve_placement(packing, replace(placed, ends=(20,)), 0)
+    assert (solved.ends, is_proven) == ((15,), True)
 
 
 @pytest.mark.slow
@@ -85,6 +98,24 @@ def test_a_plan_that_the_search_left_too_large_is_improved(require_package: Call
     check_plan(IMPROVED, exact)
     assert exact.arena_bytes < plan.arena_bytes
     assert exact.is_least
+
+
+def test_where_the_solver_does_not_come_to_its_end_the_search_is_believed(
+    require_package: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has some fifteen seconds for that: a tenth would leave many plans of -O3 as the search made them."""
+    require_package("ortools")
+    from ortools.sat.python import cp_model
+
+    given: list[float] = []
+
+    def unknown(self: Any, _: Any) -> Any:
+        given.append(self.parameters.max_deterministic_time)
+        return cp_model.UNKNOWN
+
+    monkeypatch.setattr(cp_model.CpSolver, "solve", unknown)
+    assert make_plan(IMPROVED, exact=True) == make_plan(IMPROVED)
+    assert given == [15]
 
 
 def test_without_the_package_the_exact_planner_says_how_to_get_it(monkeypatch: pytest.MonkeyPatch) -> None:

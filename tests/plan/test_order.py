@@ -13,9 +13,11 @@ from random_nets import requests
 
 from aot.plan import wholes
 from aot.plan.check import PlanError, check_plan
-from aot.plan.demand import OrderHints, order_by_demand
+from aot.plan.demand import OrderHints, order_by_demand, order_like
 from aot.plan.model import NO_ROWS, Kind, PlanRequest, PlanTensor, Rows, Stage, Step
+from aot.plan.order import draft_given
 from aot.plan.planner import make_plan
+from aot.plan.rings import make_blocks
 from aot.plan.steps import number_steps
 from aot.plan.wholes import BOUND_LOOKS, MOST_BOUND_LOOKS, order_whole_stages, whole_peak_at_least
 
@@ -54,6 +56,13 @@ def test_a_row_is_made_just_before_it_is_read() -> None:
     assert names_by_demand(chain(6, 1, 3)) == list("aaababab" + "ab")
 
 
+def test_an_order_serves_again_step_by_step() -> None:
+    request = chain(6, 1, 3).request()
+    steps = number_steps(request)
+    order = order_by_demand(steps, PLAIN)
+    assert order_like(steps, request.stages, order) == order
+
+
 def test_padding_rows_come_as_late_as_their_neighbours() -> None:
     """The first row of b is padding: it waits until b's first real row can be made."""
     assert "".join(names_by_demand(chain(3, 1, 3, 3, pad=1))) == "aaabbabcabcbc"
@@ -66,6 +75,14 @@ def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs() -
     net.pointwise([y, x], "sum", kind=Kind.OUTPUT)
     order = names_by_demand(net)
     assert order == ["x", "x", "x", "y", "sum", *["x", "y", "sum"] * 11]
+
+
+def test_a_buffer_is_told_from_the_step_that_first_touches_it_to_the_last_that_does() -> None:
+    net = Net()
+    net.dense(net.dense(net.dense(net.input("x", 1, 8), "a", 8), "b", 8), "out", 8, Kind.OUTPUT)
+    plan = make_plan(net.request())
+    spans = {name: (buffer.first_step, buffer.last_step) for name, buffer in plan.buffers.items()}
+    assert spans == {"x": (0, 0), "a": (0, 1), "b": (1, 2), "out": (2, 2)}
 
 
 def test_an_accumulating_stage_takes_each_row_as_it_is_made() -> None:
@@ -89,6 +106,15 @@ def test_two_outputs_can_advance_in_step() -> None:
 
 def test_an_eager_stage_fires_as_soon_as_its_rows_are_there() -> None:
     assert names_by_demand(two_outputs(), OrderHints(eager=frozenset({2}))) == ["y", "right", "left"] * 4
+
+
+def test_a_state_is_there_once_from_its_first_step_to_its_last() -> None:
+    net = Net()
+    net.pool(net.input("in", 4, 8), "pool", 4, state=8)
+    steps = number_steps(net.request())
+    given = draft_given(steps)
+    *_, state = make_blocks(steps, given.lives, given.rings)
+    assert (state.name, state.first.tolist(), state.last.tolist(), state.uses) == ("pool.state", [1], [4], 8)
 
 
 def test_a_cut_stage_makes_all_its_rows_first() -> None:
@@ -195,6 +221,18 @@ def test_any_graph_of_the_size_promised_is_exact() -> None:
     x = net.input("x", 1, 1)
     ends = [net.dense(x, f"e{n}", 3 + n * n) for n in range(12)]
     net.pointwise(ends, "sum", 8, kind=Kind.OUTPUT)
+    assert order_whole_stages(net.request()).is_exact
+
+
+def test_layers_that_leave_as_much_as_they_free_do_not_widen_the_search() -> None:
+    """Of six lines of four such layers 15,625 sets could come next."""
+    net = Net()
+    x, ends = net.input("x", 1, 100), []
+    for line in range(6):
+        ends.append(x)
+        for layer in range(4):
+            ends[-1] = net.dense(ends[-1], f"l{line}.{layer}", 4)
+    net.pointwise(ends, "sum", 4, kind=Kind.OUTPUT)
     assert order_whole_stages(net.request()).is_exact
 
 

@@ -182,6 +182,27 @@ def test_a_row_that_is_read_again_is_not_written_in_place() -> None:
     assert plan.buffers["y"].offset != plan.buffers["x"].offset
 
 
+def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
+    """The application fills both before the run."""
+    net = Net()
+    y = net.strided(net.input("x", 5, 40), "y", 4, 2)
+    net.pointwise([y, net.input("other", 2, 36)], "z", 4, kind=Kind.OUTPUT)
+    request = net.request()
+    plan = make_plan(request)
+    check_plan(request, plan)
+    x, other = plan.buffers["x"], plan.buffers["other"]
+    assert x.offset + x.bytes <= other.offset or other.offset + other.bytes <= x.offset
+
+
+def test_blocks_that_meet_late_in_a_long_run_lie_apart() -> None:
+    """Of five thousand moments three count as one."""
+    lives = ((3_000, 4_000), (3_500, 4_500), (4_600, 4_700))
+    each = [(np.asarray([first]), np.asarray([last])) for first, last in lives]
+    blocks = [Block(f"b{n}", 1, 40, 4, np.zeros(1, np.int64), *life) for n, life in enumerate(each)]
+    apart = ((-39, 39),)
+    assert forbidden_distances(blocks, NO_OVERLAPS, 5_000) == [{1: apart}, {0: apart}, {}]
+
+
 def test_alignment_is_kept() -> None:
     request = line(3, 5, 7, 9).request()
     tensors = tuple(replace(t, align=16) for t in request.tensors)
@@ -201,6 +222,16 @@ def test_the_fastest_pool_is_filled_first() -> None:
     check_plan(request, plan)
     assert 0 < plan.pool_bytes["fast"] <= 160
     assert {buffer.pool for buffer in plan.buffers.values()} == {"fast"} or plan.pool_bytes["slow"] > 0
+
+
+def test_what_is_used_most_for_its_size_comes_first() -> None:
+    """Ten small buffers used 200 times each are worth more than one of their size used 1,000 times."""
+    once = np.zeros(1, np.int64)
+    sizes_and_uses = [(100, 1_000), *[(10, 200)] * 10]
+    blocks = [Block(f"b{n}", 1, size, 1, once, once, once, u) for n, (size, u) in enumerate(sizes_and_uses)]
+    pools = Pool("fast", 100), Pool("slow")
+    packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
+    assert place_in_sequences(packing).pools == (1, *[0] * 10)
 
 
 def test_what_does_not_fit_the_first_pool_goes_to_the_second() -> None:

@@ -30,6 +30,11 @@ def test_what_is_computed_from_constants_alone_takes_no_memory() -> None:
     assert whole_tensor_bound(parse_graph(GRAPH)) == 4
 
 
+def test_inputs_and_outputs_count_where_they_are_not_apart() -> None:
+    graph = parse_graph(GRAPH)
+    assert (whole_tensor_bound(graph), whole_tensor_bound(graph, io_apart=True)) == (4, 0)
+
+
 def test_a_compile_does_not_look_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     calls: list[bool] = []
     monkeypatch.setattr("codegen.model.whole_tensor_bound", lambda _, io_apart: calls.append(io_apart) or 7)  # type: ignore[func-returns-value]
