@@ -10,7 +10,7 @@ from aot.target import Target
 from codegen.c.function_size import PartBytes, estimate_bytes, estimate_helper_bytes, part_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
-from codegen.c.library_size import library_bytes, library_calls
+from codegen.c.library_size import Reals, computes_reals, library_bytes, library_calls
 from codegen.c.tensor_rows import ROW_PARAMETER
 from codegen.c.tree import FunctionCall, FunctionDefinition, If, Name
 from codegen.c.tree_walk import walk
@@ -22,7 +22,7 @@ def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) ->
     tables = sum(len(order.table.numbers) for order in run.order.tables)
     layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
     kernels = estimate_kernel_bytes(library, target)
-    return round(kernels + layers + tables + _c_library_bytes(library, each) + each.start)
+    return round(kernels + layers + tables + _c_library_bytes(library, target, each) + each.start)
 
 
 def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:
@@ -42,11 +42,12 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
     return each.row_layer + each.row_argument * arguments + each.row_choice * choices
 
 
-def _c_library_bytes(library: KernelLibrary, each: PartBytes) -> float:
+def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
     """The C library's functions of real numbers, and what stands in for an FPU."""
-    called = library_calls(helper.definition for helper in library.helpers.every)
+    called, reals = library_calls(helper.definition for helper in library.helpers.every), Reals.of(target)
     is_real = bool(called) or any(_is_real(kernel.function) for kernel in library.kernels)
-    return library_bytes(called) * each.library + is_real * each.reals
+    computed = each.functions * (reals is Reals.NONE and computes_reals(called))
+    return library_bytes(called, reals) * each.library + is_real * each.reals + computed
 
 
 def _is_real(function: FunctionDefinition) -> bool:

@@ -18,7 +18,7 @@ from codegen.c.function_size import kind_of_core
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
 from codegen.c.kernel_library import KernelLibrary
-from codegen.c.library_size import library_calls
+from codegen.c.library_size import ANGLES, library_calls, library_stack_bytes
 from codegen.c.live_values import live_values
 from codegen.c.order import counter_type, is_loop, ordered_parts
 from codegen.c.tree import ForLoop, FunctionDefinition, InstructionCall
@@ -33,7 +33,6 @@ _FEW_LOOPS = 2
 _ALIGN = 8
 _WORD = 4  # bytes of a pointer that the factors are for
 _LARGE_ANGLES_BYTES = 520  # the C library's sine and cosine reduce their argument to many digits
-_ANGLES = frozenset({"sinf", "cosf", "tanf"})
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
 _HANDED_OVER_BYTES = 48  # by what hands a half to the other core, between the layer and its half
 _SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
@@ -68,10 +67,10 @@ class StackBytes:
 _WITH_VECTORS = StackBytes(
     83, 12.4, 31.7, 22.8, 7.9, 26.1, 5.0, 0.0, 60.8, 5.8, 36.0, 9.1, 23.2, 95.3, 28.9, 32.7
 )
-_WITH_PAIRS = StackBytes(83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 24.0, 34.6, 14.9, 0.0, 0.0, 32.7)
-_THUMB_2 = StackBytes(83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 0.0, 0.0, 0.0, 0.0, 0.0)
-_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, 5.0, 12.3, 0.0, 11.2, 9.3, 0.0, 0.0, 0.0, 0.0, 0.0)
-_OTHERS = StackBytes(131, 54.4, 0.0, 25.9, 3.2, 11.6, 4.9, 0.0, 6.9, 8.9, 90.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+_WITH_PAIRS = StackBytes(83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 58.0, 34.6, 14.9, 0.0, 0.0, 32.7)
+_THUMB_2 = StackBytes(83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 38.0, 0.0, 0.0, 0.0, 16.0)
+_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, 5.0, 12.3, 0.0, 11.2, 11.0, 48.0, 0.0, 0.0, 0.0, 16.0)
+_OTHERS = StackBytes(131, 54.4, 0.0, 25.9, 3.2, 11.6, 4.9, 0.0, 6.9, 8.9, 90.0, 110.0, 0.0, 0.0, 0.0, 16.0)
 
 
 def stack_bytes(target: Target) -> StackBytes:
@@ -183,7 +182,7 @@ class _Kernel:
         ]
         called = library_calls(helper.definition for helper in helpers)
         found = each.instruction_function * any(kept) + each.function * (not all(kept))
-        found += each.library * bool(called) + _LARGE_ANGLES_BYTES * bool(called & _ANGLES)
+        found += library_stack_bytes(called, each.library) + _LARGE_ANGLES_BYTES * bool(called & ANGLES)
         return found + each.soft_reals * (self.is_real and not target.has(Feature.FPU))
 
 

@@ -2,7 +2,7 @@
 #include "board.h"
 
 #define CPACR BOARD_REGISTER(0xE000ED88u)
-#define CPACR_FPU (0xFu << 20)
+#define CPACR_REGISTERS (0xFu << 20) /* of an FPU; vectors of integers are in them, too, where there is no FPU */
 #define MPU_TYPE BOARD_REGISTER(0xE000ED90u)
 #define MPU_CTRL BOARD_REGISTER(0xE000ED94u)
 #define MPU_CTRL_ENABLE 1u
@@ -93,8 +93,8 @@ static void fill_memory(void)
 
 void Reset_Handler(void)
 {
-#ifdef __ARM_FP
-    CPACR |= CPACR_FPU;
+#if defined(__ARM_FP) || defined(__ARM_FEATURE_MVE)
+    CPACR |= CPACR_REGISTERS;
     __asm__ volatile("dsb\n isb" ::: "memory");
 #endif
 #ifdef BOARD_INTERRUPTS
