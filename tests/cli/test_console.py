@@ -41,6 +41,7 @@ def test_progress_is_silent_where_nobody_sits(capsys: pytest.CaptureFixture[str]
 def test_progress_shows_one_bar_on_stderr_of_a_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TERM", "xterm")  # the tests may run where TERM is dumb
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
     monkeypatch.setattr("deploy.progress_bar.Console", lambda **kind: Console(**kind, force_terminal=True))
     with progress("outer", 2) as outer:
