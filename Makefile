@@ -24,7 +24,7 @@ test:  ## everything; installs compilers and QEMU where it may
 	$(MAKE) --no-print-directory lint
 	$(RUN) pytest -n 2 --dist worksteal -q
 
-check:  ## lint, types, layers and the fast tests, in less than a minute
+check:  ## lint, types, layers and the fast tests, in less than two minutes
 	$(PYTHON) .ci/prepare.py check
 	$(MAKE) --no-print-directory lint
 	$(RUN) pytest -n 2 --dist worksteal -q -m "$(FAST)"
