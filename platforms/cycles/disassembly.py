@@ -15,7 +15,6 @@ def disassembled(
     disassembler: Any, code: bytes, address: int, instruction: Callable[[Any], MachineInstruction]
 ) -> Block:
     """The instructions of a block. Raises ToolError for bytes that are no instruction."""
-    disassembler.detail = True
     found = tuple(instruction(each) for each in disassembler.disasm(code, address))
     end = found[-1].end if found else address
     if end != address + len(code):

@@ -48,7 +48,9 @@ def _disassembler() -> Any:
     mode = capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCV_C
     for extension in ("FD", "A", "ZBA", "ZBB", "ZBS"):
         mode |= getattr(capstone, f"CS_MODE_RISCV_{extension}")
-    return capstone.Cs(capstone.CS_ARCH_RISCV, mode)
+    made = capstone.Cs(capstone.CS_ARCH_RISCV, mode)
+    made.detail = True
+    return made
 
 
 def _instruction(found: Any) -> MachineInstruction:

@@ -51,9 +51,10 @@ def disassembler() -> Any:
     """One for all blocks: making another takes longer than most blocks do."""
     import capstone
 
-    return capstone.Cs(
-        capstone.CS_ARCH_ARM, capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
-    )
+    mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
+    made = capstone.Cs(capstone.CS_ARCH_ARM, mode)
+    made.detail = True
+    return made
 
 
 def _instruction(found: Any) -> MachineInstruction:

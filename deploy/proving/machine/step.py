@@ -49,10 +49,8 @@ _LIST = re.compile(r"\{(.*)\}")
 
 def decode(code: bytes, address: int, word: Callable[[int], int]) -> Iterator[MachineStep]:
     """Yields the instructions; `word` reads a constant beside the code. Raises ToolError for what is none."""
-    thumb = disassembler()
-    thumb.detail = True
     end, before = address, None
-    for found in thumb.disasm(code, address):
+    for found in disassembler().disasm(code, address):
         end = found.address + found.size
         yield _step(found, before, word)
         before = found
