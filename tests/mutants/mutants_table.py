@@ -48,7 +48,7 @@ ROOMS: Mapping[str, Room] = {
         ),
         fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan",),
-        slower=IN_PYTHON,  # whole models in C would see less than these, and take minutes for each change
+        slower=IN_PYTHON,  # models built in C take minutes for each change, and follow the same plans
     ),
     "checker": Room(
         code=("aot/plan/check.py",),

@@ -211,18 +211,24 @@ def test_a_device_that_resets_and_stays_silent() -> Any:
     )
 
 
-def test_a_crash_is_told_from_the_notice_of_the_new_boot() -> Any:
+def crashing(pc: int = 0, lr: int = 0) -> Session:
+    """A device whose stack overflows there at each request, and which says so when it has booted again."""
     boots = []
 
     def answer(request: Packet) -> list[Packet]:
         if request.kind == Message.HELLO:
             boots.append(request)
-            fault = (1, 5, 0x4D2, 0, 0x20000010, 0, 0x80000, 0, 0)
+            fault = (1, 5, pc, lr, 0x20000010, 0, 0x80000, 0, 0)
             return [reply_to(request, hello_payload(NONCE + len(boots), len(boots), fault))]
         return [Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE + 2))]
 
     session, _ = session_with(answer)
     session.hello()
+    return session
+
+
+def test_a_crash_is_told_from_the_notice_of_the_new_boot() -> Any:
+    session = crashing(pc=0x4D2)
     assert text_of(session.stats) == (
         "error: device crashed during stats: stack overflow at pc 0x000004d2\n"
         "  fake line: pc 0x000004d2 lr 0x00000000 sp 0x20000010 psr 0x00000000 cfsr 0x00080000"

@@ -13,8 +13,8 @@ import pytest
 from fake_line import FakeTransport
 from test_failure_texts import (
     DEADLINES,
-    NONCE,
     TOKEN,
+    crashing,
     greeted,
     hello_payload,
     reply_to,
@@ -31,7 +31,7 @@ from platforms.rpc.function_type import checked, pack_call, read_function
 from platforms.rpc.line_key import answer_to
 from platforms.rpc.messages import PROFILE_ENTRY, RemoteModel
 from platforms.rpc.packet import Packet
-from platforms.rpc.protocol import Capability, DescribedTensors, Message, Notice, Status
+from platforms.rpc.protocol import Capability, DescribedTensors, Message, Status
 from platforms.rpc.session import Session
 
 MODEL = RemoteModel(0, "m", b"\1" * 8, 100, 2, (), ())
@@ -161,17 +161,7 @@ def test_nothing_is_sent_into_noise_that_has_not_ended() -> None:
 
 def test_the_place_of_a_call_before_a_full_stack_is_looked_up_in_the_call() -> None:
     """The shortest call has two bytes; the return address is the place after it."""
-    boots = []
-
-    def answer(request: Packet) -> list[Packet]:
-        if request.kind == Message.HELLO:
-            boots.append(request)
-            fault = (1, 5, 0, 0x804, 0x20000010, 0, 0x80000, 0, 0)
-            return [reply_to(request, hello_payload(NONCE + len(boots), len(boots), fault))]
-        return [Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE + 2))]
-
-    session, _ = session_with(answer)
-    session.hello()
+    session = crashing(lr=0x804)
     assert "stack overflow at call 0x00000802" in text_of(session.stats)
 
 
