@@ -6,12 +6,13 @@ import itertools
 from dataclasses import replace
 
 import pytest
+from every_board import EVERY_BOARD
 
 from aot.target import Feature, FlashReads
 from boards.board import Board, BoardStatus
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 
-BOARDS = all_boards()
+BOARDS = EVERY_BOARD
 KIB = 1024
 # Which our predecessor had, and those that people buy today.
 REAL_BOARDS = (

@@ -7,11 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from every_board import EVERY_BOARD
 
 from aot.errors import BoardError
 from boards.board import Board
 from boards.cores import core_names, load_core
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.cycles.model import described, flash_of, lacks, lacks_program
 from platforms.cycles.stand_in import stand_in
 
@@ -27,7 +28,7 @@ def test_the_cores_that_have_a_table_say_where_it_is_from() -> None:
     assert all(known.sources for core in cores for known in (core.timing, core.pipeline) if known)
 
 
-MODELLED = [b for b in all_boards() if b.core.unicorn and (b.core.timing or b.core.pipeline)]
+MODELLED = [b for b in EVERY_BOARD if b.core.unicorn and (b.core.timing or b.core.pipeline)]
 
 
 @pytest.mark.parametrize("board", MODELLED, ids=lambda board: board.name)

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every_board import EVERY_BOARD
 from tiny_models import TINY
 
 from aot.errors import BoardError, FitError, ToolError
@@ -20,7 +21,7 @@ from aot.interpret import run_graph
 from platforms.arduino import PLATFORM
 from platforms.arduino_tools import builder_commands, cli_commands, find_arduino_tool, listed_cores
 from platforms.base import compiler_platform_of
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.elf import place_at
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
@@ -29,7 +30,7 @@ from platforms.rpc.session import Session
 
 Run = Callable[..., Any]
 UNO = load_board("arduino-uno")
-BOARDS = [board for board in all_boards() if "arduino" in board.platforms]
+BOARDS = [board for board in EVERY_BOARD if "arduino" in board.platforms]
 
 
 @pytest.fixture

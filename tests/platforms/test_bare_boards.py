@@ -7,17 +7,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
+from every_board import EVERY_BOARD
 
 from boards.bare_chip import chip_names
 from boards.board import Board
 from platforms.bare_board import bare_board, is_bare_board
 from platforms.base import Firmware
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.chip_families import FAMILIES
 from platforms.elf import symbols
 from platforms.project import App
 
-BARE = tuple(board.name for board in all_boards() if is_bare_board(board))
+BARE = tuple(board.name for board in EVERY_BOARD if is_bare_board(board))
 GCC = "arm-none-eabi-gcc"
 # A board of each family.
 REPRESENTATIVES = (

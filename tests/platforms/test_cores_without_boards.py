@@ -7,15 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from every_board import EVERY_BOARD
 
 from boards.board import BoardStatus
 from boards.cores import Core, core_names, load_core
 from platforms.base import BuildChoices, platform_of
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.elf import sizes
 from platforms.project import App, ProjectSource
 
-EMULATED = {board.core.name for board in all_boards() if board.status is BoardStatus.EMULATED_TESTED}
+EMULATED = {board.core.name for board in EVERY_BOARD if board.status is BoardStatus.EMULATED_TESTED}
 CORES = tuple(load_core(name) for name in core_names() if name not in EMULATED)
 
 

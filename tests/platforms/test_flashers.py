@@ -7,10 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from every_board import EVERY_BOARD
 
 from aot.errors import ToolError
 from boards.board import Board
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.runners import FLASHERS
 from platforms.runners.runner import BoardSelector, choose_dry, choose_runner, flash_commands, runner_named
 from platforms.runners.uf2 import board_id_of, find_drive
@@ -187,7 +188,7 @@ def test_a_dry_run_needs_no_program(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    "board", [b for b in all_boards() if "arduino-cli" in b.runners], ids=lambda b: b.name
+    "board", [b for b in EVERY_BOARD if "arduino-cli" in b.runners], ids=lambda b: b.name
 )
 def test_every_arduino_board_has_an_upload_command(board: Board) -> None:
     (argv,) = flash_commands("arduino-cli", ELF, board, BoardSelector(port="P"))

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from every_board import EVERY_BOARD
 
 from aot.errors import BoardError, FitError, OutputError
 from aot.ir.types import DType, TensorType
@@ -15,11 +16,11 @@ from codegen.fit.arenas import Arena
 from deploy.supported import platform_for
 from platforms import PLATFORMS
 from platforms.base import platform_of
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.folder import is_project, read_project, write_project
 from platforms.project import App, ProjectSource
 
-BOARDS = [board for board in all_boards() if any(name in PLATFORMS for name in board.platforms)]
+BOARDS = [board for board in EVERY_BOARD if any(name in PLATFORMS for name in board.platforms)]
 AN386 = load_board("mps2-an386")
 HOST = load_board("host")
 

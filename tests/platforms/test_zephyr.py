@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from every_board import EVERY_BOARD
 from tiny_models import TINY
 
 import deploy
@@ -19,7 +20,7 @@ from aot.errors import ToolError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from boards.board import Board, BoardStatus
-from platforms.board_files import all_boards, load_board
+from platforms.board_files import load_board
 from platforms.elf import place_at, symbols
 from platforms.project import App, ProjectSource
 from platforms.rpc.deadlines import Deadlines
@@ -30,7 +31,7 @@ from platforms.zephyr_tools import find_west, tree_version
 
 Run = Callable[..., Any]
 Golden = Callable[[str, str], None]
-BOARDS = [board for board in all_boards() if "zephyr" in board.platforms]
+BOARDS = [board for board in EVERY_BOARD if "zephyr" in board.platforms]
 AN385, AN521 = load_board("mps2-an385"), load_board("mps2-an521")
 # Made from the templates alone; the rest of a project is the runtime and the model.
 OWN_FILES = (

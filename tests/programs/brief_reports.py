@@ -1,4 +1,4 @@
-"""Reports of what passed are brief on their way from a worker: there are three of each test, thousands in all.
+"""Reports of what passed are brief on their way from a worker: each test has three, the suite thousands.
 
 A report in full is a table with all names that the test can be chosen by. Nobody reads them of a test that
 passed, and writing and reading them takes as long as a quick test does.
