@@ -128,6 +128,9 @@ def _least(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
 
 
 def _within(variant: Variant, limit: int) -> PlannedVariant | None:
+    """Plans the variant; in one pool, no further than until it is known to need more."""
+    if len(variant.pools) == 1:
+        return variant.below(limit + 1)
     try:
         planned = variant.least()
     except FitError:
