@@ -53,7 +53,7 @@ _NUMBER, _BOX, _OTHER, _LABEL = (variable(name) for name in ("number", "box", "o
 
 @dataclass(frozen=True)
 class _Task:
-    """What the loops work on: the detections that are wanted, and where they are read and written."""
+    """The detections that are wanted, and the buffers that are read and written for them."""
 
     op: Detect
     boxes: int

@@ -129,7 +129,7 @@ def _closed(op: NonMaxSuppression, groups: int, classes: int, begins: Buffer, ys
 
 
 def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> Store:
-    """Where the rows of a group begin; of an empty one, where those of the next do."""
+    """Stores where the rows of a group begin: an empty one begins where the next does."""
     back = variable("back")  # groups counted from the last
     from_end = Index(back * -op.each + (groups - 1) * op.each)
     is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))

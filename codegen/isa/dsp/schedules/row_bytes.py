@@ -1,4 +1,4 @@
-"""How wide rows are of which SMLAD takes two values a word."""
+"""The width of the rows that kernels by SMLAD read."""
 
 from __future__ import annotations
 
