@@ -232,7 +232,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, context: Mapping[str, object]) -> str:
-    """The text of a template of this room."""
+    """The text of a template of codegen.c."""
     text = _environment().get_template(template).render(context)
     return text.rstrip("\n") + "\n"
 

@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from aot.ir.types import DType
-from codegen.lang.door import door, door_named
+from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.index import Axis, Position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
@@ -262,30 +262,30 @@ def _scale_said(value: ElementValue) -> str:
     return f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
 
 
-@door
+@checks_arguments
 def minimum(left: Operand, right: Operand) -> ElementValue:
     return _binary("min", left, right)
 
 
-@door
+@checks_arguments
 def maximum(left: Operand, right: Operand) -> ElementValue:
     return _binary("max", left, right)
 
 
-@door
+@checks_arguments
 def equal(left: Operand, right: Operand) -> ElementValue:
     """1 where the two are equal, else 0."""
     return _binary("==", left, right)
 
 
-@door
+@checks_arguments
 def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
     if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
         raise misuse(f"nothing is between {low} and {high}", "clamp(value, low, high)")
     return maximum(minimum(value, high), low)
 
 
-@door
+@checks_arguments
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
     a, b = _of_one_sign(to_value(yes), to_value(no))
@@ -298,7 +298,7 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     )
 
 
-@door
+@checks_arguments
 def cast(dtype: str, value: Operand) -> ElementValue:
     """The value as C converts it to a type such as "i8"."""
     kind, inner = dtype_of(dtype), to_value(value)
@@ -319,7 +319,7 @@ def dtype_of(name: str) -> DType:
     return DType(name)
 
 
-@door
+@checks_arguments
 def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
     """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
     require_name(name, "a function")
@@ -333,19 +333,19 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
     return call
 
 
-@door_named("sum")
+@checks_arguments_as("sum")
 def sum_of(value: Operand, *axes: Axis, start: Operand = 0) -> ElementValue:
     """The sum over axes, from `start` on: 32 bits wide for integers."""
     return _reduced("sum", "+", value, axes, to_value(start))
 
 
-@door_named("max")
+@checks_arguments_as("max")
 def most_of(value: Operand, *axes: Axis) -> ElementValue:
     """The greatest over axes."""
     return _reduced("most", "max", value, axes, None)
 
 
-@door_named("min")
+@checks_arguments_as("min")
 def least_of(value: Operand, *axes: Axis) -> ElementValue:
     """The least over axes."""
     return _reduced("least", "min", value, axes, None)

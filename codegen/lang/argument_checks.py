@@ -1,4 +1,4 @@
-"""The door of the language: what a function is given is of the kind it takes, or is told with its line."""
+"""Each argument of the language's functions is of the kind that its parameter takes, or told with its line."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class _OtherKindError(Exception):
         self.value = value
 
 
-def door(function: Callable[P, T]) -> Callable[P, T]:
+def checks_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """The function, with its arguments compared with its annotations. Numbers of NumPy become Python's.
 
     Whole numbers are not taken for True and False, nor words for sequences of words.
     """
-    return door_named(function.__name__)(function)
+    return checks_arguments_as(function.__name__)(function)
 
 
-def door_named(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def checks_arguments_as(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """The same for a function that users know by another name."""
     return lambda function: _checked(called, function)
 
