@@ -1,4 +1,4 @@
-"""Each argument of the language's functions is of the kind that its parameter takes, or told with its line."""
+"""Arguments of the language's functions are of the kinds that their parameters take, or told with a line."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage
 from codegen.model import TensorInfo
 from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel_id, reads_anywhere
-from codegen.tables.replay import Called, LayerRunner, Place, Site
+from codegen.tables.replay import Called, CallPath, LayerRunner, Place
 from codegen.tables.rule import MOST, Rule, rule_of
 
 CONSTANTS = 0  # the memory that the table's own bytes are; arenas are 1, 2, ...
@@ -151,19 +151,21 @@ class _TableMaker:
         """The actions of a layer, each for the rows that it fits."""
         rows = self.source.order.count(number)
         calls = [self.runner.calls(self.source.run.layers[number], row) for row in range(rows)]
-        sites: list[Site] = sorted({site for each in calls for site in each})
-        return tuple(action for site in sites for action in self._actions(number, site, calls))
+        paths: list[CallPath] = sorted({path for each in calls for path in each})
+        return tuple(action for path in paths for action in self._actions(number, path, calls))
 
-    def _actions(self, number: int, site: Site, calls: Sequence[Mapping[Site, Called]]) -> Iterator[Action]:
+    def _actions(
+        self, number: int, path: CallPath, calls: Sequence[Mapping[CallPath, Called]]
+    ) -> Iterator[Action]:
         row = 0
         while row < len(calls):
-            if site not in calls[row]:
+            if path not in calls[row]:
                 row += 1
                 continue
-            end = next((n for n in range(row, len(calls)) if site not in calls[n]), len(calls))
-            while (rules := _rules([calls[n][site] for n in range(row, end)])) is None:
+            end = next((n for n in range(row, len(calls)) if path not in calls[n]), len(calls))
+            while (rules := _rules([calls[n][path] for n in range(row, end)])) is None:
                 end -= 1
-            yield self._action(number, row, end, [calls[n][site] for n in range(row, end)], rules)
+            yield self._action(number, row, end, [calls[n][path] for n in range(row, end)], rules)
             row = end
 
     def _action(
