@@ -13,7 +13,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.fft import Fft, factors, spectrum_turns, turns
 from codegen.formats import RowFormat
-from codegen.isa.plain.fixed_pairs import PairFunctions
+from codegen.isa.plain.fixed_complex import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -48,7 +48,7 @@ class _Butterflies:
     """Statements as they come; each pair that is computed with twice has two locals of its own."""
 
     def __init__(self, dtype: DType) -> None:
-        self.functions, self.dtype = PairFunctions(dtype), dtype
+        self.functions, self.dtype = ComplexFunctions(dtype), dtype
         self.statements: list[Stmt] = []
 
     def local(self, name: str, pair: _Pair) -> _Pair:

@@ -9,9 +9,9 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.binary import Add
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
 from codegen.accelerators.gemm_npu.encoding import NpuCommand
 from codegen.accelerators.gemm_npu.packing import (
