@@ -16,7 +16,7 @@ from codegen.c.layer_call import Operands, layer_call
 from codegen.c.margins import filled_margins, filled_row
 from codegen.c.names import comment_text
 from codegen.c.order import Order, counter_type, run_order, streamed_order
-from codegen.c.row_pointers import ROW, turn_of
+from codegen.c.row_pointers import ROW, row_in_cycle
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
 from codegen.c.tree import (
     CastTo,
@@ -279,10 +279,10 @@ class RunMaker:
 
     def _constant(self, index: int, stage: LoweredStage, param: str) -> Expr:
         array = Name(self.constants.names[index][param])
-        per_row, turns = stage.kernel.row_tables.get(param), stage.kernel.row_turns.get(param)
+        per_row, cycle = stage.kernel.row_tables.get(param), stage.kernel.row_cycles.get(param)
         if per_row is None:
             return array
-        row = ROW if turns is None else turn_of(turns, self.steps[index])
+        row = ROW if cycle is None else row_in_cycle(cycle, self.steps[index])
         return Infix("+", array, times(row, per_row))
 
     def title(self, stage: LoweredStage) -> str:

@@ -104,7 +104,7 @@ class TensorRows:
 
     def given_rows(self, param: str, reading: Reading) -> tuple[DefineTable, ...]:
         """The table of rows that follow no rule, where there is more than one row."""
-        if reading.access.turns is not None:
+        if reading.access.cycle is not None:
             return ()
         numbers = tuple(number for rows in reading.access.given for number in rows)
         if not numbers or reading.tensor == STREAMED_ROW:
