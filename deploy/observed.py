@@ -13,7 +13,7 @@ from aot.errors import InputError
 from codegen.c.observe import (
     ENTROPY_STEPS,
     INTEGERS,
-    MARGINS,
+    MARGIN_BUCKETS,
     OBSERVED_BYTES,
     OBSERVED_FORMAT,
     REALS,
@@ -26,7 +26,7 @@ _HEAD = struct.Struct("<HBBIIIHHHHHHHH8IQQ")
 _WINDOWS = {INTEGERS: struct.Struct("<3Q3i"), REALS: struct.Struct("<3f12x3f")}
 _TIMES = struct.Struct("<III")
 _WHOLE_SHARE = 65535
-_SURE = MARGINS // 4  # parts of a margin that is narrow: below a quarter
+_SURE = MARGIN_BUCKETS // 4  # parts of a margin that is narrow: below a quarter
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,12 +95,12 @@ class TensorRows:
     def _rows_said(self, tensor: LoweredTensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
         ring = f", {held} held at a time" if held < rows else ""
-        margins = (
+        padding = (
             f", {tensor.format.top} above and {tensor.format.bottom} below the image"
             if (tensor.format.top or tensor.format.bottom)
             else ""
         )
-        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{margins}{ring}"
+        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{padding}{ring}"
 
     def given_rows(self, param: str, reading: Reading) -> tuple[DefineTable, ...]:
         """The table of rows that follow no rule, where there is more than one row."""

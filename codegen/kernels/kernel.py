@@ -181,7 +181,7 @@ class Kernel:
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     carried: Carried | None = None  # then each step needs the one before it
-    slowed_by_edges: bool = False  # rows with margins would be read faster
+    slowed_by_edges: bool = False  # rows with padding would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # of the result, that one run of `proc` makes

@@ -211,7 +211,7 @@ class _TableMaker:
         raise AssertionError(f"layer {number} calls {called.function}, which is no kernel of its own")
 
     def _reach(self, number: int, buffer: Buffer) -> int:
-        """The bytes behind a pointer that the kernel may touch: of a row with its margins and its slack."""
+        """The bytes behind a pointer that the kernel may touch: of a row with its padding and its slack."""
         stage = self.source.lowered.stages[number]
         kernel, own = stage.kernel, buffer.elements * buffer.dtype.bytes
         if buffer.role is Role.CONSTANT:

@@ -46,7 +46,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/plan/test_efforts.py",
             "tests/plan/test_order.py",
         ),
-        fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
+        fast=("tests/plan", "tests/codegen/test_row_padding.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan",),
         slower=IN_PYTHON,  # models built in C take minutes for each change, and follow the same plans
     ),
