@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, did_you_mean
-from aot.target import Region
+from aot.target import MemoryRegion
 from boards.board import Board
 from boards.board_text import boards_table, size_text
 from boards.cores import core_names
@@ -166,7 +166,7 @@ def _features(board: Board) -> list[str]:
     return sorted(board.features)
 
 
-def _region(region: Region) -> str:
+def _region(region: MemoryRegion) -> str:
     return f"{region.role}, {region.bytes:,} bytes at {region.origin:#010x}"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
@@ -32,7 +32,7 @@ class MemoryNeeds:
 class Budget:
     """The bytes that a model takes of one memory, part by part, and the memory itself."""
 
-    region: Region
+    region: MemoryRegion
     parts: Parts
 
     @property
@@ -74,7 +74,7 @@ def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
         for role in ("ram", "flash")
         if (regions := target.by_speed(role))
     }
-    taken: dict[Region, Parts] = {}
+    taken: dict[MemoryRegion, Parts] = {}
     named = {region.name: region for region in target.regions}
     parts += [(name, "", f"constants in {name}", size) for name, size in needs.constants_in.items()]
     for name, role, says, size in parts:
@@ -100,7 +100,7 @@ def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
     return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
 
 
-def _place(regions: Sequence[Region], needed_bytes: int) -> Region:
+def _place(regions: Sequence[MemoryRegion], needed_bytes: int) -> MemoryRegion:
     """The fastest region with room, as projects place things; where none has, the largest."""
     with_room = [region for region in regions if region.bytes >= needed_bytes]
     if with_room:

@@ -20,7 +20,7 @@ def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
         _io_bytes(plan.graph) if job.options.io_apart else None,
         plan.stack_bytes,
         constants=0,  # not in RAM, but for those that the options place there
-        constants_in=_constants_in(plan) if any(plan.regions) else {},
+        constants_in=_constants_in(plan) if any(plan.constant_regions) else {},
         code=0,
         counters=OBSERVED_BYTES if job.options.observe else 0,
         cores=job.options.cores,
@@ -32,4 +32,4 @@ def _io_bytes(graph: Graph) -> int:
 
 
 def _constants_in(plan: CompiledPlan) -> Mapping[str, int]:
-    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.regions).bytes_in
+    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.constant_regions).bytes_in

@@ -8,7 +8,7 @@ import pytest
 from tiny_models import TINY
 
 from aot.frontend.load import parse_model
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import Report, make_report
 from codegen.c.stack_size import stack_bytes
@@ -69,7 +69,7 @@ def test_pointers_to_rows_are_as_wide_as_the_core_has_them() -> None:
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
 def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) -> None:
     needed = report.budgets[0].needed_bytes
-    target = Target("cortex-m4", regions=(Region("RAM", 0, needed + spare, "ram"),))
+    target = Target("cortex-m4", regions=(MemoryRegion("RAM", 0, needed + spare, "ram"),))
     assert make_report(report.facts, target).fits is fits
 
 
@@ -77,13 +77,13 @@ def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) 
 def test_the_fastest_region_with_room_is_the_one_to_fit_into(
     report: Report, dtcm_bytes: int, chosen: str
 ) -> None:
-    regions = (Region("SDRAM", 0, 1 << 20, "ram", speed=2), Region("DTCM", 0, dtcm_bytes, "ram"))
+    regions = (MemoryRegion("SDRAM", 0, 1 << 20, "ram", speed=2), MemoryRegion("DTCM", 0, dtcm_bytes, "ram"))
     (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
     assert (ram.region.name, ram.fits) == (chosen, True)
 
 
 def test_where_no_region_has_room_the_largest_is_named(report: Report) -> None:
-    regions = (Region("SDRAM", 0, 32, "ram", speed=2), Region("DTCM", 0, 16, "ram"))
+    regions = (MemoryRegion("SDRAM", 0, 32, "ram", speed=2), MemoryRegion("DTCM", 0, 16, "ram"))
     (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
     assert (ram.region.name, ram.fits) == ("SDRAM", False)
 

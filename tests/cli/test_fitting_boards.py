@@ -10,7 +10,7 @@ import pytest
 from graphs import GRAPHS
 from model_checks import DSP, compiled
 
-from aot.target import Optimize, Region
+from aot.target import MemoryRegion, Optimize
 from boards.board import Board
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
@@ -79,7 +79,7 @@ def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
     assert small < fast
     job = Job(ImportedModel(graph, "m", "", "m"), DSP, OPTIONS)
     for size, hints in ((small, ["--optimize size makes it fit"]), (small - 1, [])):
-        target = replace(DSP, regions=(Region("FLASH", 0, size, "flash"),))
+        target = replace(DSP, regions=(MemoryRegion("FLASH", 0, size, "flash"),))
         assert ways_out(replace(job, target=target), "flash") == hints
 
 

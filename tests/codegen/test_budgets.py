@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit.arenas import Arena
 from codegen.fit.budgets import Budget, MemoryNeeds, budgets_of, missing_ram_bytes
 
-FLASH = Region("FLASH", 0, 4000, "flash")
-FAST, SLOW = Region("FAST", 1 << 29, 1000, "ram"), Region("SLOW", 1 << 30, 9000, "ram", speed=1)
+FLASH = MemoryRegion("FLASH", 0, 4000, "flash")
+FAST, SLOW = MemoryRegion("FAST", 1 << 29, 1000, "ram"), MemoryRegion("SLOW", 1 << 30, 9000, "ram", speed=1)
 TARGET = Target("cortex-m4", regions=(FLASH, FAST, SLOW))
 NEEDS = MemoryNeeds((Arena("arena", "", 700),), None, 200, 3000, {}, 900)
 

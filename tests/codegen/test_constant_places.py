@@ -13,7 +13,7 @@ from tiny_models import TINY
 from aot.errors import BoardError, DeployError, InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
 from codegen.compile import compile_job
@@ -23,9 +23,9 @@ from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 REGIONS = (
-    Region("FLASH", 0, 1 << 20, "flash"),
-    Region("QSPI", 1 << 28, 1 << 24, "flash", speed=1),
-    Region("ITCM", 1 << 29, 1 << 16, "ram"),
+    MemoryRegion("FLASH", 0, 1 << 20, "flash"),
+    MemoryRegion("QSPI", 1 << 28, 1 << 24, "flash", speed=1),
+    MemoryRegion("ITCM", 1 << 29, 1 << 16, "ram"),
 )
 TARGET = Target("host", regions=REGIONS, pointer_bytes=8)
 

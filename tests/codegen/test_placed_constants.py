@@ -11,7 +11,7 @@ from tiny_models import TINY
 from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
-from aot.target import FIRMWARE_RAM_BYTES, FlashReads, Region, Target
+from aot.target import FIRMWARE_RAM_BYTES, FlashReads, MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.metadata import make_metadata, read_metadata
 from artifact.report import make_report
@@ -23,9 +23,9 @@ from codegen.options import CDialect, CompileOptions
 from deploy.placement_page import placement_lines
 
 KB = 1024
-FLASH = Region("FLASH", 0, 1 << 20, "flash")
-DTCM = Region("DTCM", 1 << 29, 64 * KB, "ram")
-SRAM = Region("SRAM", 1 << 30, 256 * KB, "ram", speed=1)
+FLASH = MemoryRegion("FLASH", 0, 1 << 20, "flash")
+DTCM = MemoryRegion("DTCM", 1 << 29, 64 * KB, "ram")
+SRAM = MemoryRegion("SRAM", 1 << 30, 256 * KB, "ram", speed=1)
 SLOW = FlashReads(line_bytes=32, wait_cycles=23, sets=1, ways=8)
 TARGET = Target("cortex-m4", regions=(FLASH, DTCM, SRAM), flash_reads=SLOW)
 RULES = (ConstantRule("dense", "FLASH"),)
