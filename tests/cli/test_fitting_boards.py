@@ -39,12 +39,12 @@ def spread(boards: Sequence[Board], most: int = 24) -> Sequence[Board]:
 def inspected(boards: Sequence[Board], path: Path) -> dict[str, object]:
     model = import_model(path, OPTIONS)
     found = {board.name: inspect_model(model, board, OPTIONS) for board in boards}
-    return {name: each.report.budgets for name, each in found.items() if each.fits}
+    return {name: each.report.memory for name, each in found.items() if each.fits}
 
 
 def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
     found: list[Fit] = fitting(boards, import_model(path, OPTIONS), OPTIONS)
-    return {fit.board.name: fit.report.budgets for fit in found}
+    return {fit.board.name: fit.report.memory for fit in found}
 
 
 @pytest.mark.slow

@@ -75,10 +75,10 @@ def test_what_lies_elsewhere_is_counted_there(graph: Graph) -> None:
     alone, model = placed(graph), placed(graph, ("conv2d", "ITCM"), ("dense", "QSPI"))
     itcm, qspi = model.constants_in["ITCM"], model.constants_in["QSPI"]
     assert model.constants_bytes == alone.constants_bytes == itcm + qspi + _rest(model)
-    budgets = {budget.region.name: dict(budget.parts) for budget in make_report(facts_of(model)).budgets}
-    assert budgets["ITCM"]["constants in ITCM"] == itcm
-    assert budgets["QSPI"] == {"constants in QSPI": qspi}
-    assert budgets["FLASH"]["constants"] == itcm + _rest(model), "what RAM is filled with comes from flash"
+    uses = {use.region.name: dict(use.parts) for use in make_report(facts_of(model)).memory}
+    assert uses["ITCM"]["constants in ITCM"] == itcm
+    assert uses["QSPI"] == {"constants in QSPI": qspi}
+    assert uses["FLASH"]["constants"] == itcm + _rest(model), "what RAM is filled with comes from flash"
 
 
 def _rest(model: CompiledModel) -> int:

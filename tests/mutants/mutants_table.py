@@ -82,7 +82,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/codegen/test_placement_search.py",
             "tests/codegen/test_search_limits.py",
             "tests/codegen/test_less_for_the_arena.py",
-            "tests/codegen/test_budgets.py",
+            "tests/codegen/test_memory_use.py",
             "tests/codegen/test_knapsack.py",
             "tests/codegen/test_placed_constants.py",
             "tests/codegen/test_upgrades.py",
