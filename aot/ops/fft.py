@@ -15,14 +15,14 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
-_MOST = 1 << 14
+_MAX_PAIRS = 1 << 14
 Numbers = npt.NDArray[Any]  # i64 or f64: wider than what is stored
 
 
 def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Fft)
     x = required(inputs[0])
-    fits = x.rank > 0 and 2 <= op.pairs <= _MOST and op.pairs & (op.pairs - 1) == 0
+    fits = x.rank > 0 and 2 <= op.pairs <= _MAX_PAIRS and op.pairs & (op.pairs - 1) == 0
     return None if fits and x.shape[-1] <= 2 * op.pairs else f"{op.pairs} of {limits.shape_text(x)}"
 
 
@@ -93,7 +93,7 @@ class Fft(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         limits.same_dtype_in(*_TYPES),
-        Constraint(f"pairs must be 2, 4, 8, ... or {_MOST}, as many as x has or more", _pairs),
+        Constraint(f"pairs must be 2, 4, 8, ... or {_MAX_PAIRS}, as many as x has or more", _pairs),
     )
     pairs: int = 2
 
