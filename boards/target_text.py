@@ -67,7 +67,7 @@ def read_target(text: str) -> Board:
         MemoryRegion(role.upper(), _ORIGINS[role], size, role) for role, size in said.sizes.items()
     )
     optional = [f"+{name}" for name in sorted(features - core.has)]
-    sizes = [f",{role}={_size_said(size)}" for role, size in said.sizes.items()]
+    sizes = [f",{role}={_size_text(size)}" for role, size in said.sizes.items()]
     return Board(
         name="".join([core.name, *optional, *sizes]),
         title=f"a {core.name} without a board",
@@ -91,7 +91,7 @@ def read_target(text: str) -> Board:
     )
 
 
-def _size_said(size: int) -> str:
+def _size_text(size: int) -> str:
     """The size with the largest unit that divides it."""
     units = ((1024 * 1024, "M"), (1024, "K"), (1, ""))
     return next(f"{size // unit}{letter}" for unit, letter in units if size % unit == 0)

@@ -41,7 +41,7 @@ class RowFormat:
         return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
     @property
-    def layout_said(self) -> str:
+    def layout_text(self) -> str:
         """The element width and the order, as comments in C say them."""
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 

@@ -73,12 +73,12 @@ def require_core(facts: ModelFacts, board: Board) -> None:
     target, there = facts.target, board.target
     if target.core != there.core or not target.features <= there.features:
         raise BoardError(
-            f"{facts.name} was compiled for {core_said(target)}, {board.name} has {core_said(there)}",
+            f"{facts.name} was compiled for {core_label(target)}, {board.name} has {core_label(there)}",
             hint=f"compile it for this board: deploy compile MODEL {board.option} -o OUT.tar",
         )
 
 
-def core_said(target: Target) -> str:
+def core_label(target: Target) -> str:
     """The core with its features."""
     features = ", ".join(sorted(target.features))
     return f"{target.core} ({features})" if features else target.core

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
-from artifact.memory_text import rows_said, shortened
+from artifact.memory_text import rows_text, shortened
 from artifact.report import LayerRow, Report
 from codegen.fit.memory_use import MemoryUse
 from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
@@ -155,4 +155,4 @@ def _layer(row: LayerRow) -> tuple[str, ...]:
     layer = row.layer
     number = f"{layer.index}{'*' if row.is_peak else ''}"
     costs = (f"{layer.macs:,}", f"{layer.weight_bytes:,}", f"{row.live_bytes:,}")
-    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_said(row.output), layer.origin)
+    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_text(row.output), layer.origin)

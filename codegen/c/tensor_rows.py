@@ -52,7 +52,7 @@ class TensorRows:
             name=self._accessor_name(tensor),
             params=(RUN,) if self.has_one_place(tensor) else (RUN, ROW_PARAMETER),
             body=(Return(self._where(tensor, c_type)),),
-            comment=f"{comment_text(tensor.name)}: {self._rows_said(tensor)}.",
+            comment=f"{comment_text(tensor.name)}: {self._rows_text(tensor)}.",
         )
 
     def _where(self, tensor: LoweredTensor, c_type: str) -> Expr:
@@ -92,7 +92,7 @@ class TensorRows:
     def _accessor_name(self, tensor: LoweredTensor) -> str:
         return f"row_of_{self.names[tensor.name]}"
 
-    def _rows_said(self, tensor: LoweredTensor) -> str:
+    def _rows_text(self, tensor: LoweredTensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
         ring = f", {held} held at a time" if held < rows else ""
         padding = (

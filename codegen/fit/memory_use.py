@@ -63,7 +63,7 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
     arenas = {arena.region: arena.bytes for arena in needs.arenas}
     beside = needs.io_beside_arena_bytes
     parts = [
-        *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
+        *((region, "ram", _arena_text(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
         (_stack_region(target, arenas), "ram", _STACK, needs.stack_bytes),
         *(
@@ -97,7 +97,7 @@ def missing_ram_bytes(needs: MemoryNeeds, target: Target) -> int:
     return sum(b.missing_bytes for b in memory_use_of(needs, target) if b.region.role == "ram")
 
 
-def _arena_said(region: str, io_beside_arena_bytes: int | None) -> str:
+def _arena_text(region: str, io_beside_arena_bytes: int | None) -> str:
     if region:
         return f"arena in {region}"
     return "arena" if io_beside_arena_bytes is not None else "arena, inputs and outputs in it"

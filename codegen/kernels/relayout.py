@@ -18,9 +18,9 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
     return Kernel(
         schedule="copy",
-        why=f"its readers want {target.layout_said}",
+        why=f"its readers want {target.layout_text}",
         proc=_copied(x, y, source, target),
-        summary=f"One row copied: {source.said}, as {target.layout_said}.",
+        summary=f"One row copied: {source.said}, as {target.layout_text}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 

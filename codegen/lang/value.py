@@ -154,7 +154,7 @@ def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
             raise misuse(f"real numbers are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
         if value.scale is not None:
             raise misuse(
-                f"a value {_scale_said(value)} is not {_DONE[op]}: it stands for a real number",
+                f"a value {_scale_text(value)} is not {_DONE[op]}: it stands for a real number",
                 "a placeholder of a plain type has whole numbers",
             )
     a, b = (a, b) if op in SHIFTS else _of_one_sign(a, b)
@@ -246,7 +246,7 @@ def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
     if b.expr == Const(0):
         return a.scale
     if a.scale is None or b.scale is None or not math.isclose(a.scale, b.scale, rel_tol=_SAME):
-        said = " and one ".join(map(_scale_said, (a, b)))
+        said = " and one ".join(map(_scale_text, (a, b)))
         raise misuse(
             f"a value {said} do not go together",
             "compute one of them into a tensor of the other's scale first",
@@ -258,7 +258,7 @@ def _joined(*values: ElementValue) -> tuple[GrowingLocal, ...]:
     return tuple(dict.fromkeys(r for value in values for r in value.reductions))
 
 
-def _scale_said(value: ElementValue) -> str:
+def _scale_text(value: ElementValue) -> str:
     return f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
 
 

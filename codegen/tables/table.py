@@ -114,11 +114,13 @@ def _require_possible(source: TableSource) -> None:
     for number, stage in enumerate(source.lowered.stages):
         kernel = stage.kernel
         if kernel.calls is not None or kernel.started is not None:
-            raise _refused("a library's function computes it", _said(number, stage))
+            raise _refused("a library's function computes it", _describe(number, stage))
         if kernel.demand.align > CONSTANTS_ALIGN:
-            raise _refused(f"its memory begins at multiples of {kernel.demand.align}", _said(number, stage))
+            raise _refused(
+                f"its memory begins at multiples of {kernel.demand.align}", _describe(number, stage)
+            )
         if place_tables(kernel.procs) or any(reads_anywhere(proc) for proc in kernel.procs):
-            raise _refused("numbers that are computed say where it reads", _said(number, stage))
+            raise _refused("numbers that are computed say where it reads", _describe(number, stage))
 
 
 def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
@@ -131,7 +133,7 @@ def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
     )
 
 
-def _said(number: int, stage: LoweredStage) -> str:
+def _describe(number: int, stage: LoweredStage) -> str:
     origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
     return f"layer {number}: {stage.op}{origin}, {stage.kernel.schedule}: {stage.kernel.summary}"
 
@@ -197,9 +199,9 @@ class _TableMaker:
                 )
             )
         if sum(each.count for each in pointers) > _MOST_POINTERS:
-            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _said(number, stage))
+            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _describe(number, stage))
         name = kernel_id(shared, self.functions, pointers, self.source.printer)
-        return TableKernel(name, called.function, called.shape, tuple(pointers), _said(number, stage))
+        return TableKernel(name, called.function, called.shape, tuple(pointers), _describe(number, stage))
 
     def _shared(self, number: int, called: Called) -> tuple[SharedKernel, tuple[Buffer, ...]]:
         """The function with this layer's own buffers, which may be other ones than of those that share it."""

@@ -56,7 +56,7 @@ class BoardSection:
 
     def verdict(self) -> list[str]:
         """One sentence for each memory; where one is too small, what needs most."""
-        said = [_memory_use_said(use) for use in self.attempt.report.memory]
+        said = [_memory_use_text(use) for use in self.attempt.report.memory]
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak
             largest = ", ".join(f"{name} {size:,}" for name, size in peak.buffers[:_MOST_SHOWN])
@@ -71,7 +71,7 @@ def _cost_facts(cycles: ModelCycles | None) -> dict[str, Any]:
     return {"cycles": facts["cycles"], "time_s": facts["time_s"], "measured": facts["model"]}
 
 
-def _memory_use_said(use: MemoryUse) -> str:
+def _memory_use_text(use: MemoryUse) -> str:
     region, needed = use.region, use.needed_bytes
     role = role_name(region.role)
     place = "" if region.name.lower() == role.lower() else f" in {region.name}"

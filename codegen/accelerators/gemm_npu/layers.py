@@ -25,7 +25,7 @@ from codegen.accelerators.gemm_npu.packing import (
 )
 from codegen.accelerators.gemm_npu.sums import SumLayer
 from codegen.accelerators.gemm_npu.sums import instructions as sum_instructions
-from codegen.accelerators.gemm_npu.window import Clip, Made, NpuWindow
+from codegen.accelerators.gemm_npu.window import Clip, NpuWindow, WindowResult
 from codegen.accelerators.gemm_npu.window_tiles import best_tiling
 from codegen.accelerators.gemm_npu.window_tiles import instructions as window_instructions
 from codegen.kernels.conv2d import conv_op, conv_tail
@@ -124,7 +124,7 @@ def _of_pool(site: Site) -> NpuWindow:
         before=(op.padding[0][0], op.padding[1][0]),
         fill=0 if is_mean else _LEAST_BYTE,
         is_depthwise=True,
-        made=Made.MEAN if is_mean else Made.LARGEST,
+        made=WindowResult.MEAN if is_mean else WindowResult.LARGEST,
         clip=Clip(zero_point_of_means(halves_of(site)), least, greatest),
     )
 
