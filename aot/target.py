@@ -55,7 +55,7 @@ FEATURES = (Feature.DSP, Feature.MVE, Feature.FPU, Feature.UNALIGNED, Feature.VE
 
 
 @dataclass(frozen=True, slots=True)
-class Region:
+class MemoryRegion:
     """A piece of the address space: where it is, how big, what it is for."""
 
     name: str
@@ -81,7 +81,7 @@ class Target:
 
     core: str  # "cortex-m4", "host", ...
     features: frozenset[Feature] = frozenset()
-    regions: tuple[Region, ...] = ()
+    regions: tuple[MemoryRegion, ...] = ()
     pointer_bytes: int = 4
     registers: int = 0  # general ones that hold values in loops; 0: few
     constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
@@ -97,7 +97,7 @@ class Target:
         """True of what only processors of another kind have."""
         return bool(self.machine and feature.machine) and feature.machine != self.machine
 
-    def by_speed(self, role: str) -> tuple[Region, ...]:
+    def by_speed(self, role: str) -> tuple[MemoryRegion, ...]:
         """The regions of that role, fastest first."""
         return tuple(sorted((r for r in self.regions if r.role == role), key=lambda r: r.speed))
 

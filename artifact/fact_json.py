@@ -10,7 +10,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
-from codegen.option_entry import WHEN_ARCHIVED, Option, When, default_of, options_of
+from codegen.option_entry import WHEN_ARCHIVED, Option, WrittenWhen, default_of, options_of
 
 _MISSING = object()
 T = TypeVar("T")
@@ -36,7 +36,7 @@ def _encode_fields(value: object) -> dict[str, Any]:
     kind: type = type(value)
     for each in _stored_fields(kind):
         item = getattr(value, each.name)
-        if each.when is When.ALWAYS or item != each.default:
+        if each.when is WrittenWhen.ALWAYS or item != each.default:
             _put(document, each.path, encode(item))
     return document
 
@@ -93,7 +93,7 @@ class _StoredField:
     name: str
     hint: Any
     path: tuple[str, ...]
-    when: When
+    when: WrittenWhen
     default: Any
 
 
@@ -101,13 +101,13 @@ class _StoredField:
 def _stored_fields(kind: type) -> tuple[_StoredField, ...]:
     hints, options = get_type_hints(kind), {option.field: option for option in options_of(kind)}
     found = (_stored(field, hints[field.name], options.get(field.name)) for field in fields(kind))
-    return tuple(each for each in found if each.when is not When.NEVER)
+    return tuple(each for each in found if each.when is not WrittenWhen.NEVER)
 
 
 def _stored(field: Field[Any], hint: Any, option: Option | None) -> _StoredField:
     if option is not None:
         return _StoredField(field.name, hint, option.archive_path, option.in_archive, option.default)
-    when = field.metadata.get(WHEN_ARCHIVED, When.ALWAYS)
+    when = field.metadata.get(WHEN_ARCHIVED, WrittenWhen.ALWAYS)
     return _StoredField(field.name, hint, (field.name,), when, default_of(field))
 
 

@@ -12,9 +12,9 @@ from aot.target import Target
 from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.arenas import Arena, arenas_of, line_bytes
-from codegen.fit.budgets import MemoryNeeds
+from codegen.fit.memory_use import MemoryNeeds
 from codegen.model import CompiledModel, LayerInfo, PlacementInRam, TensorInfo
-from codegen.option_entry import WHEN_ARCHIVED, When
+from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
 from codegen.options import CompileOptions
 from codegen.version import VERSION
 
@@ -37,17 +37,17 @@ class ModelFacts:
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
-        default_factory=dict, metadata={WHEN_ARCHIVED: When.IF_SET}
+        default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )
     placement: PlacementInRam | None = field(
-        default=None, metadata={WHEN_ARCHIVED: When.IF_SET}
+        default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )  # by --place
     # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
-    structure: str = field(default="", metadata={WHEN_ARCHIVED: When.IF_SET})
-    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
+    structure: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
+    weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     # The kernels that tables can run, by name; and the bytes of the model's own table.
-    kernels: tuple[str, ...] = field(default=(), metadata={WHEN_ARCHIVED: When.IF_SET})
-    table_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: When.IF_SET})
+    kernels: tuple[str, ...] = field(default=(), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
+    table_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
 
     @property
     def arena_bytes(self) -> int:

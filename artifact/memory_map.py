@@ -146,11 +146,11 @@ class MemoryMap:
 
 def _written_in_place(buffers: Iterable[BufferLife]) -> Iterator[tuple[int, int]]:
     """The steps that write a row over the row it is computed from, and the bytes that both share."""
-    slots: dict[tuple[str, int, int], list[Span]] = defaultdict(list)
+    positions: dict[tuple[str, int, int], list[Span]] = defaultdict(list)
     for buffer in buffers:
         for span in buffer.spans:
-            slots[buffer.pool, span.address, span.bytes].append(span)
-    for spans in slots.values():
+            positions[buffer.pool, span.address, span.bytes].append(span)
+    for spans in positions.values():
         for under, over in pairwise(sorted(spans, key=lambda s: (s.first, s.last))):
             if under.last == over.first:
                 yield over.first, over.bytes

@@ -11,7 +11,7 @@ from math import cos, pi, sin
 
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
-from artifact.memory_text import rows_said, shortened
+from artifact.memory_text import rows_text, shortened
 
 _COLOURS = (
     "#4477aa", "#ee8866", "#228833", "#aa3377", "#ccbb44", "#44bb99",
@@ -133,7 +133,7 @@ def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator
             if (span.row // buffer.rows_held % 2 == 1) == lighter
         )
         if data:
-            title = f"<title>{_xml(f'{buffer.name}: {rows_said(buffer)}')}</title>"
+            title = f"<title>{_xml(f'{buffer.name}: {rows_text(buffer)}')}</title>"
             look = f'fill="{colour}" fill-opacity="{opacity}"{seam}'
             yield f'<path {_of(buffer)} d="{data}" {look}>{title}</path>'
 
@@ -180,7 +180,7 @@ def _legend(memory: MemoryMap, colours: Mapping[str, str]) -> Iterator[str]:
         yield _text(_TEXT_AT + 18, y + 4, shortened(buffer.name, _LONGEST_NAME))
         size = f"{buffer.bytes:,} bytes"
         yield _text(_TEXT_AT + 252, y + 4, size, anchor="end")
-        rows = rows_said(buffer).replace(" rows", "").replace("ring of ", "↻ ")
+        rows = rows_text(buffer).replace(" rows", "").replace("ring of ", "↻ ")
         yield _text(_TEXT_AT + 260, y + 4, rows, fill=FAINT)
         yield "</g>"
 

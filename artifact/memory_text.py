@@ -30,7 +30,7 @@ def draw_memory(memory: MemoryMap, columns: int = 60, width: int | None = None) 
 
 def _beside(memory: MemoryMap) -> int:
     """The characters of a line that are neither the name nor the chart."""
-    return len(" ||  ") + 2 * _digits(memory) + max(len(rows_said(buffer)) for buffer in memory.buffers)
+    return len(" ||  ") + 2 * _digits(memory) + max(len(rows_text(buffer)) for buffer in memory.buffers)
 
 
 def _digits(memory: MemoryMap) -> int:
@@ -49,7 +49,7 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
         name = shortened(buffer.name, width)
         cells = _cells(buffer.live_rows(steps), buffer.rows_held, columns)
         lines.append(
-            f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_said(buffer)}"
+            f"{name:{width}} |{cells}|{buffer.bytes:{digits},}{buffer.offset:{digits},}  {rows_text(buffer)}"
         )
     total = _cells(memory.live_bytes, memory.arena_bytes, columns)
     lines.append(f"{_TOTAL:{width}} |{total}|{memory.arena_bytes:{digits},}{'':{digits}}  arena")
@@ -59,7 +59,7 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
     return lines
 
 
-def rows_said(buffer: BufferLife) -> str:
+def rows_text(buffer: BufferLife) -> str:
     """Says how much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
     if not buffer.bytes and buffer.kind in _CALLERS:
         return "the caller's"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from aot.target import Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife
-from codegen.fit.budgets import Budget, budgets_of
+from codegen.fit.memory_use import MemoryUse, memory_use_of
 from codegen.model import LayerInfo
 
 
@@ -41,19 +41,19 @@ class Report:
     facts: ModelFacts
     layers: tuple[LayerRow, ...]
     peak: Peak
-    budgets: tuple[Budget, ...]  # of the memories that the model takes something of
+    memory: tuple[MemoryUse, ...]  # of the memories that the model takes something of
 
     @property
     def fits(self) -> bool:
-        return all(budget.fits for budget in self.budgets)
+        return all(use.fits for use in self.memory)
 
     def lacks(self, role: str) -> bool:
         """True where a memory of this role is too small."""
-        return any(not budget.fits for budget in self.budgets if budget.region.role == role)
+        return any(not use.fits for use in self.memory if use.region.role == role)
 
     def needed_bytes(self, role: str) -> int:
         """The bytes that the model takes of all memories of this role."""
-        return sum(budget.needed_bytes for budget in self.budgets if budget.region.role == role)
+        return sum(use.needed_bytes for use in self.memory if use.region.role == role)
 
 
 def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
@@ -64,7 +64,7 @@ def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
         facts=facts,
         layers=_layer_rows(facts),
         peak=Peak(peak, facts.layers[memory.order[peak]], memory.peak_bytes, memory.live_at(peak)),
-        budgets=budgets_of(facts.needs, target or facts.target),
+        memory=memory_use_of(facts.needs, target or facts.target),
     )
 
 

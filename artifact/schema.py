@@ -8,7 +8,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from codegen.option_entry import Option, When
+from codegen.option_entry import Option, WrittenWhen
 from codegen.options import ALL_OPTIONS
 
 
@@ -24,7 +24,7 @@ def options_schema(options: Iterable[Option]) -> dict[str, Any]:
     """The schema of the options in an archive. Those that came later may be missing."""
     schema = _new_object()
     for option in options:
-        if option.in_archive is not When.NEVER:
+        if option.in_archive is not WrittenWhen.NEVER:
             _add(schema, option)
     return schema
 
@@ -39,7 +39,7 @@ def _add(schema: dict[str, Any], option: Option) -> None:
 
 def _require(schema: dict[str, Any], key: str, option: Option) -> dict[str, Any]:
     """The schema itself, with a key that is required where the option is always there."""
-    if option.in_archive is When.ALWAYS:
+    if option.in_archive is WrittenWhen.ALWAYS:
         schema["required"] = sorted({*schema["required"], key})
     return schema
 

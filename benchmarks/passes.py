@@ -45,16 +45,16 @@ def pass_rows(name: str) -> Iterator[str]:
         try:
             made = compile_job(replace(job, options=options))
         except DeployError:  # some model needs what a pass does
-            yield f"| {name} | {_said(without)} | does not compile | | | | |\n"
+            yield f"| {name} | {_describe(without)} | does not compile | | | | |\n"
             continue
         counts = zip(_counts(made), _counts(model), strict=True)
         less = _instructions(name, board, options)
         changed = f"{less - instructions:+,}" if less is not None and instructions is not None else ""
         sizes = " | ".join(f"{less - all_:+,}" for less, all_ in counts)
-        yield f"| {name} | {_said(without)} | {changed} | {sizes} |\n"
+        yield f"| {name} | {_describe(without)} | {changed} | {sizes} |\n"
 
 
-def _said(without: Sequence[str]) -> str:
+def _describe(without: Sequence[str]) -> str:
     return without[0] if len(without) == 1 else f"all {len(without)}"
 
 

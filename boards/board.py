@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from aot.errors import BoardError
-from aot.target import Feature, Region, Target
+from aot.target import Feature, MemoryRegion, Target
 from boards.cores import Core
 from boards.flash_access import FlashAccess
 from boards.second_core import SecondCore
@@ -80,7 +80,7 @@ class Board:
     core: Core
     features: frozenset[Feature]  # those that the core always has, and those that this chip chose
     clock_hz: int
-    regions: tuple[Region, ...]
+    regions: tuple[MemoryRegion, ...]
     flash_access: FlashAccess | None  # None: nothing is known of how flash waits
     status: BoardStatus
     reason: str  # why it is data-only
@@ -119,6 +119,6 @@ class Board:
         reads = access.data_reads(self.clock_hz) if access else None
         return self.core.target(self.features, self.regions, cache_bytes, reads)
 
-    def region(self, role: str) -> Region:
+    def region(self, role: str) -> MemoryRegion:
         """The fastest region of that role."""
         return min((r for r in self.regions if r.role == role), key=lambda r: r.speed)

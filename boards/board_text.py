@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 
-from aot.target import Region
+from aot.target import MemoryRegion
 from boards.board import Board
 from boards.pack_index import Chip
 
@@ -36,7 +36,7 @@ def _lines(chip: Chip) -> Iterator[str]:
     yield from ("", *_counter(chip), "", "[runners.pyocd]", f"target = {_text(part.name.lower())}", "")
 
 
-def _region(region: Region) -> Iterator[str]:
+def _region(region: MemoryRegion) -> Iterator[str]:
     yield from ("", "[[regions]]")
     yield f"name = {_text(region.name)}"
     yield f"origin = {region.origin:#x}"

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from aot.errors import BoardFileError, did_you_mean
-from aot.target import Feature, FlashReads, Region, Target
+from aot.target import Feature, FlashReads, MemoryRegion, Target
 from boards.core_pipeline import SECTION as PIPELINE
 from boards.core_pipeline import CorePipeline, core_pipeline
 from boards.core_timing import SECTION as TIMING
@@ -57,7 +57,7 @@ class Core:
     def target(
         self,
         chosen: Collection[Feature] = (),
-        regions: tuple[Region, ...] = (),
+        regions: tuple[MemoryRegion, ...] = (),
         code_cache_bytes: int = 0,
         flash_reads: FlashReads | None = None,
     ) -> Target:

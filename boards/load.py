@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardFileError, UnknownBoardError, did_you_mean
-from aot.target import Feature, Region
+from aot.target import Feature, MemoryRegion
 from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
 from boards.board_keys import Sections, board_keys
 from boards.cores import Core, load_core
@@ -85,7 +85,7 @@ def _read_board(file: Path, sections: Sections) -> Board:
             "title": values["title"] or file.stem,
             "core": core,
             "features": core.has | values["features"],
-            "regions": tuple(Region(**region) for region in values["regions"]),
+            "regions": tuple(MemoryRegion(**region) for region in values["regions"]),
             "flash_access": values["flash_access"] and flash_access(values["flash_access"]),
             "uart": values["uart"] and Uart(**values["uart"]),
             "console": values["console"] and Console(**values["console"]),

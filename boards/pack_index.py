@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from aot.errors import BoardError, did_you_mean
-from aot.target import Feature, Region
+from aot.target import Feature, MemoryRegion
 from boards.cores import Core, core_names, load_core
 
 _NESTED = ("subFamily", "device", "variant")  # each inherits what the one around it says
@@ -117,7 +117,7 @@ class Chip:
     core: Core
     features: frozenset[Feature]
     clock_hz: int
-    regions: tuple[Region, ...]
+    regions: tuple[MemoryRegion, ...]
     algorithm: str  # of its first flash; "" where the pack has none
 
 
@@ -173,9 +173,9 @@ def _clock_hz(part: PackPart, facts: Mapping[str, str]) -> int:
     return clock_hz
 
 
-def _regions(part: PackPart, processor: str) -> tuple[Region, ...]:
+def _regions(part: PackPart, processor: str) -> tuple[MemoryRegion, ...]:
     """The memories that the processor sees, without those that overlap an earlier one, such as aliases."""
-    regions: list[Region] = []
+    regions: list[MemoryRegion] = []
     for memory in part.memories:
         region = _region(memory)
         if memory.get("Pname", processor) == processor and region and not _meets(region, regions):
@@ -183,14 +183,14 @@ def _regions(part: PackPart, processor: str) -> tuple[Region, ...]:
     return tuple(sorted(regions, key=lambda region: region.origin))
 
 
-def _region(memory: Mapping[str, str]) -> Region | None:
+def _region(memory: Mapping[str, str]) -> MemoryRegion | None:
     """The memory as a region; None for peripherals and for memory of no size."""
     name = memory.get("name") or memory.get("id", "")
     access = memory.get("access") or ("rx" if name.startswith("IROM") else "rw")
     size = _number(memory.get("size", ""))
     if "p" in access or not size:
         return None
-    return Region(
+    return MemoryRegion(
         name=re.sub(r"\W", "_", name),
         origin=_number(memory.get("start", "")),
         bytes=size,
@@ -199,14 +199,14 @@ def _region(memory: Mapping[str, str]) -> Region | None:
     )
 
 
-def _meets(region: Region, others: list[Region]) -> bool:
+def _meets(region: MemoryRegion, others: list[MemoryRegion]) -> bool:
     return any(
         region.origin < other.origin + other.bytes and other.origin < region.origin + region.bytes
         for other in others
     )
 
 
-def _algorithm(part: PackPart, regions: tuple[Region, ...]) -> str:
+def _algorithm(part: PackPart, regions: tuple[MemoryRegion, ...]) -> str:
     """The algorithm for the flash that programs are put into; "" where the pack has none."""
     flash = min((r for r in regions if r.role == "flash"), key=lambda region: region.speed)
     names = [

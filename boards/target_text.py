@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from aot.errors import BoardError, did_you_mean
-from aot.target import Feature, Region
+from aot.target import Feature, MemoryRegion
 from boards.board import Board, BoardStatus
 from boards.cores import Core, core_names, load_core
 from codegen.option_kinds import WrongValueError, read_size
@@ -63,9 +63,11 @@ def read_target(text: str) -> Board:
         raise said.wrong("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}")
     core = load_core(said.core, f"in the target {text}")
     features = core.has | _chosen(core, said)
-    regions = tuple(Region(role.upper(), _ORIGINS[role], size, role) for role, size in said.sizes.items())
+    regions = tuple(
+        MemoryRegion(role.upper(), _ORIGINS[role], size, role) for role, size in said.sizes.items()
+    )
     optional = [f"+{name}" for name in sorted(features - core.has)]
-    sizes = [f",{role}={_size_said(size)}" for role, size in said.sizes.items()]
+    sizes = [f",{role}={_size_text(size)}" for role, size in said.sizes.items()]
     return Board(
         name="".join([core.name, *optional, *sizes]),
         title=f"a {core.name} without a board",
@@ -89,7 +91,7 @@ def read_target(text: str) -> Board:
     )
 
 
-def _size_said(size: int) -> str:
+def _size_text(size: int) -> str:
     """The size with the largest unit that divides it."""
     units = ((1024 * 1024, "M"), (1024, "K"), (1, ""))
     return next(f"{size // unit}{letter}" for unit, letter in units if size % unit == 0)

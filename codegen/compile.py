@@ -125,7 +125,7 @@ def _source_parts(
     states = state_infos(name, graph.states, plan, by_pool)
     outside, external = rows_outside(lowered), options.weights_external
     constants = collect_constants(
-        name, lowered.stages, states, planned.regions, outside, external, job.defined
+        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined
     )
     inputs, outputs = _interface(graph, lowered, plan, names)
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)

@@ -41,7 +41,7 @@ class RowFormat:
         return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
     @property
-    def layout_said(self) -> str:
+    def layout_text(self) -> str:
         """The element width and the order, as comments in C say them."""
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
@@ -53,7 +53,7 @@ class ElementOrder(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RowRequest:
-    """A kernel's request for the rows of an input. Margins are in pixels, `slack` in elements."""
+    """A kernel's request for the rows of an input. Padding is in pixels, `slack` in elements."""
 
     order: ElementOrder = ElementOrder.PIXELS
     dtype_bytes: int = 1
@@ -62,11 +62,11 @@ class RowRequest:
     top: int = 0
     bottom: int = 0
     slack: int = 0  # elements past the row's end that may be read, whatever they hold
-    fill: int | None = None  # what margins hold; None: the zero point
+    fill: int | None = None  # what padding holds; None: the zero point
     whole: bool = False  # the tensor in one piece: row after row without a gap, each of its own width
 
     @property
-    def has_margins(self) -> bool:
+    def has_padding(self) -> bool:
         return any((self.left, self.right, self.top, self.bottom))
 
     def fill_of(self, tensor: TensorType) -> int:
@@ -137,7 +137,7 @@ def requested_format(tensor: TensorType, request: RowRequest) -> RowFormat:
         return dense_format(tensor)
     g = geometry(tensor)
     planes = request.order is ElementOrder.PLANES
-    # The margin after one plane is the margin before the next.
+    # The padding after one plane is the padding before the next.
     pitch = g.width + max(request.left, request.right)
     pixels = request.left + g.width + request.right
     elements = request.left + pitch * g.channels if planes else pixels * g.channels
@@ -165,7 +165,7 @@ def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
     """Says whether a kernel with this request can read rows of the tensor in this format."""
     if request.whole:
         return fmt == dense_format(tensor)
-    if request.has_margins and fmt.fill != request.fill_of(tensor):
+    if request.has_padding and fmt.fill != request.fill_of(tensor):
         return False
     if fmt.dtype_bytes != request.dtype_bytes or fmt.left < request.left:
         return False
@@ -183,7 +183,7 @@ def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
     )
 
 
-def has_margins(fmt: RowFormat) -> bool:
+def has_padding(fmt: RowFormat) -> bool:
     """True where a row holds more than its pixels, so that something has to be written beside them."""
     return fmt.row_elements > fmt.width * fmt.channels
 

@@ -16,7 +16,7 @@ from aot.target import Target
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Proc
-from codegen.option_entry import WHEN_ARCHIVED, When
+from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen
 from codegen.options import CompileOptions
 
 
@@ -36,7 +36,7 @@ class TensorInfo(PlacedTensor):
 
 
 COPIES = ("receive", "relayout")  # kinds of layers that compute no node: they copy rows
-_LATER = {WHEN_ARCHIVED: When.IF_SET}
+_LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,10 @@ from codegen.option_kinds import OptionKind
 
 T = TypeVar("T")
 _ENTRY = "option"
-WHEN_ARCHIVED = "when archived"  # in the metadata of a field that archives have since later: When.IF_SET
+WHEN_ARCHIVED = "when archived"  # in the metadata of a field that archives have since later: IF_SET
 
 
-class When(Enum):
+class WrittenWhen(Enum):
     """Says when an option is written down: in the head of generated files, in an archive."""
 
     NEVER = "never"
@@ -32,8 +32,8 @@ class Option:
     kind: OptionKind[Any]
     flag: str  # "--ram"; empty where no user can set it
     help: str
-    in_head: When = When.IF_SET
-    in_archive: When = When.IF_SET  # ALWAYS for those that the first archives had
+    in_head: WrittenWhen = WrittenWhen.IF_SET
+    in_archive: WrittenWhen = WrittenWhen.IF_SET  # ALWAYS for those that the first archives had
     archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
     short: str = ""  # a second way to write the flag: -O
     reads_model: bool = False  # whether it decides what the model file means, before anything is compiled
@@ -50,7 +50,9 @@ class Option:
 
     def head_words(self, value: Any) -> Iterator[str]:
         """The option as the head of a generated file has it: "--pool DTCM=65536"."""
-        if self.in_head is When.ALWAYS or (self.in_head is When.IF_SET and value != self.default):
+        if self.in_head is WrittenWhen.ALWAYS or (
+            self.in_head is WrittenWhen.IF_SET and value != self.default
+        ):
             for word in self.kind.words(value):
                 yield f"{self.flag} {word}".strip()
 

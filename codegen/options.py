@@ -17,7 +17,7 @@ from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, VALUES, ConstantRule
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
-from codegen.option_entry import Option, When, option, options_of
+from codegen.option_entry import Option, WrittenWhen, option, options_of
 from codegen.option_kinds import (
     Choice,
     Declared,
@@ -58,8 +58,8 @@ class CompileOptions:
         Choice({goal.value: goal for goal in Optimize}),
         "--optimize",
         "what the model shall need least of: time (speed, the default), flash (size) or RAM (ram)",
-        in_head=When.ALWAYS,
-        in_archive=When.ALWAYS,
+        in_head=WrittenWhen.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     level: int = option(
         DEFAULT,
@@ -75,26 +75,26 @@ class CompileOptions:
         "--rounding",
         "whose rounding to follow: TFLite Micro's (the default), that of LiteRT's reference kernels, or for "
         "ONNX models ONNX Runtime's, which takes longer",
-        in_head=When.ALWAYS,
-        in_archive=When.ALWAYS,
+        in_head=WrittenWhen.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
         reads_model=True,
     )
     ram_bytes: int | None = option(
-        None, Size(), "--ram", "the arena's limit: 65536, 64KB, 1MB", in_archive=When.ALWAYS
+        None, Size(), "--ram", "the arena's limit: 65536, 64KB, 1MB", in_archive=WrittenWhen.ALWAYS
     )
     rows: bool = option(
         True,
         Choice({"with rows": True, "without rows": False}),
         "",
         "whether tensors may be held row by row; without, only to compare with",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     exact: bool = option(
         False,
         OnOff(),
         "--exact",
         "let a solver improve the placement in the arena, or prove that none is smaller",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     pools: tuple[Pool, ...] = option(
         (),
@@ -102,14 +102,14 @@ class CompileOptions:
         "--pool",
         "spread the arena over these memories of the board, what is used most in the fastest; "
         "without it that is done where the fastest is too small",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     constants: tuple[ConstantRule, ...] = option(
         (),
         CONSTANTS,
         "--constants",
         "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     place: bool = option(
         False,
@@ -137,7 +137,7 @@ class CompileOptions:
         OnOff(),
         "--stream",
         "take the input row by row, so that it need not exist as a whole",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     io_apart: bool = option(
         False,
@@ -145,7 +145,7 @@ class CompileOptions:
         "--io",
         "whether inputs and outputs lie in the arena, where a run may overwrite the inputs, or in memory of "
         "the caller's, such as a camera's",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
     )
     shapes: Shapes = option(
         {},
@@ -153,7 +153,7 @@ class CompileOptions:
         "--shape",
         "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32; or several, of which one is "
         "chosen when the model runs: x=1..4,3,32,32 or x=1,3,16/32,32",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
         archive_key="given.shapes",
         reads_model=True,
     )
@@ -162,7 +162,7 @@ class CompileOptions:
         VALUES,
         "--value",
         "a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
-        in_archive=When.ALWAYS,
+        in_archive=WrittenWhen.ALWAYS,
         archive_key="given.values",
         reads_model=True,
     )
@@ -204,8 +204,8 @@ class CompileOptions:
         FilePath(),
         "--tuning-records",
         "what deploy tune wrote: the fastest knobs are used",
-        in_head=When.NEVER,  # it says "with tuning records" where a kernel follows one
-        in_archive=When.NEVER,
+        in_head=WrittenWhen.NEVER,  # it says "with tuning records" where a kernel follows one
+        in_archive=WrittenWhen.NEVER,
     )
 
     accelerators: tuple[str, ...] = option(
@@ -220,7 +220,7 @@ class CompileOptions:
         OwnScheduleList(),
         "--schedules",
         "a Python file with schedules of your own for layers, which are taken first where they fit",
-        in_archive=When.NEVER,  # its layers say which kernel they have
+        in_archive=WrittenWhen.NEVER,  # its layers say which kernel they have
     )
 
     dialect: CDialect = option(
@@ -269,8 +269,8 @@ class CompileOptions:
         "--check",
         "prove each rewriting of the graph, and each schedule of your own, by running what it changed; "
         "verify on the host also looks whether accelerators write outside their buffers",
-        in_head=When.NEVER,
-        in_archive=When.NEVER,
+        in_head=WrittenWhen.NEVER,
+        in_archive=WrittenWhen.NEVER,
     )
 
     force: bool = option(
@@ -278,7 +278,7 @@ class CompileOptions:
         OnOff(),
         "--force",
         "go on where there is no room by the estimates of code and stack alone: the linker has the last word",
-        in_head=When.NEVER,
+        in_head=WrittenWhen.NEVER,
     )
 
     @property

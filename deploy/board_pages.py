@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, did_you_mean
-from aot.target import Region
+from aot.target import MemoryRegion
 from boards.board import Board
 from boards.board_text import boards_table, size_text
 from boards.cores import core_names
-from codegen.fit.budgets import Budget
+from codegen.fit.memory_use import MemoryUse
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.answer import Answer
 from deploy.board_filter import Wanted, fitting
 from deploy.console import table
-from deploy.inspect_facts import budget_facts
+from deploy.inspect_facts import memory_use_facts
 from platforms import PLATFORMS
 from platforms.board_files import all_boards, load_board
 
@@ -54,14 +54,14 @@ def boards_that_suit(
 def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> Answer:
     fits = fitting(found, import_model(model, options), options)
     facts = [
-        board_facts(fit.board) | {"memory": [budget_facts(budget) for budget in fit.report.budgets]}
+        board_facts(fit.board) | {"memory": [memory_use_facts(use) for use in fit.report.memory]}
         for fit in fits
     ]
     rows = [
         (
             fit.board.name,
             fit.board.core.name,
-            *map(_needed, fit.report.budgets),
+            *map(_needed, fit.report.memory),
         )
         for fit in fits
     ]
@@ -70,11 +70,11 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
     )
 
 
-def _needed(budget: Budget) -> str:
+def _needed(use: MemoryUse) -> str:
     """Says what is needed of a memory, which is named where that says more than the heading."""
-    region = budget.region
+    region = use.region
     named = "" if region.name in ("RAM", "FLASH") else f" in {region.name}"
-    return f"{budget.needed_bytes:,} of {region.bytes:,}{named}"
+    return f"{use.needed_bytes:,} of {region.bytes:,}{named}"
 
 
 def _core_names() -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _features(board: Board) -> list[str]:
     return sorted(board.features)
 
 
-def _region(region: Region) -> str:
+def _region(region: MemoryRegion) -> str:
     return f"{region.role}, {region.bytes:,} bytes at {region.origin:#010x}"
 
 

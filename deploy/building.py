@@ -20,7 +20,7 @@ from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers
 from codegen.job import ImportedModel
-from codegen.lang.door import door, door_named
+from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.loops_op import UserKernel, compilable, op_of
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -52,7 +52,7 @@ class BuiltKernel:
     def __repr__(self) -> str:
         return f"<{self.compiled.artifact.name} for {self.compiled.board.name}>"
 
-    @door_named("kernel")
+    @checks_arguments_as("kernel")
     def __call__(self, *arrays: Array) -> Any:
         """Gives the output as the board computes it; of several outputs, a tuple.
 
@@ -65,7 +65,7 @@ class BuiltKernel:
             self.to_prove.clear()
         return self._apart(result)
 
-    @door
+    @checks_arguments
     def time(self, number: int = 1, repeat: int = 1, min_repeat_ms: float = 0.0) -> RunTime:
         """Measures `number` runs together on random inputs, `repeat` times: what they take, and seconds.
 
@@ -84,7 +84,7 @@ class BuiltKernel:
             self.compiled, self.compiled.board, self.toolchain, LineOptions(), layers=False
         ).run.count
 
-    @door
+    @checks_arguments
     def verify(self, samples: int = 3) -> None:
         """Compares the board with the meaning on random inputs. Raises InputError where they differ."""
         if samples < 1:
@@ -105,7 +105,7 @@ class BuiltKernel:
                 "the C of an own instruction or function may say something else than its meaning",
             )
 
-    @door
+    @checks_arguments
     def reference(self, *arrays: Array) -> Any:
         """The outputs as the loop interpreter computes them from the meaning: slow, and right."""
         self._require_all(arrays)
@@ -147,7 +147,7 @@ class BuiltKernel:
         return list(random_samples(self.compiled.report.facts.inputs, 1).each[0])
 
 
-@door
+@checks_arguments
 def build(
     kernel: LoopSchedule | Proc,
     board: str,

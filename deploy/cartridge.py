@@ -29,7 +29,7 @@ from platforms.cartridge.header import (
 from platforms.cartridge.self_test import outputs_crc, self_test_inputs
 from platforms.cartridge.signing import sign
 from platforms.project import project_source
-from platforms.rpc.cartridges import BUILT_IN, Takes
+from platforms.rpc.cartridges import BUILT_IN, CartridgeSupport
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.protocol import Status
 from platforms.rpc.session import Session
@@ -135,7 +135,7 @@ _WAYS_OUT: Mapping[int, str] = {
 }
 
 
-def _stays(takes: Takes) -> str:
+def _stays(takes: CartridgeSupport) -> str:
     if not takes.are_weights:
         return "the model that ran before runs on"
     return "the model has no weights yet" if takes.slot == BUILT_IN else "the model keeps the weights before"

@@ -16,7 +16,7 @@ from codegen.model import LayerInfo
 from codegen.options import ALL_OPTIONS
 from deploy.answer import Paged
 from deploy.console import table
-from deploy.fit import core_said
+from deploy.fit import core_label
 
 _MOST_LINES = 12  # of the graph, on the page
 
@@ -73,7 +73,7 @@ class ArchiveDifference(Paged):
         pairs = [
             ("model", f"{a.source_name} ({a.model_hash[:12]})", f"{b.source_name} ({b.model_hash[:12]})"),
             ("Solder", a.tool_version, b.tool_version),
-            ("target", core_said(a.target), core_said(b.target)),
+            ("target", core_label(a.target), core_label(b.target)),
         ]
         for option in ALL_OPTIONS:
             words = [" ".join(option.kind.words(getattr(each.options, option.field))) for each in (a, b)]
@@ -98,7 +98,7 @@ class ArchiveDifference(Paged):
             change
             for a, b in self.layers
             if a is not None and b is not None
-            for change in _changes(_layer_said(a, b), a, b, _OF_LAYER)
+            for change in _changes(_layer_text(a, b), a, b, _OF_LAYER)
         )
 
     @property
@@ -147,8 +147,8 @@ class ArchiveDifference(Paged):
 
     def _layer_lines(self) -> Iterator[str]:
         yield from _counted_changes(self.layer_changes, "layer")
-        yield from (f"only in the first: {_layer_said(a, a)}" for a, b in self.layers if a and not b)
-        yield from (f"only in the second: {_layer_said(b, b)}" for a, b in self.layers if b and not a)
+        yield from (f"only in the first: {_layer_text(a, a)}" for a, b in self.layers if a and not b)
+        yield from (f"only in the second: {_layer_text(b, b)}" for a, b in self.layers if b and not a)
 
     def _graph_page(self) -> Iterator[str]:
         lines = self.graph_lines
@@ -196,7 +196,7 @@ def _changes(of: str, a: Any, b: Any, compared: Mapping[str, Callable[[Any], str
             yield Change(of, what, said(a), said(b))
 
 
-def _layer_said(a: LayerInfo, b: LayerInfo) -> str:
+def _layer_text(a: LayerInfo, b: LayerInfo) -> str:
     number = f"{a.index}" if a.index == b.index else f"{a.index}, now {b.index}"
     return f"{number} {a.name if a.name.startswith(a.op) else f'{a.op} {a.name}'}"
 

@@ -7,7 +7,7 @@ from aot.target import Optimize, Target
 from artifact.facts import ModelFacts
 from artifact.report import Report
 from boards.board import Board
-from codegen.fit.budgets import Budget
+from codegen.fit.memory_use import MemoryUse
 from codegen.job import Job
 from deploy.jobs import ways_out
 
@@ -25,32 +25,32 @@ def require_fit(report: Report, board: Board, job: Job | None = None) -> None:
 
     An archive has no job: compiled for this board it may fit. What is estimated refuses nothing with --force.
     """
-    for budget in report.budgets:
-        may_fit = budget.fits_but_for_estimates and report.facts.options.force
-        if not (budget.fits or may_fit):
-            raise _does_not_fit(report, board, budget, job)
+    for use in report.memory:
+        may_fit = use.fits_but_for_estimates and report.facts.options.force
+        if not (use.fits or may_fit):
+            raise _does_not_fit(report, board, use, job)
 
 
-def _does_not_fit(report: Report, board: Board, budget: Budget, job: Job | None) -> FitError:
-    role, region, name = role_name(budget.region.role), budget.region, report.facts.source_name
-    parts = ", ".join(f"{name} {size:,}" for name, size in budget.parts)
+def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None) -> FitError:
+    role, region, name = role_name(use.region.role), use.region, report.facts.source_name
+    parts = ", ".join(f"{name} {size:,}" for name, size in use.parts)
     is_least = role == "RAM" and report.facts.options.optimize is Optimize.RAM
     needed = "needed with --optimize ram" if is_least else "needed"
-    is_estimate = budget.fits_but_for_estimates
+    is_estimate = use.fits_but_for_estimates
     where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
     if job is None:
         hints = [f"deploy compile {name} {board.option} -o OUT.tar   compiles it for this board"]
     else:
         hints = [
-            *ways_out(job, budget.region.role),
+            *ways_out(job, use.region.role),
             *(["--force goes on: the linker then says whether it fits"] if is_estimate else []),
             f"deploy inspect {name} {board.option} --memory   shows what needs how much",
             f"deploy boards list --fits {name}   lists the boards with room",
         ]
     return FitError(
-        f"the model needs {'about ' if is_estimate else ''}{budget.needed_bytes:,} bytes of {role}, "
+        f"the model needs {'about ' if is_estimate else ''}{use.needed_bytes:,} bytes of {role}, "
         f"{region.name} of {board.name} has {region.bytes:,}: "
-        f"{budget.needed_bytes - region.bytes:,} too few",
+        f"{use.needed_bytes - region.bytes:,} too few",
         "\n".join(where),
         "\n".join(hints),
     )
@@ -73,12 +73,12 @@ def require_core(facts: ModelFacts, board: Board) -> None:
     target, there = facts.target, board.target
     if target.core != there.core or not target.features <= there.features:
         raise BoardError(
-            f"{facts.name} was compiled for {core_said(target)}, {board.name} has {core_said(there)}",
+            f"{facts.name} was compiled for {core_label(target)}, {board.name} has {core_label(there)}",
             hint=f"compile it for this board: deploy compile MODEL {board.option} -o OUT.tar",
         )
 
 
-def core_said(target: Target) -> str:
+def core_label(target: Target) -> str:
     """The core with its features."""
     features = ", ".join(sorted(target.features))
     return f"{target.core} ({features})" if features else target.core

@@ -17,12 +17,12 @@ def blamed_on_accelerators(layers: Sequence[LayerInfo]) -> Iterator[None]:
     try:
         yield
     except DeployError as error:
-        said = accelerator_said(layers, f"{error.what}\n{error.where}")
+        said = accelerator_text(layers, f"{error.what}\n{error.where}")
         error.where = "\n".join(filter(None, (error.where, said)))
         raise
 
 
-def accelerator_said(layers: Sequence[LayerInfo], text: str) -> str:
+def accelerator_text(layers: Sequence[LayerInfo], text: str) -> str:
     """The sentence on the first of these files that a text names; empty where it names none."""
     for device in dict.fromkeys(layer.device for layer in layers if layer.device):
         mine = [layer for layer in layers if layer.device == device]

@@ -8,7 +8,7 @@ from typing import Any
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.report import LayerRow, Report
-from codegen.fit.budgets import Budget
+from codegen.fit.memory_use import MemoryUse
 from codegen.model import TensorInfo
 from deploy.placement_page import placement_facts
 
@@ -32,7 +32,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "stack_bytes_estimate": facts.stack_bytes_estimate,
         "constants_bytes": facts.constants_bytes,
         "code_bytes_estimate": facts.code_bytes_estimate,
-        "memory": [budget_facts(budget) for budget in report.budgets],
+        "memory": [memory_use_facts(use) for use in report.memory],
         **({"placement": placement_facts(facts.placement)} if facts.placement else {}),
         "bound_bytes": memory.bound_bytes,
         "whole_tensor_bound_bytes": memory.whole_tensor_bound_bytes,
@@ -99,15 +99,15 @@ def _tensor_facts(tensor: TensorInfo) -> dict[str, Any]:
     }
 
 
-def budget_facts(budget: Budget) -> dict[str, Any]:
-    region = budget.region
+def memory_use_facts(use: MemoryUse) -> dict[str, Any]:
+    region = use.region
     return {
         "role": region.role,
         "region": region.name,
         "region_bytes": region.bytes,
-        "needed_bytes": budget.needed_bytes,
-        "parts": dict(budget.parts),
-        "fits": budget.fits,
+        "needed_bytes": use.needed_bytes,
+        "parts": dict(use.parts),
+        "fits": use.fits,
     }
 
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from aot.ir.types import TensorType
 from artifact.facts import ModelFacts
-from artifact.memory_text import rows_said, shortened
+from artifact.memory_text import rows_text, shortened
 from artifact.report import LayerRow, Report
-from codegen.fit.budgets import Budget
+from codegen.fit.memory_use import MemoryUse
 from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
 from deploy.console import table
 from deploy.fit import layer_name, role_name
@@ -21,7 +21,7 @@ _WIDEST_NAME = 60
 
 def summary(report: Report, board_name: str | None) -> str:
     """The page without the table of layers and the map of memory."""
-    memory = [_budget(budget) for budget in report.budgets] or [_needs(report.facts)]
+    memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
     asked = report.facts.options.accelerators
     devices = [devices_table(report)] if asked else []
     placed = "\n".join(placement_lines(report.facts))
@@ -74,15 +74,15 @@ def _type(tensor: TensorType) -> str:
     return f"{text}, scale {tensor.quant.scale:.6g}, zero point {tensor.quant.zero_point}"
 
 
-def _budget(budget: Budget) -> str:
-    region, needed = budget.region, budget.needed_bytes
+def _memory_use(use: MemoryUse) -> str:
+    region, needed = use.region, use.needed_bytes
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
-    by_estimate = " by estimate" if budget.fits_but_for_estimates else ""
+    by_estimate = " by estimate" if use.fits_but_for_estimates else ""
     too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
-    verdict = "fits" if budget.fits else too_many
+    verdict = "fits" if use.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
-    return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in budget.parts)])
+    return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in use.parts)])
 
 
 def _peak(report: Report) -> str:
@@ -155,4 +155,4 @@ def _layer(row: LayerRow) -> tuple[str, ...]:
     layer = row.layer
     number = f"{layer.index}{'*' if row.is_peak else ''}"
     costs = (f"{layer.macs:,}", f"{layer.weight_bytes:,}", f"{row.live_bytes:,}")
-    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_said(row.output), layer.origin)
+    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_text(row.output), layer.origin)

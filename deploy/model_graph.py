@@ -24,7 +24,7 @@ from aot.frontend.onnx.written import (
 )
 from aot.ir.types import Array
 from artifact.whole_file import write_whole
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import refuse_operators
 from codegen.lang.whole_operators import WholeOperators
@@ -130,7 +130,7 @@ class ModelGraph:
 
     # ---- what goes in and comes out ----
 
-    @door
+    @checks_arguments
     def input(self, name: str, shape: Sequence[int], dtype: str = "f32") -> GraphValue:
         if dtype not in WRITTEN_TYPES:
             near = did_you_mean(dtype, WRITTEN_TYPES)
@@ -143,7 +143,7 @@ class ModelGraph:
         self.inputs[name] = GraphValue(self, name, slot)
         return self.inputs[name]
 
-    @door
+    @checks_arguments
     def constant(self, array: Array | float, name: str = "") -> GraphValue:
         """A constant; real numbers are of single precision."""
         found = self._numbers(array)
@@ -151,7 +151,7 @@ class ModelGraph:
         taken = self._free(name) if name else self._new("constant")
         return GraphValue(self, taken, self._written.put_constant(taken, found))
 
-    @door
+    @checks_arguments
     def output(self, value: GraphValue, name: str = "") -> GraphValue:
         """Makes a value an output, under a name of its own if one is given."""
         self._require_own(value)
@@ -161,7 +161,7 @@ class ModelGraph:
 
     # ---- operators ----
 
-    @door
+    @checks_arguments
     def apply(self, operator: str, *operands: Any, name: str = "", **attributes: Any) -> GraphValue:
         """Any operator of ONNX with one result, whose shape and type follow; None is an operand left out."""
         if operator not in operators():
@@ -177,7 +177,7 @@ class ModelGraph:
             raise misuse(f"{operator}({_listed(given)}): {error}") from None
         return GraphValue(self, result, slot)
 
-    @door
+    @checks_arguments
     def conv2d(
         self,
         x: GraphValue,
@@ -215,7 +215,7 @@ class ModelGraph:
         )
         return self.activation(made, activation, name) if activation else made
 
-    @door
+    @checks_arguments
     def dense(
         self, x: GraphValue, weights: Any, bias: Any = None, activation: str = "", name: str = ""
     ) -> GraphValue:
@@ -224,26 +224,26 @@ class ModelGraph:
         made = self.apply("Gemm", flat, weights, bias, name="" if activation else name, transB=1)
         return self.activation(made, activation, name) if activation else made
 
-    @door
+    @checks_arguments
     def max_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
         """The stride is the size unless another is given."""
         return self._pool("MaxPool", x, size, stride, padding, name)
 
-    @door
+    @checks_arguments
     def average_pool2d(
         self, x: GraphValue, size: int, stride: int = 0, padding: int | str = 0, name: str = ""
     ) -> GraphValue:
         """The stride is the size unless another is given."""
         return self._pool("AveragePool", x, size, stride, padding, name)
 
-    @door
+    @checks_arguments
     def mean_of_image(self, x: GraphValue, name: str = "") -> GraphValue:
         """The mean of each channel over all rows and columns."""
         return self.apply("GlobalAveragePool", x, name=name)
 
-    @door
+    @checks_arguments
     def activation(self, x: GraphValue, kind: str, name: str = "") -> GraphValue:
         """One of "relu", "relu6", "sigmoid" and "tanh"."""
         if kind not in _ACTIVATIONS:
@@ -255,11 +255,11 @@ class ModelGraph:
             return self.apply("Clip", x, np.float32(0), np.float32(6), name=name)
         return self.apply(kind.title(), x, name=name)
 
-    @door
+    @checks_arguments
     def softmax(self, x: GraphValue, axis: int = -1, name: str = "") -> GraphValue:
         return self.apply("Softmax", x, name=name, axis=axis)
 
-    @door
+    @checks_arguments
     def reshape(self, x: GraphValue, shape: Sequence[int], name: str = "") -> GraphValue:
         if any(size < 1 for size in shape if size != -1) or list(shape).count(-1) > 1:
             raise misuse(
@@ -269,11 +269,11 @@ class ModelGraph:
             raise misuse(f"reshape: {x!r} has {prod(x.shape)} elements, {list(shape)} has {prod(shape)}")
         return self.apply("Reshape", x, np.asarray(shape, np.int64), name=name)
 
-    @door
+    @checks_arguments
     def concat(self, values: Sequence[GraphValue], axis: int = 1, name: str = "") -> GraphValue:
         return self.apply("Concat", *values, name=name, axis=axis)
 
-    @door
+    @checks_arguments
     def quantize(
         self, x: GraphValue, scale: float, zero_point: int = 0, dtype: str = "i8", name: str = ""
     ) -> GraphValue:
@@ -281,7 +281,7 @@ class ModelGraph:
         zero = self._zero_point(scale, zero_point, dtype)
         return self.apply("QuantizeLinear", x, np.float32(scale), zero, name=name)
 
-    @door
+    @checks_arguments
     def dequantize(self, x: GraphValue, scale: float, zero_point: int = 0, name: str = "") -> GraphValue:
         """The real numbers that integers stand for."""
         zero = self._zero_point(scale, zero_point, x.dtype)
@@ -297,7 +297,7 @@ class ModelGraph:
         folder = cached(f"graph-{digest}", lambda place: write_whole(place / file, data))
         return load(folder / file, **options)
 
-    @door
+    @checks_arguments
     def save(self, path: str | Path) -> Path:
         """Writes an ONNX file, which `deploy quantize` and other tools take."""
         place = Path(path)
@@ -367,7 +367,7 @@ class ModelGraph:
         return self._free(f"{stem}_{number}")
 
 
-@door
+@checks_arguments
 def graph(name: str = "model") -> ModelGraph:
     """A new, empty graph.
 

@@ -19,32 +19,32 @@ BYTES = "bytes"
 
 
 @dataclass(frozen=True, slots=True)
-class Aim:
+class CostUnit:
     """The unit of costs, and how a bench's numbers become costs."""
 
-    unit: str
+    name: str
     count: Callable[[int], int]
     bench: type[BoardBench] | None  # None: whatever measures the board's own counter
 
     @property
     def counts_once(self) -> bool:
         """True where a cost does not grow with the number of runs."""
-        return self.unit == BYTES
+        return self.name == BYTES
 
 
-def aim_for(board: Board, objective: str | None) -> Aim:
-    """The aim of a search on that board; None is what its counter counts. Raises InputError."""
+def cost_unit_for(board: Board, objective: str | None) -> CostUnit:
+    """The unit of costs of a search on that board; None is what its counter counts. Raises InputError."""
     meter = Meter(board)
     if objective == SIZE:
-        return Aim(BYTES, lambda each: each, SizeBench)
+        return CostUnit(BYTES, lambda each: each, SizeBench)
     if objective == CYCLES and is_emulated(board):
         _require_model(board)
-        return Aim(CYCLES, lambda each: each, CycleBench)
+        return CostUnit(CYCLES, lambda each: each, CycleBench)
     if objective not in (None, meter.unit):
         raise InputError(
             f"{board.name} counts {meter.unit or 'time'}, and no {objective}", hint=_other_way(meter.unit)
         )
-    return Aim(meter.unit or "ticks", meter.count if meter.unit else lambda ticks: ticks, None)
+    return CostUnit(meter.unit or "ticks", meter.count if meter.unit else lambda ticks: ticks, None)
 
 
 def _require_model(board: Board) -> None:

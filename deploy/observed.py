@@ -13,7 +13,7 @@ from aot.errors import InputError
 from codegen.c.observe import (
     ENTROPY_STEPS,
     INTEGERS,
-    MARGINS,
+    MARGIN_BUCKETS,
     OBSERVED_BYTES,
     OBSERVED_FORMAT,
     REALS,
@@ -26,7 +26,7 @@ _HEAD = struct.Struct("<HBBIIIHHHHHHHH8IQQ")
 _WINDOWS = {INTEGERS: struct.Struct("<3Q3i"), REALS: struct.Struct("<3f12x3f")}
 _TIMES = struct.Struct("<III")
 _WHOLE_SHARE = 65535
-_SURE = MARGINS // 4  # parts of a margin that is narrow: below a quarter
+_SURE = MARGIN_BUCKETS // 4  # parts of a margin that is narrow: below a quarter
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,8 @@ def observed_lines(
         yield f"  margins        {' '.join(map(str, seen.margins))}   (runs by eighths, from 0 to 1)"
         yield f"  entropy        {seen.entropy_bits:.2f} bits, {seen.most_entropy_bits:.2f} at most"
     if seen.first_window is not None and seen.last_window is not None:
-        yield f"  input          {_said(seen.last_window)}; in the first runs {_said(seen.first_window)}"
+        last, first = _describe(seen.last_window), _describe(seen.first_window)
+        yield f"  input          {last}; in the first runs {first}"
         yield f"  drift          {seen.drift:+.2f} deviations"
     if seen.timed_runs:
         yield (
@@ -187,5 +188,5 @@ def _worst(seen: Observed, layers: Sequence[LayerInfo]) -> str:
     return f"; most in layer {seen.worst_layer}{name}, {100 * seen.worst_share:.1f} % of a row"
 
 
-def _said(window: InputWindow) -> str:
+def _describe(window: InputWindow) -> str:
     return f"{window.mean:.4g} +- {window.deviation:.4g}"

@@ -124,7 +124,7 @@ def distances_to(
 
 def distances_text(distances: Sequence[Distance]) -> str:
     rows = [
-        (d.output, f"{d.rmse:.6g}", f"{d.mae:.6g}", f"{d.largest:.6g}", _cosine_said(d.cosine))
+        (d.output, f"{d.rmse:.6g}", f"{d.mae:.6g}", f"{d.largest:.6g}", _cosine_text(d.cosine))
         for d in distances
     ]
     return table(("output, expected", "RMSE", "MAE", "largest", "cosine"), rows)
@@ -145,7 +145,7 @@ def quality_json(accuracy: Accuracy | None, distances: Sequence[Distance]) -> di
     }
 
 
-def _cosine_said(cosine: float | None) -> str:
+def _cosine_text(cosine: float | None) -> str:
     return "-" if cosine is None else f"{cosine:.6f}"
 
 

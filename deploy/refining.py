@@ -28,21 +28,21 @@ class Refinement:
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class WeightVariant:
     """A model to be rounded, and the one that it is to come near to, whose every value has its ranges."""
 
     model: bytes
     real: bytes
 
 
-def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str, Way]:
+def ways(data: bytes, narrow: Collection[str], answers: Answers) -> Mapping[str, WeightVariant]:
     """The model as it is and in other weights, by what was done to it; `narrow` weights get four bits."""
     alike = _with_like_ranges(data, answers)
     return {
-        AS_IT_IS: Way(data, data),
-        "like ranges": Way(alike, alike),
-        "corrected biases": Way(_with_corrected_biases(data, narrow, answers), data),
-        "both": Way(_with_corrected_biases(alike, narrow, answers), alike),
+        AS_IT_IS: WeightVariant(data, data),
+        "like ranges": WeightVariant(alike, alike),
+        "corrected biases": WeightVariant(_with_corrected_biases(data, narrow, answers), data),
+        "both": WeightVariant(_with_corrected_biases(alike, narrow, answers), alike),
     }
 
 

@@ -15,7 +15,7 @@ from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.loops_op import over_rows
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -55,7 +55,7 @@ class SearchedSchedule:
         return head + self.schedule.script()
 
 
-@door
+@checks_arguments
 def search(
     kernel: LoopSchedule | Proc,
     board: str,

@@ -41,7 +41,7 @@ class LogReader:
     _counters: Observed | None = None  # as the program told them last
     _missing: int = 0  # runs of which no line has come
     _damaged: int = 0  # lines
-    _said: int = 0  # runs that the program has told of
+    _describe: int = 0  # runs that the program has told of
 
     def feed(self, received: bytes) -> Iterator[str]:
         """The lines for what is complete now. Raises InputError for a log of another format."""
@@ -85,7 +85,7 @@ class LogReader:
         """Begins anew, as a program does that is started again."""
         self._runs, self._losses, self._counters = [], _NOTHING_LOST, None
         self._boxes.clear()
-        self._missing = self._said = 0
+        self._missing = self._describe = 0
 
     def _start_line(self) -> str:
         start = self.start
@@ -96,8 +96,8 @@ class LogReader:
 
     def _run_line(self, run: WindowRun) -> str:
         before = self._runs[-1] if self._runs else None
-        self._missing += max(0, run.number - self._said - 1)
-        self._said = run.number
+        self._missing += max(0, run.number - self._describe - 1)
+        self._describe = run.number
         self._runs.append(run)
         share = self._busy_share(run.busy_ticks, run.row - (before.row if before else 0))
         found = printable(run.found) or "-"
@@ -112,8 +112,8 @@ class LogReader:
         rows = losses.lost_rows - self._losses.lost_rows
         stalls = losses.stalls - self._losses.stalls
         self._losses = losses
-        self._missing += max(0, losses.runs - self._said)
-        self._said = losses.runs
+        self._missing += max(0, losses.runs - self._describe)
+        self._describe = losses.runs
         if losses.is_end:
             return f"{self._at(losses.row)}  the end"
         what = counted(rows, "row") + " lost" if rows else ""

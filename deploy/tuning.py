@@ -26,7 +26,7 @@ from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
 from deploy.jobs import job_for
 from deploy.kept_folders import cache_folder
 from deploy.line import LineOptions
-from deploy.objectives import aim_for
+from deploy.objectives import cost_unit_for
 from deploy.own_firmware import require_own_firmware
 from deploy.samples import random_samples
 from platforms.base import compiler_platform_of
@@ -95,7 +95,7 @@ def begin(job: Job, board: Board, choices: TuneChoices, records: Sequence[Tuning
     for task in _chosen(tasks_of(planned), choices.tasks):
         if choices.keep_constants:
             task = replace(task, space=task.space.without_wider_constants())
-        once = aim_for(board, choices.objective).counts_once
+        once = cost_unit_for(board, choices.objective).counts_once
         progress = TaskProgress(task, _tuner(task, choices), _experiment(task, planned), counts_once=once)
         resume(progress, records, setting)
         progress.tuner.warm_up(prior_points(prior, task))
@@ -111,7 +111,7 @@ def tune_model(
     on_begin: Callable[[Tuning], OnTrial],
 ) -> Tuning:
     """Searches until the trials are used up. Every trial is in the file when it is reported."""
-    if aim_for(board, choices.objective).bench is not None:
+    if cost_unit_for(board, choices.objective).bench is not None:
         _require_built_here(choices)
     if choices.runner == ATTACH:
         require_own_firmware(job, board, LineOptions(choices.runner, *astuple(choices.where)))
@@ -124,7 +124,7 @@ def _choose_devices(job: Job, board: Board, choices: TuneChoices, records: Path)
     """Measures where layers are computed that accelerators could; returns how many trials that took."""
     if not job.options.accelerators or choices.farm is not None or choices.tasks:
         return 0
-    if aim_for(board, choices.objective).bench is not None:
+    if cost_unit_for(board, choices.objective).bench is not None:
         return 0  # whole runs are measured by the board's own counter
     setting, line = _setting(board, choices), LineOptions(choices.runner, *astuple(choices.where))
     trials = Trials(job, board, line, choices.toolchain, _measure(board, choices).repeat)
@@ -175,7 +175,7 @@ def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
 
 def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     """The bench: a whole image where starting firmware is cheap, as in an emulator, else loaded code."""
-    own = aim_for(board, choices.objective).bench
+    own = cost_unit_for(board, choices.objective).bench
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
     runs_already = choices.runner == ATTACH
@@ -213,21 +213,21 @@ def _require_built_here(choices: TuneChoices) -> None:
 
 def _measure(board: Board, choices: TuneChoices) -> MeasureChoices:
     """Chooses the number of repeats: instruction counts are the same every time, times are not."""
-    if aim_for(board, choices.objective).bench is not None:
+    if cost_unit_for(board, choices.objective).bench is not None:
         return MeasureChoices(timeout_s=choices.timeout_s)  # what is computed is the same every time
     enough = 1 if board.counter.instruction_ns is not None else _TIMED
     return MeasureChoices(choices.number or enough, choices.repeat or enough, timeout_s=choices.timeout_s)
 
 
 def _setting(board: Board, choices: TuneChoices) -> Setting:
-    aim, together = aim_for(board, choices.objective), _measure(board, choices).number
+    cost_unit, together = cost_unit_for(board, choices.objective), _measure(board, choices).number
     return Setting(
         core=board.target.core,
         compiler=str(find_toolchain(board.target, choices.toolchain)),
         board=board.name,
-        unit=aim.unit,
+        unit=cost_unit.name,
         tool=VERSION,
-        count=lambda ticks: aim.count(round(ticks / together)),
+        count=lambda ticks: cost_unit.count(round(ticks / together)),
         now=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
     )
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, FitError
-from aot.target import Region
+from aot.target import MemoryRegion
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, text
@@ -222,7 +222,7 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
     return {"region": name, "is_copied": region.role == "ram"}
 
 
-def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[Region]:
+def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[MemoryRegion]:
     """The region of each arena; stack and variables take their part of the fastest memory."""
     taken = Counter(source.constants_in)
     slots_bytes = 2 * source.cartridges.slot_bytes if source.cartridges else 0
@@ -230,7 +230,9 @@ def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> lis
     return [_arena_region(source, arena, board, taken) for arena in source.arenas]
 
 
-def _arena_region(source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, int]) -> Region:
+def _arena_region(
+    source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, int]
+) -> MemoryRegion:
     """The memory that the arena was planned for, or the fastest with room. Raises BoardError, FitError."""
     by_speed = board.target.by_speed("ram")
     offered = [region for region in by_speed if arena.region in ("", region.name)]

@@ -23,7 +23,7 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.smooth import Smooth
 
-_MOST = 65_535.0  # of a level that is told without a logarithm
+_LARGEST_LEVEL = 65_535.0  # of a level that is told without a logarithm
 
 
 def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: int) -> None:
@@ -45,7 +45,7 @@ def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: i
         chain.then("logarithm", FixedLog(features.log_up, features.log_scale))
     chain.then("as numbers", Convert(DType.F32))
     if features.log_up is None:
-        chain.then("at most", Combine(Combination.MINIMUM), _row(_MOST, np.float32))
+        chain.then("at most", Combine(Combination.MINIMUM), _row(_LARGEST_LEVEL, np.float32))
     if features.times != 1:
         chain.then("scaled", Mul(), _row(features.times, np.float32))
 

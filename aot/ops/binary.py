@@ -13,9 +13,7 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers, clamp_reals, plain_clamp
-from aot.ops.elementwise import SHAPES_FIT
-from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.ops.pairs import (
+from aot.ops.binary_rescale import (
     LEFT_SHIFT,
     add_parameters,
     div_multiplier,
@@ -25,6 +23,8 @@ from aot.ops.pairs import (
     rescaled,
     square_parameters,
 )
+from aot.ops.elementwise import SHAPES_FIT
+from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
 
 Floats = npt.NDArray[np.float32]

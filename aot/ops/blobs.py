@@ -15,7 +15,7 @@ from aot.ops.signal import numbers_within, types_are
 
 CORNERS = 4  # left, top, right, bottom
 _PARTS = CORNERS + 2  # of a blob: its corners, its class, its score
-_MOST = 1 << 10
+_MAX_RESULTS = 1 << 10
 
 
 def _grid(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -76,7 +76,7 @@ class Blobs(Op):
         limits.input_count(1, 1),
         types_are(DType.F32),
         Constraint("the scores must be [1, rows, columns, classes], with 2 classes or more", _grid),
-        numbers_within(1, _MOST, "count"),
+        numbers_within(1, _MAX_RESULTS, "count"),
     )
     count: int = 1
     least: float = 0.5  # score

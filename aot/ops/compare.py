@@ -11,9 +11,9 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
+from aot.ops.binary_rescale import compare_parameters, rescaled
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_type
 from aot.ops.op import Constraint, Op, Types, required
-from aot.ops.pairs import compare_parameters, rescaled
 
 
 class Relation(Enum):

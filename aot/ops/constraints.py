@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from aot.ir.types import DType, TensorType
-from aot.ops.op import Constraint, Op, Types
+from aot.ops.op import Constraint, Op, Types, required
 
 Outputs = Sequence[TensorType]
 
@@ -194,6 +194,14 @@ def _rescale(op: Op, inputs: Types, outputs: Outputs) -> str | None:
 # The references shift left by as much as the factor's exponent, in 32 bits.
 MAX_RESCALE = 2.0**30
 RESCALE_FITS = Constraint("input scale * weight scale / output scale must be below 2**30", _rescale)
+
+
+def _same_dtype(op: Op, inputs: Types, outputs: Outputs) -> str | None:
+    x, (y,) = required(inputs[0]), outputs
+    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
+
+
+DTYPE_IS_KEPT = Constraint("the element type must stay the same", _same_dtype)
 
 
 def _same_quant(op: Op, inputs: Types, outputs: Outputs) -> str | None:

@@ -11,8 +11,8 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
+from aot.ops.binary_rescale import AddParameters, add_parameters, rescaled
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.ops.pairs import AddParameters, add_parameters, rescaled
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 
 _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)

@@ -29,7 +29,7 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 ROWS_ARE_AS_LONG = Constraint("weights must be 2-d with rows as long as the input's", _depth)
 
 
-def steps_of(weights: TensorType) -> Reals:
+def weight_scales(weights: TensorType) -> Reals:
     """The scale of the weights of each output, or of all of them; real weights have a scale of 1."""
     return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
 
@@ -69,7 +69,7 @@ class Dense(Op):
         x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
         sums = centred(x, x_type) @ w.astype(np.float64).T
         if x_type.dtype is DType.F32:
-            return (finish_reals(with_bias(sums * steps_of(w_type), b), self.activation),)
+            return (finish_reals(with_bias(sums * weight_scales(w_type), b), self.activation),)
         sums = with_bias(sums, b)
         multipliers = conv_requant(x_type, w_type, out_type, w.shape[0])
         return (finish_integers(sums, multipliers, out_type, self.activation, self.rounding),)

@@ -34,12 +34,12 @@ def _vectors(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
 
 def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Detect)
-    if not 1 <= op.count <= _MOST:
+    if not 1 <= op.count <= _MAX_RESULTS:
         return f"{op.count} detections"
     return None if 0 < op.overlap <= 1 else f"an overlap of {op.overlap}"
 
 
-_MOST = 1 << 10
+_MAX_RESULTS = 1 << 10
 
 
 def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:

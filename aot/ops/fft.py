@@ -15,14 +15,14 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
-_MOST = 1 << 14
+_MAX_PAIRS = 1 << 14
 Numbers = npt.NDArray[Any]  # i64 or f64: wider than what is stored
 
 
 def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Fft)
     x = required(inputs[0])
-    fits = x.rank > 0 and 2 <= op.pairs <= _MOST and op.pairs & (op.pairs - 1) == 0
+    fits = x.rank > 0 and 2 <= op.pairs <= _MAX_PAIRS and op.pairs & (op.pairs - 1) == 0
     return None if fits and x.shape[-1] <= 2 * op.pairs else f"{op.pairs} of {limits.shape_text(x)}"
 
 
@@ -40,7 +40,7 @@ def factors(count: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def turns(count: int, of: DType, shift: float = 0.0) -> npt.NDArray[np.float64]:
+def twiddles(count: int, of: DType, shift: float = 0.0) -> npt.NDArray[np.float64]:
     """[count, 2]: cosine and sine of -2 pi (n + shift) / count; integers fill their type."""
     angles = [-2 * math.pi * (n + shift) / count for n in range(count)]
     return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles])
@@ -73,7 +73,7 @@ class Arithmetic:
     def half(self, x: Numbers) -> Numbers:
         return x / 2 if self.dtype is DType.F32 else self.kept(x.astype(np.int64) >> 1)
 
-    def turned(self, z: Numbers, w: Numbers) -> Numbers:
+    def rotated(self, z: Numbers, w: Numbers) -> Numbers:
         """Pairs in the last dimension, multiplied."""
         real = self.product(z[..., 0] * w[..., 0] - z[..., 1] * w[..., 1])
         imaginary = self.product(z[..., 0] * w[..., 1] + z[..., 1] * w[..., 0])
@@ -93,7 +93,7 @@ class Fft(Op):
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         limits.same_dtype_in(*_TYPES),
-        Constraint(f"pairs must be 2, 4, 8, ... or {_MOST}, as many as x has or more", _pairs),
+        Constraint(f"pairs must be 2, 4, 8, ... or {_MAX_PAIRS}, as many as x has or more", _pairs),
     )
     pairs: int = 2
 
@@ -108,7 +108,7 @@ class Fft(Op):
         filled = np.zeros(out.shape, x.dtype)
         filled[..., : x.shape[-1]] = x
         z, numbers, count = _as_pairs(filled), Arithmetic(out.dtype), self.pairs
-        w = turns(count, numbers.dtype).astype(z.dtype)
+        w = twiddles(count, numbers.dtype).astype(z.dtype)
         radices = factors(count)
         # From the samples in time to the smallest transforms side by side.
         z = z.reshape(-1, *reversed(radices), 2)
@@ -129,10 +129,10 @@ def _stage(z: Numbers, w: Numbers, step: int, numbers: Arithmetic) -> Numbers:
     radix, done = z.shape[1:3]
     z = numbers.divided(z, radix)
     first = z[:, 0]
-    turned = [numbers.turned(z[:, q], w[np.arange(done) * step * q]) for q in range(1, radix)]
+    rotated = [numbers.rotated(z[:, q], w[np.arange(done) * step * q]) for q in range(1, radix)]
     if radix == 2:
-        return np.stack([numbers.kept(first + turned[0]), numbers.kept(first - turned[0])], axis=1)
-    one, two, three = turned
+        return np.stack([numbers.kept(first + rotated[0]), numbers.kept(first - rotated[0])], axis=1)
+    one, two, three = rotated
     even, odd = numbers.kept(first + two), numbers.kept(first - two)
     both, between = numbers.kept(one + three), numbers.kept(one - three)
     side = np.stack([between[..., 1], -between[..., 0]], axis=-1)
@@ -168,13 +168,13 @@ class RealSpectrum(Op):
         mirror = numbers.kept(stored[:, -np.arange(1, count // 2 + 1)] * np.array([1, -1]))
         z, mirror = numbers.divided(stored, 2), numbers.divided(mirror, 2)
         here = z[:, 1 : count // 2 + 1]
-        w = spectrum_turns(count, numbers.dtype).astype(z.dtype)
-        total, turned = numbers.kept(here + mirror), numbers.turned(numbers.kept(here - mirror), w)
+        w = spectrum_twiddles(count, numbers.dtype).astype(z.dtype)
+        total, rotated = numbers.kept(here + mirror), numbers.rotated(numbers.kept(here - mirror), w)
         y = np.zeros((z.shape[0], count + 1, 2), z.dtype)
-        y[:, 1 : count // 2 + 1] = numbers.half(total + turned)
+        y[:, 1 : count // 2 + 1] = numbers.half(total + rotated)
         # The one in the middle is written twice; this is what stays.
-        y[:, count - np.arange(1, count // 2 + 1), 0] = numbers.half(total - turned)[..., 0]
-        y[:, count - np.arange(1, count // 2 + 1), 1] = numbers.half(turned - total)[..., 1]
+        y[:, count - np.arange(1, count // 2 + 1), 0] = numbers.half(total - rotated)[..., 0]
+        y[:, count - np.arange(1, count // 2 + 1), 1] = numbers.half(rotated - total)[..., 1]
         y[:, 0, 0] = numbers.kept(z[:, 0, 0] + z[:, 0, 1])
         y[:, count, 0] = numbers.kept(z[:, 0, 0] - z[:, 0, 1])
         return (y.reshape(outputs[0].shape).astype(x.dtype),)
@@ -219,20 +219,20 @@ class RealSamples(Op):
         places = np.arange(1, count // 2 + 1)
         here = numbers.divided(stored[:, places], 2)
         mirror = numbers.divided(numbers.kept(stored[:, count - places] * np.array([1, -1])), 2)
-        w = spectrum_turns(count, numbers.dtype, backwards=True).astype(stored.dtype)
-        total, turned = numbers.kept(here + mirror), numbers.turned(numbers.kept(here - mirror), w)
+        w = spectrum_twiddles(count, numbers.dtype, backwards=True).astype(stored.dtype)
+        total, rotated = numbers.kept(here + mirror), numbers.rotated(numbers.kept(here - mirror), w)
         y = np.zeros((stored.shape[0], count, 2), stored.dtype)
         y[:, 0] = numbers.divided(numbers.kept(np.stack([ends[0] + ends[1], ends[0] - ends[1]], axis=1)), 2)
-        y[:, places] = numbers.kept(total + turned)
+        y[:, places] = numbers.kept(total + rotated)
         # The one in the middle is written twice; this is what stays.
-        y[:, count - places] = numbers.kept(numbers.kept(total - turned) * np.array([1, -1]))
+        y[:, count - places] = numbers.kept(numbers.kept(total - rotated) * np.array([1, -1]))
         return (y[..., ::-1].reshape(outputs[0].shape).astype(x.dtype),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
         return Cost(macs=2 * outputs[0].elements, elementwise=outputs[0].elements)
 
 
-def spectrum_turns(count: int, of: DType, backwards: bool = False) -> npt.NDArray[np.float64]:
+def spectrum_twiddles(count: int, of: DType, backwards: bool = False) -> npt.NDArray[np.float64]:
     """[count / 2, 2]: cosine and sine of -pi (n / count + 1/2), backwards of its negative, from n = 1."""
     sign = 1 if backwards else -1
     angles = [sign * math.pi * (n / count + 0.5) for n in range(1, count // 2 + 1)]

@@ -20,11 +20,6 @@ def _indices(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
     return None if dtype in _INDEX else f"they are {dtype.value}"
 
 
-def _dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = required(inputs[0]), outputs
-    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
-
-
 def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Gather)
     x, indices = required(inputs[0]), required(inputs[1])
@@ -36,7 +31,7 @@ def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 _SHARED = (
     limits.input_count(2, 2),
-    Constraint("the element type must stay the same", _dtype),
+    limits.DTYPE_IS_KEPT,
     Constraint("indices must be signed integers", _indices),
 )
 

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_reals
-from aot.ops.dense import ROWS_ARE_AS_LONG, steps_of
+from aot.ops.dense import ROWS_ARE_AS_LONG, weight_scales
+from aot.ops.dynamic_range import dynamic_range, steps_from_zero
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.ops.own_range import own_range, steps_from_zero
 
 Singles = npt.NDArray[np.float32]
 MOST_STEPS = 255 * 128  # of a product
@@ -61,13 +61,13 @@ class HybridDense(Op):
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
         x, w, b = required(arrays[0]), required(arrays[1]), arrays[2] if len(arrays) > 2 else None
-        scales = steps_of(required(inputs[1])).astype(np.float32)
+        scales = weight_scales(required(inputs[1])).astype(np.float32)
         products = np.stack([self._products(row, w, scales) for row in x])
         sums = products if b is None else b.astype(np.float32) + products
         return (clamp_reals(sums, self.activation),)
 
     def _products(self, row: Array, w: Array, scales: Singles) -> Singles:
-        own = own_range(row, self.is_asymmetric)
+        own = dynamic_range(row, self.is_asymmetric)
         sums = w.astype(np.int64) @ steps_from_zero(row, own.inverse, *own.limits)
         products: Singles = sums.astype(np.float32) * (own.step * scales).astype(np.float32)
         return products

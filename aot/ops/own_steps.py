@@ -15,9 +15,9 @@ import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
+from aot.ops.dynamic_range import DynamicRange, half_away
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
 from aot.ops.op import Constraint, Types, required
-from aot.ops.own_range import OwnRange, half_away
 
 
 class RangeFact(Enum):
@@ -31,7 +31,7 @@ class RangeFact(Enum):
     MOST_STEPS = "most_steps"
 
 
-_FACTS: Mapping[RangeFact, tuple[bool, Callable[[OwnRange], Any]]] = MappingProxyType(
+_FACTS: Mapping[RangeFact, tuple[bool, Callable[[DynamicRange], Any]]] = MappingProxyType(
     {
         RangeFact.STEP_OF_REACH: (False, lambda own: own.step),
         RangeFact.INVERSE_OF_REACH: (False, lambda own: own.inverse),
@@ -47,7 +47,7 @@ def fact_of(by: RangeFact, least: float, most: float) -> float:
     """A fact of the range from `least` to `most` and of 0, which is always in it."""
     is_asymmetric, fact = _FACTS[by]
     zero = np.float32(0)
-    return float(fact(OwnRange(min(np.float32(least), zero), max(np.float32(most), zero), is_asymmetric)))
+    return float(fact(DynamicRange(min(np.float32(least), zero), max(np.float32(most), zero), is_asymmetric)))
 
 
 @dataclass(frozen=True, slots=True)

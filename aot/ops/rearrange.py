@@ -89,11 +89,6 @@ def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
     return (loops.strides[1] // row_elements, first) if high // row_elements == first else None
 
 
-def _dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = required(inputs[0]), outputs
-    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
-
-
 def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Rearrange)
     x, (low, high) = required(inputs[0]), op.loops.reach
@@ -111,7 +106,7 @@ class Rearrange(Op):
     name: ClassVar[str] = "rearrange"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("the element type must stay the same", _dtype),
+        limits.DTYPE_IS_KEPT,
         Constraint("no element outside the input may be read", _inside),
     )
     shape: tuple[int, ...] = ()

@@ -12,11 +12,6 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
-def _same_dtype(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    x, (y,) = required(inputs[0]), outputs
-    return None if x.dtype is y.dtype else f"{x.dtype.value} would become {y.dtype.value}"
-
-
 def _same_elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     assert isinstance(op, Reshape)
     x, elements = required(inputs[0]), prod(op.shape)
@@ -30,7 +25,7 @@ class Reshape(Op):
     name: ClassVar[str] = "reshape"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
-        Constraint("the element type must stay the same", _same_dtype),
+        limits.DTYPE_IS_KEPT,
         Constraint("the number of elements must stay the same", _same_elements),
     )
     shape: tuple[int, ...] = ()

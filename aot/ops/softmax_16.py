@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 
 from aot.ir.types import Array, TensorType
-from aot.ops.lines import Table, on_lines, points
+from aot.ops.piecewise_linear import Table, on_lines, points
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 _LOW, _HIGH = -(2**15), 2**15 - 1

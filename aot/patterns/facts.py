@@ -31,7 +31,7 @@ class AttributePattern(Pattern):
             yield from search(self.inner, graph, value, found)
 
     def __str__(self) -> str:
-        return f"{self.inner}[{', '.join(f'{name}={_said(value)}' for name, value in self.attributes)}]"
+        return f"{self.inner}[{', '.join(f'{name}={_describe(value)}' for name, value in self.attributes)}]"
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,5 +83,5 @@ def _fits(shape: tuple[int, ...], wanted: Shape) -> bool:
     return len(shape) == len(wanted) and all(other in (None, size) for size, other in sizes)
 
 
-def _said(value: object) -> str:
+def _describe(value: object) -> str:
     return str(getattr(value, "value", value))

@@ -204,7 +204,7 @@ class _Replay:
         self.position = 0
 
     def _ring(self, buffer: PlannedBuffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Its place in memory, as (slots, units), and the tag of each row that comes there."""
+        """Its place in memory, as (positions, units), and the tag of each row that comes there."""
         start, first = buffer.offset // self.unit, self.tags.first[buffer.name]
         place = self.memory[buffer.pool][start : start + buffer.bytes // self.unit]
         tags = np.arange(first, first + rows, dtype=np.int32)
@@ -320,12 +320,12 @@ class _Replay:
 
     def _stretches(self, name: str, rows: Rows) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
         """The stretches of rows that follow one another in memory, as (rows, units), and their tags."""
-        slots, tags = self.rings[name]
+        positions, tags = self.rings[name]
         row = rows.first
         while row < rows.stop:
-            slot = row % len(slots)
-            count = min(rows.stop - row, len(slots) - slot)
-            yield slots[slot : slot + count], tags[row : row + count]
+            position = row % len(positions)
+            count = min(rows.stop - row, len(positions) - position)
+            yield positions[position : position + count], tags[row : row + count]
             row += count
 
     def _take(self, name: str, rows: Rows) -> None:

@@ -1,4 +1,4 @@
-"""Finds the distances between two blocks that would put a live slot of one on a live slot of the other."""
+"""Finds the distances between two blocks that would put a live position of one on one of the other."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from aot.plan.rings import AllowedOverlaps, Block
 from aot.plan.steps import Ints
 
-# Beyond these sizes neighbouring slots, and neighbouring moments, count as one: coarser, never wrong.
-MOST_SLOTS = 2500
+# Beyond these sizes neighbouring positions, and neighbouring moments, count as one: coarser, never wrong.
+MOST_POSITIONS = 2500
 MOST_TIMES = 2048
 Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
 Bools = NDArray[np.bool_]
@@ -20,22 +20,24 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True)
 class _Uses:
-    """The spans of time in which the slots of a block are in use: disjoint, slot after slot."""
+    """The spans of time in which the positions of a block are in use: disjoint, position after position."""
 
-    slots: int
-    slot: Ints  # of each span
+    positions: int
+    position: Ints  # of each span
     first: Ints
     last: Ints
 
     @property
     def is_once(self) -> bool:
-        """True where each slot is in use for one span only: a whole tensor's rows."""
-        return len(self.slot) == self.slots and bool((self.slot == np.arange(self.slots)).all())
+        """True where each position is in use for one span only: a whole tensor's rows."""
+        return len(self.position) == self.positions and bool(
+            (self.position == np.arange(self.positions)).all()
+        )
 
     @property
     def is_one(self) -> bool:
-        """True of a single slot that is in use once."""
-        return self.slots == 1 and len(self.slot) == 1
+        """True of a single position that is in use once."""
+        return self.positions == 1 and len(self.position) == 1
 
     @property
     def hull(self) -> tuple[int, int]:
@@ -49,7 +51,7 @@ def forbidden_distances(
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
     uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
-    allowed = _allowed_slots(overlaps) if step == 1 and max(groups) == 1 else {}
+    allowed = _allowed_positions(overlaps) if step == 1 and max(groups) == 1 else {}
     found: list[dict[int, Spans]] = [{} for _ in blocks]
     sizes_in_one = [block.bytes if its.is_one else 0 for block, its in zip(blocks, uses, strict=True)]
     for a, b in _contemporaries(uses):
@@ -60,27 +62,27 @@ def forbidden_distances(
         clash = _clash(uses[a], uses[b])
         if clash.any():
             point = _points(uses[a], uses[b], allowed[a, b]) if (a, b) in allowed else None
-            sizes = blocks[a].slot_bytes * groups[a], blocks[b].slot_bytes * groups[b]
+            sizes = blocks[a].position_bytes * groups[a], blocks[b].position_bytes * groups[b]
             found[a][b] = spans = _spans(clash, point, sizes)
             found[b][a] = tuple((-last, -first) for first, last in reversed(spans))
     return found
 
 
 def _groups(blocks: Sequence[Block]) -> list[int]:
-    """Counts neighbouring slots of each block as one, most where blocks are longest."""
-    longest = max((block.slots for block in blocks), default=1)
-    while longest > 1 and sum(min(block.slots, longest) for block in blocks) > MOST_SLOTS:
+    """Counts neighbouring positions of each block as one, most where blocks are longest."""
+    longest = max((block.positions for block in blocks), default=1)
+    while longest > 1 and sum(min(block.positions, longest) for block in blocks) > MOST_POSITIONS:
         longest //= 2
-    return [-(-block.slots // longest) for block in blocks]
+    return [-(-block.positions // longest) for block in blocks]
 
 
 def _uses(block: Block, group: int, step: int, after: int) -> _Uses:
-    width = after // step + 3  # so that spans of two slots never touch
-    strip = block.slot // group * width
+    width = after // step + 3  # so that spans of two positions never touch
+    strip = block.position // group * width
     spans = np.asarray(_merged(np.stack((strip + block.first // step, strip + block.last // step), axis=1)))
     first, last = spans.reshape(-1, 2).T
-    slot = first // width
-    return _Uses(-(-block.slots // group), slot, first - slot * width, last - slot * width)
+    position = first // width
+    return _Uses(-(-block.positions // group), position, first - position * width, last - position * width)
 
 
 def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
@@ -91,41 +93,41 @@ def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
 
 
 def _clash(one: _Uses, other: _Uses) -> Bools:
-    """The pairs of slots of two blocks that are in use at the same time."""
+    """The pairs of positions of two blocks that are in use at the same time."""
     meet = (one.first[:, np.newaxis] <= other.last) & (other.first <= one.last[:, np.newaxis])
     if one.is_once and other.is_once:
         return meet
     i, j = np.nonzero(meet)
-    clash = np.zeros((one.slots, other.slots), np.bool_)
-    clash[one.slot[i], other.slot[j]] = True
+    clash = np.zeros((one.positions, other.positions), np.bool_)
+    clash[one.position[i], other.position[j]] = True
     return clash
 
 
-def _allowed_slots(overlaps: AllowedOverlaps) -> dict[tuple[int, int], Ints]:
-    """Maps two blocks, the lower number first, to the pairs of slots that may overlap, one per moment."""
+def _allowed_positions(overlaps: AllowedOverlaps) -> dict[tuple[int, int], Ints]:
+    """Maps two blocks, the lower number first, to the pairs of positions that may overlap, one per moment."""
     under = np.stack((overlaps.under_block, overlaps.under), axis=1)
     over = np.stack((overlaps.over_block, overlaps.over), axis=1)
     is_turned = (under[:, 0] > over[:, 0])[:, np.newaxis]
     pairs = np.concatenate((np.where(is_turned, over, under), np.where(is_turned, under, over)), axis=1)
     found: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for a, slot, b, other in pairs.tolist():
-        found.setdefault((a, b), []).append((slot, other))
-    return {them: np.asarray(slots) for them, slots in found.items()}
+    for a, position, b, other in pairs.tolist():
+        found.setdefault((a, b), []).append((position, other))
+    return {them: np.asarray(positions) for them, positions in found.items()}
 
 
 def _points(one: _Uses, other: _Uses, allowed: Ints) -> Bools:
-    """Marks pairs of slots whose clashes are all allowed: there one distance is right."""
+    """Marks pairs of positions whose clashes are all allowed: there one distance is right."""
     first = np.maximum(one.first[:, np.newaxis], other.first)
     i, j = np.nonzero(first <= np.minimum(one.last[:, np.newaxis], other.last))
     moments = np.minimum(one.last[i], other.last[j]) - first[i, j] + 1
-    clashes, permitted = np.zeros((2, one.slots, other.slots), np.int64)
-    np.add.at(clashes, (one.slot[i], other.slot[j]), moments)
+    clashes, permitted = np.zeros((2, one.positions, other.positions), np.int64)
+    np.add.at(clashes, (one.position[i], other.position[j]), moments)
     np.add.at(permitted, (allowed[:, 0], allowed[:, 1]), 1)
     return np.asarray((permitted > 0) & (permitted == clashes))
 
 
 def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:
-    """Closed ranges of wrong distances; slots begin at i * sizes[0] and at j * sizes[1]."""
+    """Closed ranges of wrong distances; positions begin at i * sizes[0] and at j * sizes[1]."""
     if point is None or not point.any():
         if clash.all():
             return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)
@@ -138,7 +140,7 @@ def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:
 
 
 def _wrong(clash: Bools, sizes: tuple[int, int]) -> Ints:
-    """Neighbouring slots of the second block count as one: their wrong distances touch."""
+    """Neighbouring positions of the second block count as one: their wrong distances touch."""
     is_there = np.zeros((len(clash), clash.shape[1] + 2), np.int8)
     is_there[:, 1:-1] = clash
     edges = np.diff(is_there, axis=1)

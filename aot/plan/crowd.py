@@ -1,7 +1,7 @@
 """A packing of very many blocks that are there at the same time: each is placed once, and whole.
 
 Pairs of blocks are not kept: of thousands that live together there are millions. A block shares bytes with
-another only where one is dead before the other is born: coarser than the lives of its slots, never wrong.
+another only where one is dead before the other is born: coarser than the lives of its positions, never wrong.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def bytes_over_time(steps: Steps, lives: Lives) -> Ints:
 
 
 def ring_bytes_over_time(steps: Steps, lives: Lives, rings: Ints, idle_steps: int) -> Ints:
-    """As bytes_over_time, but ring slots that idle for at most `idle_steps` steps count as in use."""
+    """As bytes_over_time, but ring positions that idle for at most `idle_steps` steps count as in use."""
     rows = _rows(steps)
     held = np.repeat(rings, rows)
     following = np.arange(len(held)) + held

@@ -200,7 +200,7 @@ def _buffer(block: Block, pool: str, offset: int, steps: int) -> PlannedBuffer:
     if first > last:
         first, last = 1, 1  # nobody touches it
     span = _step(first, steps), _step(last, steps)
-    return PlannedBuffer(block.name, pool, offset, block.slots, block.slot_bytes, *span)
+    return PlannedBuffer(block.name, pool, offset, block.positions, block.position_bytes, *span)
 
 
 def _step(time: int, steps: int) -> int:
@@ -214,7 +214,7 @@ def _at(blocks: Sequence[Block], time: int) -> tuple[str, ...]:
 
 
 def _bytes_at(block: Block, time: int) -> int:
-    return int(np.sum((block.first <= time) & (time <= block.last))) * block.slot_bytes
+    return int(np.sum((block.first <= time) & (time <= block.last))) * block.position_bytes
 
 
 def _too_small(steps: Steps, placed: _Placed, peak: int) -> FitError:

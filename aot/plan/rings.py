@@ -1,4 +1,4 @@
-"""Blocks to be placed: every ring, state and scratch with the lives of its slots."""
+"""Blocks to be placed: every ring, state and scratch with the lives of its positions."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A unit of placement: equal slots one after the other, and the spans of time in which each is in use."""
+    """A unit of placement: equal positions in a line, and the spans of time in which each is in use."""
 
     name: str
-    slots: int
-    slot_bytes: int
+    positions: int
+    position_bytes: int
     align: int
-    slot: Ints  # of each span
+    position: Ints  # of each span
     first: Ints  # time, included
     last: Ints  # time, included
     uses: int = 0  # bytes of it that kernels load and store in a run, about
@@ -28,12 +28,12 @@ class Block:
 
     @property
     def bytes(self) -> int:
-        return self.slots * self.slot_bytes
+        return self.positions * self.position_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedOverlaps:
-    """Lists moments at which slot `over` of a block may begin exactly where slot `under` of another does."""
+    """Lists moments at which position `over` of a block may begin exactly where `under` of another does."""
 
     under_block: Ints
     under: Ints
@@ -59,8 +59,10 @@ def _ring(steps: Steps, lives: Lives, number: int, held: int) -> Block:
         return Block(
             tensor.name, held, tensor.row_bytes, tensor.align, places, first, last, used, tensor.pools
         )
-    slots, first, last = there % held, born[there], dies[there]
-    return Block(tensor.name, held, tensor.row_bytes, tensor.align, slots, first, last, used, tensor.pools)
+    positions, first, last = there % held, born[there], dies[there]
+    return Block(
+        tensor.name, held, tensor.row_bytes, tensor.align, positions, first, last, used, tensor.pools
+    )
 
 
 def _states(steps: Steps, lives: Lives) -> Iterator[Block]:
@@ -73,19 +75,21 @@ def _states(steps: Steps, lives: Lives) -> Iterator[Block]:
 
 
 def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Block:
-    uses, slot = max(stage.work, size * len(first)), np.zeros_like(first)
-    return Block(f"{stage.name}.{kind}", 1, size, stage.align, slot, first, last, uses, stage.pools)
+    uses, position = max(stage.work, size * len(first)), np.zeros_like(first)
+    return Block(f"{stage.name}.{kind}", 1, size, stage.align, position, first, last, uses, stage.pools)
 
 
 def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOverlaps:
     """Finds rows that die in the very step that writes a row which may lie on them."""
     met = steps.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
-    return AllowedOverlaps(*_slots(steps, rings, met.under[meets]), *_slots(steps, rings, met.over[meets]))
+    return AllowedOverlaps(
+        *_positions(steps, rings, met.under[meets]), *_positions(steps, rings, met.over[meets])
+    )
 
 
-def _slots(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """The block of each row, and its slot there."""
+def _positions(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
+    """The block of each row, and its position there."""
     starts = np.asarray(steps.row_starts)
     blocks = np.searchsorted(starts, rows, side="right") - 1
     return blocks, (rows - starts[blocks]) % rings[blocks]

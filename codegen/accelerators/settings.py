@@ -19,10 +19,12 @@ def read_settings(device: str, options: Sequence[AcceleratorOption], words: str)
         if name not in known:
             raise WrongValueError(
                 f'"{device}:{words}": {device} has no option "{name}"{did_you_mean(name, known)}',
-                f"it has {_said(options)}",
+                f"it has {_describe(options)}",
             )
         if not separator:
-            raise WrongValueError(f'"{device}:{words}": "{name}" has no value', f"it has {_said(options)}")
+            raise WrongValueError(
+                f'"{device}:{words}": "{name}" has no value', f"it has {_describe(options)}"
+            )
         if name in found:
             raise WrongValueError(f'"{device}:{words}": "{name}" is given twice')
         found[name] = _read(device, words, known[name], value)
@@ -36,5 +38,5 @@ def _read(device: str, words: str, option: AcceleratorOption, value: str) -> Any
         raise WrongValueError(f'"{device}:{words}": {option.name} {error.what}', error.hint) from None
 
 
-def _said(options: Sequence[AcceleratorOption]) -> str:
+def _describe(options: Sequence[AcceleratorOption]) -> str:
     return ", ".join(f"{option.name}={option.kind.metavar}" for option in options) or "none"

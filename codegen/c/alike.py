@@ -46,8 +46,8 @@ def _written(users: Users) -> str:
 
 
 def _layout(fmt: RowFormat) -> str:
-    margin = f", the first at element {fmt.left * fmt.x_step}" if fmt.left else ""
-    return f"{fmt.layout_said}{margin}"
+    padding = f", the first at element {fmt.left * fmt.x_step}" if fmt.left else ""
+    return f"{fmt.layout_text}{padding}"
 
 
 def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:

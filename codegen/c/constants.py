@@ -65,7 +65,9 @@ def collect_constants(
     external: bool = False,
     defined: Mapping[str, Array] = NOTHING_DEFINED,
 ) -> Constants:
-    """`stage_regions` are those of each stage's constants; without them all lie with the code.
+    """Collects the C arrays of all stages.
+
+    `stage_regions` names the memory of each stage's; "" is with the code.
 
     Where they are external, each layer has its own: what is equal today need not be after another training.
     Those that say where a kernel reads stay with the code, so that no weights make it read elsewhere.
@@ -73,51 +75,84 @@ def collect_constants(
     `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
     `defined` are constants of other models in the same firmware by their names in C: equal ones are those.
     """
-    regions: dict[str, str] = {}
-    aligns: dict[str, int] = {}
-    arrays: dict[str, Array] = {}
-    known: dict[tuple[object, ...], str] = {}
     theirs = {} if external else {_contents(array): name for name, array in defined.items()}
-    elsewhere: dict[str, Array] = {}
-    weights: set[str] = set()
-    names = []
+    collector = _ConstantCollector(model, external, theirs)
     for index, stage in enumerate(stages):
+        collector.add_stage(index, stage, stage_regions[index] if stage_regions else "")
+    collector.add_outside_rows(outside_rows)
+    collector.add_states(states)
+    return collector.constants()
+
+
+@dataclass
+class _ConstantCollector:
+    """Gives each array its name, the first time that it comes."""
+
+    model: str
+    external: bool
+    theirs: Mapping[tuple[object, ...], str]  # contents -> C name, of constants that other models define
+    arrays: dict[str, Array] = field(default_factory=dict)
+    names: list[Mapping[str, str]] = field(default_factory=list)
+    regions: dict[str, str] = field(default_factory=dict)
+    outside: dict[tuple[str, int], str] = field(default_factory=dict)
+    aligns: dict[str, int] = field(default_factory=dict)
+    weights: set[str] = field(default_factory=set)
+    elsewhere: dict[str, Array] = field(default_factory=dict)
+    known: dict[tuple[object, ...], str] = field(default_factory=dict)
+
+    def add_stage(self, index: int, stage: LoweredStage, region: str) -> None:
+        kernel = stage.kernel
+        stays = place_tables(kernel.procs) if self.external else frozenset(kernel.constants)
+        lies_anywhere = kernel.demand.align <= WORD and not region  # so another model's will do
         mine = {}
-        stays = place_tables(stage.kernel.procs) if external else frozenset(stage.kernel.constants)
-        for param, data in stage.kernel.constants.items():
-            key: tuple[object, ...] = (index, param) if external else _contents(data)
-            if key in theirs and _lies_anywhere(stage, stage_regions, index):
-                mine[param] = theirs[key]
-                elsewhere[theirs[key]] = data
+        for param, data in kernel.constants.items():
+            key: tuple[object, ...] = (index, param) if self.external else _contents(data)
+            if lies_anywhere and key in self.theirs:
+                mine[param] = self.theirs[key]
+                self.elsewhere[self.theirs[key]] = data
                 continue
-            if key not in known:
-                known[key] = f"{model}_layer{index}_{param}" if param in stays else f"layer{index}_{param}"
-                arrays[known[key]] = data
-                if stage_regions and stage_regions[index]:
-                    regions[known[key]] = stage_regions[index]
-            if stage.kernel.demand.align > WORD:
-                aligns[known[key]] = max(aligns.get(known[key], WORD), stage.kernel.demand.align)
-            mine[param] = known[key] if param in stays else f"{_MEMBER_OF}{known[key]}"
-            weights |= set() if param in stays else {known[key]}
-        names.append(mine)
-    outside = {}
-    for (dtype, value), elements in outside_rows.items():
-        name = f"{model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
-        arrays[name] = np.full(elements, value, dtype.numpy)
-        outside[dtype.c_name, value] = name
-    for state in states:
-        if state.constant is not None:
-            arrays[state.constant] = state.initial.reshape(-1)
-    return Constants(arrays, tuple(names), regions, outside, aligns, frozenset(weights), elsewhere)
+            if key not in self.known:
+                layer = f"layer{index}_{param}"
+                self._add(key, f"{self.model}_{layer}" if param in stays else layer, data, region)
+            name = self.known[key]
+            if kernel.demand.align > WORD:
+                self.aligns[name] = max(self.aligns.get(name, WORD), kernel.demand.align)
+            mine[param] = name if param in stays else f"{_MEMBER_OF}{name}"
+            if param not in stays:
+                self.weights.add(name)
+        self.names.append(mine)
+
+    def _add(self, key: tuple[object, ...], name: str, data: Array, region: str) -> None:
+        self.known[key] = name
+        self.arrays[name] = data
+        if region:
+            self.regions[name] = region
+
+    def add_outside_rows(self, rows: Mapping[tuple[DType, int], int]) -> None:
+        for (dtype, value), elements in rows.items():
+            name = f"{self.model}_row_of_{value}_{dtype.value}".replace("-", "minus_")
+            self.arrays[name] = np.full(elements, value, dtype.numpy)
+            self.outside[dtype.c_name, value] = name
+
+    def add_states(self, states: Sequence[StateInfo]) -> None:
+        for state in states:
+            if state.constant is not None:
+                self.arrays[state.constant] = state.initial.reshape(-1)
+
+    def constants(self) -> Constants:
+        return Constants(
+            self.arrays,
+            tuple(self.names),
+            self.regions,
+            self.outside,
+            self.aligns,
+            frozenset(self.weights),
+            self.elsewhere,
+        )
 
 
 def _contents(data: Array) -> tuple[object, ...]:
     return data.dtype.name, data.tobytes()
-
-
-def _lies_anywhere(stage: LoweredStage, stage_regions: Sequence[str], index: int) -> bool:
-    """True where the constants of a stage may be those of another model: no place is asked for."""
-    return stage.kernel.demand.align <= WORD and not (stage_regions and stage_regions[index])
 
 
 def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:

@@ -232,7 +232,7 @@ def _environment() -> Environment:
 
 
 def render(template: str, context: Mapping[str, object]) -> str:
-    """The text of a template of this room."""
+    """The text of a template of codegen.c."""
     text = _environment().get_template(template).render(context)
     return text.rstrip("\n") + "\n"
 
@@ -275,7 +275,7 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
         "quantised": quantised,
         "scale": f"{kind.quant.scale!r}f" if quantised and kind.quant is not None else "",
         "zero_point": parenthesised(kind.quant.zero_point) if quantised and kind.quant is not None else "",
-        "says": comment_text(f"{tensor.name}: {_said(kind)}"),
+        "says": comment_text(f"{tensor.name}: {_describe(kind)}"),
         "lies_in": f"; its offset is in {arenas[tensor.arena].name}" if len(arenas) > 1 else "",
     }
 
@@ -285,7 +285,7 @@ def _is_placed(tensor: TensorInfo, arenas: Sequence[Arena]) -> bool:
     return tensor.arena_offset < arenas[tensor.arena].bytes
 
 
-def _said(kind: TensorType) -> str:
+def _describe(kind: TensorType) -> str:
     return f"{kind.dtype.value}[{', '.join(str(d) for d in kind.shape)}]"
 
 

@@ -1,4 +1,4 @@
-"""The helpers that fill rows and margins."""
+"""The helpers that fill rows and padding."""
 
 from __future__ import annotations
 

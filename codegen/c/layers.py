@@ -13,10 +13,10 @@ from codegen.c.constants import Constants
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
-from codegen.c.margins import filled_margins, filled_row
 from codegen.c.names import comment_text
 from codegen.c.order import Order, counter_type, run_order, streamed_order
-from codegen.c.row_pointers import ROW, turn_of
+from codegen.c.row_padding import filled_padding, filled_row
+from codegen.c.row_pointers import ROW, row_in_cycle
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
 from codegen.c.tree import (
     CastTo,
@@ -279,10 +279,10 @@ class RunMaker:
 
     def _constant(self, index: int, stage: LoweredStage, param: str) -> Expr:
         array = Name(self.constants.names[index][param])
-        per_row, turns = stage.kernel.row_tables.get(param), stage.kernel.row_turns.get(param)
+        per_row, cycle = stage.kernel.row_tables.get(param), stage.kernel.row_cycles.get(param)
         if per_row is None:
             return array
-        row = ROW if turns is None else turn_of(turns, self.steps[index])
+        row = ROW if cycle is None else row_in_cycle(cycle, self.steps[index])
         return Infix("+", array, times(row, per_row))
 
     def title(self, stage: LoweredStage) -> str:
@@ -316,7 +316,7 @@ class RunMaker:
             below = self._filled(out, first, range(fmt.top, fmt.top + fmt.bottom))
             is_below = Infix("==", ROW, unsigned(out.image_rows // together))
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
-        return [*body, *self._margins_in_time(out, together)]
+        return [*body, *self._padding_in_time(out, together)]
 
     def _written_rows(self, out: Result, together: int) -> tuple[Expr, ...]:
         first = _first_row(together)
@@ -326,18 +326,18 @@ class RunMaker:
         return tuple(filled_row(out.format, self.rows.written(out, base, row)) for row in rows)
 
     def _around_the_only_row(self, out: Result) -> tuple[Stmt, ...]:
-        """Rows above and below, and margins, of a result that is written once."""
+        """Rows above and below, and padding, of a result that is written once."""
         others = [r for r in range(out.rows) if r != out.format.top]
-        return (*self._filled(out, None, others), *self._margins(out))
+        return (*self._filled(out, None, others), *self._padding(out))
 
-    def _margins(self, out: Result, y: Expr = _Y) -> tuple[Stmt, ...]:
-        """Statements that fill the margins; beside 32-bit integers there is only slack, never used."""
+    def _padding(self, out: Result, y: Expr = _Y) -> tuple[Stmt, ...]:
+        """Statements that fill the padding; beside 32-bit integers there is only slack, never used."""
         is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
-        return filled_margins(out.format, y) if is_filled else ()
+        return filled_padding(out.format, y) if is_filled else ()
 
-    def _margins_in_time(self, out: Result, together: int) -> tuple[Stmt, ...]:
-        """The margins at their memory's first use, or with every row where others use it."""
-        fills = tuple(fill for y in _written(together) for fill in self._margins(out, y))
+    def _padding_in_time(self, out: Result, together: int) -> tuple[Stmt, ...]:
+        """The padding at its memory's first use, or with every row where others use it."""
+        fills = tuple(fill for y in _written(together) for fill in self._padding(out, y))
         held = self.plan.buffers[out.tensor].rows_held
         if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
             return fills

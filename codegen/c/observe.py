@@ -21,7 +21,7 @@ from codegen.lower.stages import Lowered, LoweredStage
 
 OBSERVED_BYTES = 128
 OBSERVED_FORMAT = 1
-MARGINS = 8  # equal parts from 0 to 1 that margins are counted in
+MARGIN_BUCKETS = 8  # equal parts from 0 to 1 that margins are counted in
 ENTROPY_STEPS = 4096  # of a bit
 SCORE_STEPS = 256  # that scores are rounded down to
 INTEGERS, REALS, SCORES = 1, 2, 4  # bits that say what there is

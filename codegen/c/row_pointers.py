@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from codegen.c.tree import Expr, Infix, Name, Number, Subscript, factor, plus, times, unsigned
 from codegen.formats import RowFormat
-from codegen.kernels.kernel import RowAccess, Turns
+from codegen.kernels.kernel import RowAccess, RowCycle
 from codegen.lower.stages import LoweredTensor
 
 RowOf = Callable[[Expr], Expr]  # the call of the tensor's accessor, for a row of its own
@@ -40,17 +40,17 @@ def given_row(number: Expr, view: RowFormat | None, tensor: LoweredTensor, row_o
 
 
 def given_number(access: RowAccess, param: str, number: int) -> Expr:
-    """The number of a row: computed where rows take turns for some rows of the result, else from a table."""
-    if access.turns is None:
+    """The number of a row: computed where rows recur for some rows of the result, else from a table."""
+    if access.cycle is None:
         place = plus(times(ROW, access.count), number) if access.count > 1 else ROW
         return Subscript(Name(f"{param}_rows"), place)
-    return turn_of(access.turns, len(access.given))
+    return row_in_cycle(access.cycle, len(access.given))
 
 
-def turn_of(turns: Turns, steps: int) -> Expr:
-    """The row that is due, of rows that take turns over so many steps of the layer."""
-    shared = Infix("/", ROW, unsigned(turns.each)) if turns.each > 1 else ROW
-    return shared if turns.rows * turns.each >= steps else Infix("%", shared, unsigned(turns.rows))
+def row_in_cycle(cycle: RowCycle, steps: int) -> Expr:
+    """The row that is due, of rows that recur over so many steps of the layer."""
+    shared = Infix("/", ROW, unsigned(cycle.each)) if cycle.each > 1 else ROW
+    return shared if cycle.rows * cycle.each >= steps else Infix("%", shared, unsigned(cycle.rows))
 
 
 def _strided(stride: int) -> Expr:

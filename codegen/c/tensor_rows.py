@@ -52,7 +52,7 @@ class TensorRows:
             name=self._accessor_name(tensor),
             params=(RUN,) if self.has_one_place(tensor) else (RUN, ROW_PARAMETER),
             body=(Return(self._where(tensor, c_type)),),
-            comment=f"{comment_text(tensor.name)}: {self._rows_said(tensor)}.",
+            comment=f"{comment_text(tensor.name)}: {self._rows_text(tensor)}.",
         )
 
     def _where(self, tensor: LoweredTensor, c_type: str) -> Expr:
@@ -92,19 +92,19 @@ class TensorRows:
     def _accessor_name(self, tensor: LoweredTensor) -> str:
         return f"row_of_{self.names[tensor.name]}"
 
-    def _rows_said(self, tensor: LoweredTensor) -> str:
+    def _rows_text(self, tensor: LoweredTensor) -> str:
         held, rows = self.plan.buffers[tensor.name].rows_held, tensor.rows
         ring = f", {held} held at a time" if held < rows else ""
-        margins = (
+        padding = (
             f", {tensor.format.top} above and {tensor.format.bottom} below the image"
             if (tensor.format.top or tensor.format.bottom)
             else ""
         )
-        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{margins}{ring}"
+        return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{padding}{ring}"
 
     def given_rows(self, param: str, reading: Reading) -> tuple[DefineTable, ...]:
         """The table of rows that follow no rule, where there is more than one row."""
-        if reading.access.turns is not None:
+        if reading.access.cycle is not None:
             return ()
         numbers = tuple(number for rows in reading.access.given for number in rows)
         if not numbers or reading.tensor == STREAMED_ROW:

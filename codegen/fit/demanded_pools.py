@@ -8,7 +8,7 @@ from aot.errors import BoardError
 from aot.plan.model import Pool
 from aot.target import Target
 from codegen.fit.arenas import all_pools
-from codegen.lower.memory_demands import stage_said
+from codegen.lower.memory_demands import stage_label
 from codegen.lower.stages import LoweredStage
 
 
@@ -22,7 +22,7 @@ def pools_demanded(
     for stage in demanding:
         if not stage.kernel.demand.memories & names:
             raise BoardError(
-                f"{stage_said(stage)} works in {' or '.join(sorted(stage.kernel.demand.memories))}, "
+                f"{stage_label(stage)} works in {' or '.join(sorted(stage.kernel.demand.memories))}, "
                 f"{'which --pool leaves out' if chosen else 'which this board does not have'}",
                 hint=f"there is {', '.join(pool.name for pool in offered) or 'none: name a board'}",
             )

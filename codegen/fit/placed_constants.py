@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from aot.target import FIRMWARE_RAM_BYTES, FlashReads
-from codegen.fit.budgets import budgets_of
 from codegen.fit.constant_places import is_named
 from codegen.fit.constant_waits import constant_waits
 from codegen.fit.knapsack import most_valuable
+from codegen.fit.memory_use import memory_use_of
 from codegen.fit.ram_needs import ram_needs
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job
@@ -57,7 +57,7 @@ def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]
 def _rooms(plan: CompiledPlan) -> Mapping[str, int]:
     """The bytes that are left of each of the fastest memories, beside what a firmware needs for itself."""
     target = plan.job.target
-    needed = {budget.region.name: budget.needed_bytes for budget in budgets_of(ram_needs(plan), target)}
+    needed = {use.region.name: use.needed_bytes for use in memory_use_of(ram_needs(plan), target)}
     rams = target.by_speed("ram")
     needed[rams[0].name] = needed.get(rams[0].name, 0) + FIRMWARE_RAM_BYTES + _streamed_bytes(plan)
     return {

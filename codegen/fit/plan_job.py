@@ -8,11 +8,11 @@ from aot.errors import FitError, InputError
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.axis_sizes import is_open
-from codegen.fit.budgets import missing_ram_bytes
+from codegen.fit.device_regions import with_regions
+from codegen.fit.memory_use import missing_ram_bytes
 from codegen.fit.placed_constants import place_constants
 from codegen.fit.placement_search import find_plan
 from codegen.fit.ram_needs import ram_needs
-from codegen.fit.regions import with_regions
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job

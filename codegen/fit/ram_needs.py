@@ -8,7 +8,7 @@ from aot.ir.graph import Graph
 from codegen.c.constants import collect_constants
 from codegen.c.observe import OBSERVED_BYTES
 from codegen.fit.arenas import arenas_of
-from codegen.fit.budgets import MemoryNeeds
+from codegen.fit.memory_use import MemoryNeeds
 from codegen.fit.variant import CompiledPlan
 
 
@@ -19,10 +19,10 @@ def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
         plan.stack_bytes,
-        constants=0,  # not in RAM, but for those that the options place there
-        constants_in=_constants_in(plan) if any(plan.regions) else {},
-        code=0,
-        counters=OBSERVED_BYTES if job.options.observe else 0,
+        constant_bytes=0,  # not in RAM, but for those that the options place there
+        constant_bytes_by_region=_constant_bytes_by_region(plan) if any(plan.constant_regions) else {},
+        code_bytes=0,
+        counter_bytes=OBSERVED_BYTES if job.options.observe else 0,
         cores=job.options.cores,
     )
 
@@ -31,5 +31,5 @@ def _io_bytes(graph: Graph) -> int:
     return sum(graph.types[value].bytes for value in (*graph.inputs, *graph.outputs))
 
 
-def _constants_in(plan: CompiledPlan) -> Mapping[str, int]:
-    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.regions).bytes_in
+def _constant_bytes_by_region(plan: CompiledPlan) -> Mapping[str, int]:
+    return collect_constants(plan.job.model.name, plan.lowered.stages, (), plan.constant_regions).bytes_in

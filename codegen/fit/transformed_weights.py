@@ -50,7 +50,7 @@ def models_share(target: Target) -> int | None:
 
 def _placed_by_name(plan: CompiledPlan) -> Iterator[str]:
     """Yields the layers with transformed weights whose memory the user has chosen."""
-    for stage, region in zip(plan.lowered.stages, plan.regions, strict=True):
+    for stage, region in zip(plan.lowered.stages, plan.constant_regions, strict=True):
         if stage.kernel.extra_bytes and stage.node is not None and region != WITH_THE_CODE:
             yield stage.node.name
 

@@ -48,7 +48,7 @@ class CompiledPlan:
     placement: PlacementInRam | None = None  # of constants, where --place was given
 
     @cached_property
-    def regions(self) -> tuple[str, ...]:
+    def constant_regions(self) -> tuple[str, ...]:
         """The region of each stage's constants, or WITH_THE_CODE."""
         rules, stages = self.job.options.constants, self.lowered.stages
         found = list(constant_regions(stages, rules, self.job.target))

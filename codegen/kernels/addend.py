@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ops.activation import integer_clamp
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d_add import Conv2dAdd
-from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8

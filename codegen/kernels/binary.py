@@ -11,7 +11,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation, integer_clamp, plain_clamp
 from aot.ops.binary import BinaryOp, Mul, Prelu
-from aot.ops.pairs import (
+from aot.ops.binary_rescale import (
     add_parameters,
     div_multiplier,
     mul_multiplier,
@@ -22,14 +22,14 @@ from aot.ops.pairs import (
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, product_int8, sum_int8
-from codegen.isa.plain.f32 import clamp_f32
-from codegen.isa.plain.pairs import (
+from codegen.isa.plain.binary_rescale import (
     prelu_function,
     product_function,
     quotient_function,
     square_function,
     sum_function,
 )
+from codegen.isa.plain.f32 import clamp_f32
 from codegen.isa.plain.plain import expression_function, unsigned, wrapped
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site

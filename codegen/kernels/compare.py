@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from aot.ir.types import DType
+from aot.ops.binary_rescale import compare_parameters
 from aot.ops.compare import HOLDS, Compare, Relation, is_rescaled
-from aot.ops.pairs import compare_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
-from codegen.isa.plain.pairs import comparison_function
+from codegen.isa.plain.binary_rescale import comparison_function
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site

@@ -88,7 +88,7 @@ def depth_of(site: Site) -> int:
 
 
 def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
-    """The kinds of columns of rows without margins, those with the whole window first."""
+    """The kinds of columns of rows without padding, those with the whole window first."""
     op, taps = conv_op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
     if not (site.unpadded and (left or right) and leaves_out_taps(site)):

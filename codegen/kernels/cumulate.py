@@ -8,8 +8,8 @@ from math import prod
 import numpy as np
 
 from aot.ir.types import DType
+from aot.ops.binary_rescale import add_parameters, rescaled
 from aot.ops.cumulate import Cumulate, first_sum
-from aot.ops.pairs import add_parameters, rescaled
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -42,56 +43,35 @@ _GREEN = expression_function(
     "a == 1 || a == 2 ? b : c",
     lambda a, b, c: b if a in (PixelPlace.GREEN_IN_RED_ROW, PixelPlace.GREEN_IN_BLUE_ROW) else c,
 )
-_MEANS = ("across", "down", "corners")
 
 
 def _any_rows(site: Site) -> tuple[RowRequest | None, ...]:
     return (None,)
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """Rows of the mosaic, the row of colours, and what a pixel's colours are chosen from."""
+
+    x: RowFormat
+    y: RowFormat
+    xs: Buffer
+    ys: Buffer
+    places: Buffer  # at odd columns and at even ones, of each row of the result
+
+
 def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     op, (x,) = site.node.op, inputs
     assert isinstance(op, Demosaic)
     height, width = site.input(0).shape[1:3]
-    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 3)
-    ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
-    # The places at odd columns and at even ones, of each row of the result.
-    places = Buffer("places", _U8, 2 * height, Role.CONSTANT)
-    means = {name: Buffer(name, _U8, 1, Role.LOCAL) for name in _MEANS}
-
-    def pixel(to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...]:
-        def near(row: int, column: int) -> Expr:
-            return load(xs, (of + (x.left + column)) * x.x_step, 1 + row)
-
-        left, right, above, below = near(0, -1), near(0, 1), near(-1, 0), near(1, 0)
-        values = {
-            "across": Apply(_MEAN_OF_2, (left, right)),
-            "down": Apply(_MEAN_OF_2, (above, below)),
-            "corners": Apply(_MEAN_OF_4, (near(-1, -1), near(-1, 1), near(1, -1), near(1, 1))),
-        }
-        kept = [
-            s for name, value in values.items() for s in (Declare(means[name]), Store(at(means[name]), value))
-        ]
-        four = near(0, 0), *(load(means[name]) for name in _MEANS)
-        place = load(places, side)
-        colours = (
-            Apply(_COLOUR, (place, *four)),
-            Apply(_GREEN, (place, near(0, 0), Apply(_MEAN_OF_4, (left, right, above, below)))),
-            Apply(_COLOUR, (place, *four[::-1])),
-        )
-        first = (to + y.left) * y.x_step
-        return (*kept, *(Store(at(ys, first + c * y.c_step), colour) for c, colour in enumerate(colours)))
-
-    side, end = variable("side"), variable("end")
-    inner = variable("pair") * 2 + side + 1
-    loops: list[Stmt] = []
-    if width > 3:
-        loops.append(For("pair", (width - 2) // 2, (For("side", 2, pixel(inner, inner, side)),)))
-    if width % 2:
-        last = to_affine(width - 2)
-        loops.append(For("last", 1, pixel(last, last, to_affine(0))))
-    loops.append(For("end", 2, pixel(end * (width - 1), end * (width - 3) + 1, end * ((width - 3) % 2))))
-    proc = Proc(f"demosaic_by_{y.width}", (xs, places, ys), tuple(loops))
+    rows = _Rows(
+        x,
+        y,
+        Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 3),
+        Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT),
+        Buffer("places", _U8, 2 * height, Role.CONSTANT),
+    )
+    proc = Proc(f"demosaic_by_{y.width}", (rows.xs, rows.places, rows.ys), _loops(rows, width))
     middles = [min(max(row, 1), height - 2) for row in range(height)]
     return Kernel(
         schedule="plain",
@@ -102,6 +82,47 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
         constants={"places": np.array([op.mosaic.places[row & 1][::-1] for row in middles]).reshape(-1)},
         row_tables={"places": 2},
     )
+
+
+def _loops(rows: _Rows, width: int) -> tuple[Stmt, ...]:
+    """The pixels inside by twos, the last of an odd number of them, and those at both ends."""
+    side, end = variable("side"), variable("end")
+    inner = variable("pair") * 2 + side + 1
+    loops: list[Stmt] = []
+    if width > 3:
+        loops.append(For("pair", (width - 2) // 2, (For("side", 2, _pixel(rows, inner, inner, side)),)))
+    if width % 2:
+        last = to_affine(width - 2)
+        loops.append(For("last", 1, _pixel(rows, last, last, to_affine(0))))
+    at_end = _pixel(rows, end * (width - 1), end * (width - 3) + 1, end * ((width - 3) % 2))
+    return (*loops, For("end", 2, at_end))
+
+
+def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...]:
+    """The three colours of the pixel in column `to`, from those around column `of`."""
+
+    def near(row: int, column: int) -> Expr:
+        return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)
+
+    left, right, above, below = near(0, -1), near(0, 1), near(-1, 0), near(1, 0)
+    values = {
+        "across": Apply(_MEAN_OF_2, (left, right)),
+        "down": Apply(_MEAN_OF_2, (above, below)),
+        "corners": Apply(_MEAN_OF_4, (near(-1, -1), near(-1, 1), near(1, -1), near(1, 1))),
+    }
+    means = {name: Buffer(name, _U8, 1, Role.LOCAL) for name in values}
+    kept = [
+        s for name, value in values.items() for s in (Declare(means[name]), Store(at(means[name]), value))
+    ]
+    four = near(0, 0), *map(load, means.values())
+    place = load(rows.places, side)
+    colours = (
+        Apply(_COLOUR, (place, *four)),
+        Apply(_GREEN, (place, near(0, 0), Apply(_MEAN_OF_4, (left, right, above, below)))),
+        Apply(_COLOUR, (place, *four[::-1])),
+    )
+    y, first = rows.y, (to + rows.y.left) * rows.y.x_step
+    return (*kept, *(Store(at(rows.ys, first + c * y.c_step), colour) for c, colour in enumerate(colours)))
 
 
 KERNEL = OpKernel((Schedule("plain", _any_rows, _lower),), frozenset({_U8}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -37,86 +38,128 @@ from codegen.loops.ir import (
 
 _NAMES = ("top", "left", "bottom", "right", "score", "kind")
 _LARGEST = float(np.finfo(np.float32).max)
+_LAST_SCORE = Buffer("last_score", DType.F32, 1, Role.LOCAL)
+_BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
+_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the candidate that was chosen last; -1: none
+_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best candidate so far, its box and its kind
+_BEST_BOX = Buffer("best_box", DType.I32, 1, Role.LOCAL)
+_BEST_KIND = Buffer("best_kind", DType.I32, 1, Role.LOCAL)
+_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # 1 where there is one
+_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)  # of those chosen
+_FREE = Buffer("free", DType.I32, 1, Role.LOCAL)  # 1 while the candidate may still be chosen
+_STATE = (_LAST_SCORE, _BEST_SCORE, _LAST, _BEST, _BEST_BOX, _BEST_KIND, _FOUND, _COUNT)
+_NUMBER, _BOX, _OTHER, _LABEL = (variable(name) for name in ("number", "box", "other", "label"))
+
+
+@dataclass(frozen=True)
+class _Task:
+    """The detections that are wanted, and the buffers that are read and written for them."""
+
+    op: Detect
+    boxes: int
+    corners: tuple[Buffer, ...]
+    scores: Buffer
+    kinds: Buffer | None  # None where each box has scores of several kinds
+    ys: Buffer
+
+    @property
+    def scores_per_box(self) -> int:
+        return self.scores.elements // self.boxes
+
+    @property
+    def first_kind(self) -> int:
+        return self.op.count * CORNERS
+
+    @property
+    def first_score(self) -> int:
+        return self.op.count * (CORNERS + 1)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    op, boxes = site.node.op, site.input(0).elements
+    op = site.node.op
     assert isinstance(op, Detect)
-    names = _NAMES[: len(site.inputs)]
-    operands = tuple(operand(site, n, name) for n, name in enumerate(names))
-    corners, scores = operands[:CORNERS], operands[CORNERS]
-    ys = result(site)
-    best_score, last_score = _locals(DType.F32, "best_score", "last_score")
-    best, best_box, best_kind, last = _locals(DType.I32, "best", "best_box", "best_kind", "last")
-    free, found, count = _locals(DType.I32, "free", "found", "count")
-    number, box, other = (variable(name) for name in ("number", "box", "other"))
-    each = scores.elements // boxes  # scores of a box
-    candidate: Affine = box
-    kind: Expr = load(operands[-1], box)
-    if len(names) == CORNERS + 1:
-        candidate, kind = box * each + variable("label"), Index(variable("label"))
-    first_kind, first_score = op.count * CORNERS, op.count * (CORNERS + 1)
-    chosen = [load(ys, other * CORNERS + n) for n in range(CORNERS)]
-    fits: Expr = Apply(fit_beside(op.overlap), (*(load(c, box) for c in corners), *chosen))
-    if op.by_class:
-        is_same = Binary("==", Apply(_AS_F32, (kind,)), load(ys, other + first_kind))
-        fits = Choose(is_same, fits, Const(1))
-    score = load(scores, candidate)
-    follows = Apply(
-        _follows(op.least), (score, load(last_score), Index(candidate), load(last), load(best_score))
+    operands = tuple(operand(site, n, name) for n, name in enumerate(_NAMES[: len(site.inputs)]))
+    corners, scores, kinds = operands[:CORNERS], operands[CORNERS], operands[CORNERS + 1 :]
+    task = _Task(op, site.input(0).elements, corners, scores, kinds[0] if kinds else None, result(site))
+    return flat_kernel(site, operands, _body(task), "the detections")
+
+
+def _body(task: _Task) -> tuple[Stmt, ...]:
+    return (
+        *(Declare(each) for each in _STATE),
+        Store(at(_LAST_SCORE), Const(_LARGEST)),
+        Store(at(_LAST), Const(-1)),
+        Store(at(_COUNT), Const(0)),
+        For("number", task.op.count, _take_best(task)),
+        Store(at(task.ys, task.op.count * (CORNERS + 2)), Apply(_AS_F32, (load(_COUNT),))),
     )
-    is_to_meet = Binary("min", load(free), Binary("<", Index(other), load(count)))
-    look: tuple[Stmt, ...] = (
-        Declare(free),
-        Store(at(free), follows),
-        For("other", op.count, (Store(at(free), Choose(is_to_meet, fits, load(free))),)),
-        *(
-            Store(at(place), Choose(load(free), value, load(place)))
-            for place, value in (
-                (best, Index(candidate)),
-                (best_box, Index(box)),
-                (best_kind, kind),
-                (best_score, score),
-                (found, Const(1)),
-            )
-        ),
-    )
-    if len(names) == CORNERS + 1:
-        look = (For("label", each, look),)
+
+
+def _take_best(task: _Task) -> tuple[Stmt, ...]:
+    """Looks at all the boxes, and writes the best as the next detection."""
 
     def stored(place: Affine, value: Expr) -> Store:
-        return Store(at(ys, place), Choose(load(found), value, Const(0.0)))
+        return Store(at(task.ys, place), Choose(load(_FOUND), value, Const(0.0)))
 
-    take: tuple[Stmt, ...] = (
-        Store(at(best), Const(0)),
-        Store(at(best_box), Const(0)),
-        Store(at(best_kind), Const(0)),
-        Store(at(best_score), Const(-_LARGEST)),
-        Store(at(found), Const(0)),
-        For("box", boxes, look),
+    return (
+        Store(at(_BEST), Const(0)),
+        Store(at(_BEST_BOX), Const(0)),
+        Store(at(_BEST_KIND), Const(0)),
+        Store(at(_BEST_SCORE), Const(-_LARGEST)),
+        Store(at(_FOUND), Const(0)),
+        For("box", task.boxes, _look_at_box(task)),
         *(
-            stored(number * CORNERS + n, Element(at(corner), load(best_box)))
-            for n, corner in enumerate(corners)
+            stored(_NUMBER * CORNERS + n, Element(at(corner), load(_BEST_BOX)))
+            for n, corner in enumerate(task.corners)
         ),
-        stored(number + first_kind, Apply(_AS_F32, (load(best_kind),))),
-        stored(number + first_score, load(best_score)),
-        Store(at(last), Choose(load(found), load(best), load(last))),
-        Store(at(last_score), Choose(load(found), load(best_score), load(last_score))),
-        Store(at(count), Binary("+", load(count), load(found))),
+        stored(_NUMBER + task.first_kind, Apply(_AS_F32, (load(_BEST_KIND),))),
+        stored(_NUMBER + task.first_score, load(_BEST_SCORE)),
+        Store(at(_LAST), Choose(load(_FOUND), load(_BEST), load(_LAST))),
+        Store(at(_LAST_SCORE), Choose(load(_FOUND), load(_BEST_SCORE), load(_LAST_SCORE))),
+        Store(at(_COUNT), Binary("+", load(_COUNT), load(_FOUND))),
     )
-    body: tuple[Stmt, ...] = (
-        *(Declare(each) for each in (last_score, best_score, last, best, best_box, best_kind, found, count)),
-        Store(at(last_score), Const(_LARGEST)),
-        Store(at(last), Const(-1)),
-        Store(at(count), Const(0)),
-        For("number", op.count, take),
-        Store(at(ys, op.count * (CORNERS + 2)), Apply(_AS_F32, (load(count),))),
-    )
-    return flat_kernel(site, operands, body, "the detections")
 
 
-def _locals(dtype: DType, *names: str) -> list[Buffer]:
-    return [Buffer(name, dtype, 1, Role.LOCAL) for name in names]
+def _look_at_box(task: _Task) -> tuple[Stmt, ...]:
+    """A candidate is a box, or a box of one kind where it has scores of several."""
+    if task.kinds is not None:
+        return _look_at_candidate(task, _BOX, load(task.kinds, _BOX))
+    candidate = _BOX * task.scores_per_box + _LABEL
+    return (For("label", task.scores_per_box, _look_at_candidate(task, candidate, Index(_LABEL))),)
+
+
+def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt, ...]:
+    """Keeps the candidate where it is the best so far and overlaps none of those chosen."""
+    score = load(task.scores, candidate)
+    follows = Apply(
+        _follows(task.op.least),
+        (score, load(_LAST_SCORE), Index(candidate), load(_LAST), load(_BEST_SCORE)),
+    )
+    is_to_meet = Binary("min", load(_FREE), Binary("<", Index(_OTHER), load(_COUNT)))
+    met = Store(at(_FREE), Choose(is_to_meet, _fits(task, kind), load(_FREE)))
+    kept: tuple[tuple[Buffer, Expr], ...] = (
+        (_BEST, Index(candidate)),
+        (_BEST_BOX, Index(_BOX)),
+        (_BEST_KIND, kind),
+        (_BEST_SCORE, score),
+        (_FOUND, Const(1)),
+    )
+    return (
+        Declare(_FREE),
+        Store(at(_FREE), follows),
+        For("other", task.op.count, (met,)),
+        *(Store(at(place), Choose(load(_FREE), value, load(place))) for place, value in kept),
+    )
+
+
+def _fits(task: _Task, kind: Expr) -> Expr:
+    """1 where the box may stand beside another that was chosen."""
+    chosen = [load(task.ys, _OTHER * CORNERS + n) for n in range(CORNERS)]
+    fits = Apply(fit_beside(task.op.overlap), (*(load(c, _BOX) for c in task.corners), *chosen))
+    if not task.op.by_class:
+        return fits
+    is_same = Binary("==", Apply(_AS_F32, (kind,)), load(task.ys, _OTHER + task.first_kind))
+    return Choose(is_same, fits, Const(1))
 
 
 _AS_F32 = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", float)

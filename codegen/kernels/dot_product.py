@@ -127,7 +127,7 @@ PLAIN_KNOBS = (Knob("pixels", (1, 2, 3, 4)), Knob("channels", (1, 2, 3, 4)))
 _WIDE_KNOBS = (
     Knob("pixels", tuple(range(1, register_tile.MOST_PIXELS + 1))),
     Knob("channels", tuple(range(1, register_tile.MOST_CHANNELS + 1))),
-    Knob("unroll", register_tile.TURNS, is_written_out=True),
+    Knob("unroll", register_tile.UNROLL_CHOICES, is_written_out=True),
 )
 
 
@@ -264,7 +264,7 @@ def plain_space(site: Site, p: DotProblem, default: Tile) -> Space:
     if registers and site.optimize is not Optimize.SIZE:
         sums = Sums(rows_of(site), p.pixels, p.channels, p.kernel_rows * p.taps * p.length)
         size = register_tile.widest_tile(sums, registers, size)
-        point = {**_sized(size), "unroll": register_tile.turns_written_out(sums, size, p.length)}
+        point = {**_sized(size), "unroll": register_tile.iterations_written_out(sums, size, p.length)}
         return Space(task_of(p), _WIDE_KNOBS, point, lambda tile: _divides(p, tile), extents(p))
     return Space(task_of(p), PLAIN_KNOBS, _sized(size), lambda tile: is_inside(p, tile), extents(p))
 

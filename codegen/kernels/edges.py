@@ -1,4 +1,4 @@
-"""Rows without margins: which taps of a window lie inside the row, column by column of the result.
+"""Rows without padding: which taps of a window lie inside the row, column by column of the result.
 
 What lies outside is left out. Its zero points are in no sum then, so the sums of such columns begin
 elsewhere: with a bias from which only the taps inside take the zero point.

@@ -11,7 +11,7 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
-from codegen.kernels.kernel import Kernel, RowAccess, Site, Turns, turns_of
+from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, row_cycle_of
 from codegen.kernels.nest import StridedNest, repeated_strides
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.loops.affine import variable
@@ -32,7 +32,7 @@ class _Operand:
     access: RowAccess | None = None
     data: Array | None = None
     per_row: int = 0  # elements for each row, where rows of the constant differ
-    turns: Turns | None = None  # of these rows, where some come again
+    cycle: RowCycle | None = None  # of these rows, where some come again
 
 
 def as_stored(site: Site, position: int) -> Array:
@@ -111,7 +111,7 @@ def _kernel(
         access=tuple(o.access for o in operands if o.access is not None),
         constants={o.buffer.name: o.data for o in operands if o.data is not None},
         row_tables={o.buffer.name: o.per_row for o in operands if o.per_row},
-        row_turns={o.buffer.name: o.turns for o in operands if o.turns is not None},
+        row_cycles={o.buffer.name: o.cycle for o in operands if o.cycle is not None},
         whole=in_one_piece,
     )
 
@@ -173,20 +173,20 @@ def _constant(name: str, data: Array, site: Site) -> _Operand:
     for axis in range(3):
         first = every.take([0], axis)
         every = first if (every == first).all() else every
-    every, turns = _different_rows(every)
+    every, cycle = _different_rows(every)
     rows, width, channels = every.shape
     buffer = Buffer(name, _dtype_of(every), every.size, Role.CONSTANT)
     place = variable("column") * (channels if width > 1 else 0) + variable("c") * int(channels > 1)
     per_row = width * channels if rows > 1 else 0
-    return _Operand(buffer, load(buffer, place), data=every.reshape(-1), per_row=per_row, turns=turns)
+    return _Operand(buffer, load(buffer, place), data=every.reshape(-1), per_row=per_row, cycle=cycle)
 
 
-def _different_rows(every: Array) -> tuple[Array, Turns | None]:
+def _different_rows(every: Array) -> tuple[Array, RowCycle | None]:
     """Rows that come again, such as a mask's for each head, are stored once."""
     seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(row.tobytes(), len(seen)) for row in every]
-    turns = turns_of(numbers) if 1 < len(seen) < len(numbers) else None
-    return (every, None) if turns is None else (every[[numbers.index(n) for n in range(len(seen))]], turns)
+    cycle = row_cycle_of(numbers) if 1 < len(seen) < len(numbers) else None
+    return (every, None) if cycle is None else (every[[numbers.index(n) for n in range(len(seen))]], cycle)
 
 
 def _dtype_of(data: Array) -> DType:

@@ -10,7 +10,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
-from aot.ops.dense import Dense, steps_of
+from aot.ops.dense import Dense, weight_scales
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import clamp_f32
@@ -138,7 +138,7 @@ def _tables(site: Site) -> Mapping[str, Array]:
     w, bias = site.constants[1], site.constants.get(2)
     tables: dict[str, Array] = {"w": w.reshape(-1)}
     if site.input(1).dtype is DType.I8:
-        tables["steps"] = np.broadcast_to(steps_of(site.input(1)), w.shape[:1]).astype(np.float32)
+        tables["steps"] = np.broadcast_to(weight_scales(site.input(1)), w.shape[:1]).astype(np.float32)
     return tables if bias is None else {**tables, "bias": bias}
 
 

@@ -11,9 +11,9 @@ from operator import mul
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.ops.fft import Fft, factors, spectrum_turns, turns
+from aot.ops.fft import Fft, factors, spectrum_twiddles, twiddles
 from codegen.formats import RowFormat
-from codegen.isa.plain.fixed_pairs import PairFunctions
+from codegen.isa.plain.fixed_complex import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.last_axis import AxisVector, last_axis_kernel, last_axis_requests
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -48,7 +48,7 @@ class _Butterflies:
     """Statements as they come; each pair that is computed with twice has two locals of its own."""
 
     def __init__(self, dtype: DType) -> None:
-        self.functions, self.dtype = PairFunctions(dtype), dtype
+        self.functions, self.dtype = ComplexFunctions(dtype), dtype
         self.statements: list[Stmt] = []
 
     def local(self, name: str, pair: _Pair) -> _Pair:
@@ -75,7 +75,7 @@ class _Butterflies:
         f = self.functions.divided(by)
         return _Pair(Apply(f, (a.real,)), Apply(f, (a.imaginary,)))
 
-    def turned(self, z: _Pair, w: _Pair) -> _Pair:
+    def rotated(self, z: _Pair, w: _Pair) -> _Pair:
         values = (z.real, z.imaginary, w.real, w.imaginary)
         return _Pair(Apply(self.functions.real, values), Apply(self.functions.imaginary, values))
 
@@ -103,7 +103,7 @@ def _fft(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         return stages
 
     kernel = last_axis_kernel(site, inputs, output, body, "the transform", (w.buffer,))
-    table = turns(pairs, dtype).astype(dtype.numpy).reshape(-1)
+    table = twiddles(pairs, dtype).astype(dtype.numpy).reshape(-1)
     return replace(kernel, constants={**kernel.constants, "w": table})
 
 
@@ -134,10 +134,10 @@ def _stage(ys: AxisVector, w: AxisVector, radix: int, done: int, pairs: int) -> 
     places = [begin + k * 2 + 2 * q * done for q in range(radix)]
     steps = _Butterflies(w.buffer.dtype)
     parts = [steps.local(f"z{q}", steps.divided(_at(ys, place), radix)) for q, place in enumerate(places)]
-    turned = [parts[0]] + [
-        steps.local(f"t{q}", steps.turned(parts[q], _at(w, k * (2 * step * q)))) for q in range(1, radix)
+    rotated = [parts[0]] + [
+        steps.local(f"t{q}", steps.rotated(parts[q], _at(w, k * (2 * step * q)))) for q in range(1, radix)
     ]
-    (_two if radix == 2 else _four)(steps, ys, places, turned)
+    (_two if radix == 2 else _four)(steps, ys, places, rotated)
     return For("group", step, (For("k", done, tuple(steps.statements)),))
 
 
@@ -179,7 +179,7 @@ def _spectrum(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
         return _with_middle(ends.statements, pairs, _mirrored(x, y, w, pairs))
 
     kernel = last_axis_kernel(site, inputs, output, body, "the spectrum", (w.buffer,))
-    return replace(kernel, constants={**kernel.constants, "w": _filled(w, spectrum_turns(pairs, dtype))})
+    return replace(kernel, constants={**kernel.constants, "w": _filled(w, spectrum_twiddles(pairs, dtype))})
 
 
 def _samples(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -195,7 +195,7 @@ def _samples(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kern
 
     what = "pairs of samples out of the spectrum"
     kernel = last_axis_kernel(site, inputs, output, body, what, (w.buffer,))
-    table = _filled(w, spectrum_turns(pairs, dtype, backwards=True))
+    table = _filled(w, spectrum_twiddles(pairs, dtype, backwards=True))
     return replace(kernel, constants={**kernel.constants, "w": table})
 
 
@@ -224,9 +224,9 @@ def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tupl
     b = steps.local("b", steps.divided(mirror, 2))
     total = steps.local("total", steps.sum(a, b))
     apart = steps.local("apart", steps.difference(a, b))
-    turned = steps.local("turned", steps.turned(apart, _at(w, k * 2)))
-    steps.store(y, here, _exchanged(steps.sum(total, turned)))
-    less = steps.difference(total, turned)
+    rotated = steps.local("turned", steps.rotated(apart, _at(w, k * 2)))
+    steps.store(y, here, _exchanged(steps.sum(total, rotated)))
+    less = steps.difference(total, rotated)
     steps.store(y, there, _exchanged(_Pair(less.real, Apply(f.negative, (less.imaginary,)))))
     return tuple(steps.statements)
 
@@ -241,17 +241,17 @@ def _mirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[
     b = steps.local("b", steps.divided(mirror, 2))
     total = steps.local("total", steps.sum(a, b))
     apart = steps.local("apart", steps.difference(a, b))
-    turned = steps.local("turned", steps.turned(apart, _at(w, k * 2)))
+    rotated = steps.local("turned", steps.rotated(apart, _at(w, k * 2)))
     plus, minus = f.half_sum, f.half_difference
     steps.store(
         y,
         here,
-        _Pair(Apply(plus, (total.real, turned.real)), Apply(plus, (total.imaginary, turned.imaginary))),
+        _Pair(Apply(plus, (total.real, rotated.real)), Apply(plus, (total.imaginary, rotated.imaginary))),
     )
     steps.store(
         y,
         there,
-        _Pair(Apply(minus, (total.real, turned.real)), Apply(minus, (turned.imaginary, total.imaginary))),
+        _Pair(Apply(minus, (total.real, rotated.real)), Apply(minus, (rotated.imaginary, total.imaginary))),
     )
     return tuple(steps.statements)
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
-from aot.ops.dense import steps_of
+from aot.ops.dense import weight_scales
 from aot.ops.hybrid_dense import HybridDense
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
-from codegen.isa.plain.f32 import clamp_f32
-from codegen.isa.plain.own_range import (
+from codegen.isa.plain.dynamic_range import (
     IN_OWN_STEPS,
     INVERSE_OF_REACH,
     INVERSE_OF_STEP,
@@ -22,6 +21,7 @@ from codegen.isa.plain.own_range import (
     ZERO_OF_RANGE,
     step_of,
 )
+from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.dot_product import DotProblem, DotScheduler
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -100,7 +100,7 @@ class _HybridLayer:
 
     @property
     def tables(self) -> dict[Buffer, Array]:
-        w, scales = self.site.constants[1], steps_of(self.site.input(1)).astype(np.float32)
+        w, scales = self.site.constants[1], weight_scales(self.site.input(1)).astype(np.float32)
         found: dict[Buffer, Array] = {
             Buffer("w", DType.I8, w.size, Role.CONSTANT): w.reshape(-1),
             Buffer("scales", _F32, self.outputs, Role.CONSTANT): np.broadcast_to(scales, (self.outputs,)),

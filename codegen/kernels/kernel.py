@@ -46,7 +46,7 @@ class Site:
 
 
 @dataclass(frozen=True, slots=True)
-class Turns:
+class RowCycle:
     """Rows one after the other, each for some steps, and again from the first on."""
 
     each: int
@@ -56,11 +56,11 @@ class Turns:
         return step // self.each % self.rows
 
 
-def turns_of(numbers: Sequence[int]) -> Turns | None:
-    """The turns of these rows, one for each step; None where they follow no such rule."""
+def row_cycle_of(numbers: Sequence[int]) -> RowCycle | None:
+    """The cycle of these rows, one for each step; None where they follow no such rule."""
     if numbers[0]:
         return None
-    found = Turns(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
+    found = RowCycle(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
     return found if all(found.of(step) == row for step, row in enumerate(numbers)) else None
 
 
@@ -86,9 +86,9 @@ class RowAccess:
         return self.given[y][number] if self.given else y * self.stride + self.first + number * self.step
 
     @property
-    def turns(self) -> Turns | None:
-        """The turns of the given rows, where they come in turns."""
-        return turns_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
+    def cycle(self) -> RowCycle | None:
+        """The cycle of the given rows, where they follow one."""
+        return row_cycle_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
     def extent_inside(self, y: int, begin: int, stop: int) -> tuple[int, int] | None:
         """The first and last of the rows for that row of the result from `begin` to before `stop`."""
@@ -175,13 +175,13 @@ class Kernel:
     constants: Mapping[str, Array] = field(default_factory=dict)
     # Constants with that many elements per step, where each step has its own part.
     row_tables: Mapping[str, int] = field(default_factory=dict)
-    row_turns: Mapping[str, Turns] = field(default_factory=dict)  # which part of those, where they recur
+    row_cycles: Mapping[str, RowCycle] = field(default_factory=dict)  # which part of those, where they recur
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     carried: Carried | None = None  # then each step needs the one before it
-    slowed_by_edges: bool = False  # rows with margins would be read faster
+    slowed_by_edges: bool = False  # rows with padding would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # of the result, that one run of `proc` makes

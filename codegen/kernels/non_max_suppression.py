@@ -118,48 +118,50 @@ def _closed(op: NonMaxSuppression, groups: int, classes: int, begins: Buffer, ys
     A row moves to the front or stays, so that none is overwritten before it is read.
     """
     rows = groups * op.each
-    back, row = variable("back"), variable("row")  # groups counted from the last
-    from_end = Index(back * -op.each + (groups - 1) * op.each)
-    is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))
-    group = Binary("//", load(_SOURCE), Const(op.each))
-    following = Binary("+", load(_SOURCE), Const(1))
-    in_class = Binary("<", Const(0), Binary("%", following, Const(op.each)))
-    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE))))
-    in_next = Element(at(begins, 1), group)
-    step = Choose(in_class, Choose(is_there, following, in_next), in_next)
-    box = Element(at(ys, PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE)))
-    parts: tuple[Expr, ...] = (Binary("//", group, Const(classes)), Binary("%", group, Const(classes)), box)
-    last = at(ys, rows * PLACE)
     return (
         Declare(_SOURCE),
         Store(at(begins, groups), Const(rows)),
-        For(
-            "back",
-            groups,
-            (
-                Store(
-                    at(begins, back * -1 + groups - 1),
-                    Choose(is_empty, load(begins, back * -1 + groups), from_end),
-                ),
-            ),
-        ),
+        For("back", groups, (_begin(op, groups, begins, ys),)),
         Store(at(_SOURCE), load(begins)),
-        Store(last, Const(0)),
-        For(
-            "row",
-            rows,
-            (
-                Declare(_FOUND),
-                Store(at(_FOUND), Binary("<", load(_SOURCE), Const(rows))),
-                *(
-                    Store(at(ys, row * PLACE + n), Choose(load(_FOUND), part, Const(0)))
-                    for n, part in enumerate(parts)
-                ),
-                Store(last, Binary("+", load(ys, rows * PLACE), load(_FOUND))),
-                Store(at(_SOURCE), Choose(load(_FOUND), step, load(_SOURCE))),
-            ),
-        ),
+        Store(at(ys, rows * PLACE), Const(0)),
+        For("row", rows, _moved(op, rows, classes, begins, ys)),
     )
+
+
+def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> Store:
+    """Stores where the rows of a group begin: an empty one begins where the next does."""
+    back = variable("back")  # groups counted from the last
+    from_end = Index(back * -op.each + (groups - 1) * op.each)
+    is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))
+    following = load(begins, back * -1 + groups)
+    return Store(at(begins, back * -1 + groups - 1), Choose(is_empty, following, from_end))
+
+
+def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
+    """The next chosen row to the next place, or zeros where there is none."""
+    row = variable("row")
+    group = Binary("//", load(_SOURCE), Const(op.each))
+    box = Element(at(ys, PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE)))
+    parts: tuple[Expr, ...] = (Binary("//", group, Const(classes)), Binary("%", group, Const(classes)), box)
+    return (
+        Declare(_FOUND),
+        Store(at(_FOUND), Binary("<", load(_SOURCE), Const(rows))),
+        *(
+            Store(at(ys, row * PLACE + n), Choose(load(_FOUND), part, Const(0)))
+            for n, part in enumerate(parts)
+        ),
+        Store(at(ys, rows * PLACE), Binary("+", load(ys, rows * PLACE), load(_FOUND))),
+        Store(at(_SOURCE), Choose(load(_FOUND), _next_source(op, begins, ys), load(_SOURCE))),
+    )
+
+
+def _next_source(op: NonMaxSuppression, begins: Buffer, ys: Buffer) -> Expr:
+    """The chosen row after the one that moves: of its class, or the first of the next class with a box."""
+    following = Binary("+", load(_SOURCE), Const(1))
+    in_class = Binary("<", Const(0), Binary("%", following, Const(op.each)))
+    is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE))))
+    in_next = Element(at(begins, 1), Binary("//", load(_SOURCE), Const(op.each)))
+    return Choose(in_class, Choose(is_there, following, in_next), in_next)
 
 
 def _is_none(number: Buffer) -> Expr:

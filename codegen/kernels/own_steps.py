@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.own_range import half_away
+from aot.ops.dynamic_range import half_away
 from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact, fact_of
 from codegen.formats import RowFormat
-from codegen.isa.plain.own_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
+from codegen.isa.plain.dynamic_range import INVERSE_OF_REACH, INVERSE_OF_STEP, ZERO_OF_RANGE, step_of
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elements import element_kernel, element_requests
 from codegen.kernels.kernel import Kernel, Site

@@ -11,7 +11,13 @@ from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.kernels.packed_dot import PackedTile, packed_dot
 from codegen.kernels.packed_pixels import PAIR, packed_nest, packed_tiles
-from codegen.kernels.register_tile import SUM, SUM_BYTES, WORTH, Sums, widest_cost
+from codegen.kernels.register_tile import (
+    BYTES_PER_SUM,
+    INSTRUCTIONS_PER_SUM,
+    INSTRUCTIONS_WORTH_A_BYTE,
+    Sums,
+    widest_cost,
+)
 from codegen.kernels.tap_order import tap_order
 from codegen.loops.affine import variable
 from codegen.loops.pack import pack
@@ -24,10 +30,10 @@ KNOBS = (
     Knob("channels", (1, 2, 3, 4, 5, 6)),
     Knob("taps", TAPS, is_written_out=True),
 )
-_OTHERS = 5  # registers beside sums and words: a weight, a product, two pointers and their end
+_RESERVED_REGISTERS = 5  # beside sums and words: a weight, a product, two pointers and their end
 _TILE, _PAIR = 14, 5  # instructions of a tile beside turns and the ends of sums; of a word's two sums beside
 _ROW, _TAP, _WORD = 6, 5, 5  # of a kernel row whose words are made, of a tap, of a word
-_BYTES = 3  # of an instruction of a turn, about
+_BYTES_PER_INSTRUCTION = 3  # of an iteration, about
 
 
 def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
@@ -86,7 +92,7 @@ def _points(sums: Sums, weights: Array, registers: int) -> Iterator[Point]:
 def _registers(pixels: int, channels: int) -> int:
     """Each word of two pixels has three sums for each channel, a lone pixel one."""
     pairs, lone = divmod(pixels, PAIR)
-    return (3 * pairs + lone) * channels + min(pairs + lone, channels) + _OTHERS
+    return (3 * pairs + lone) * channels + min(pairs + lone, channels) + _RESERVED_REGISTERS
 
 
 def _cost(sums: Sums, weights: Array, point: Point) -> int:
@@ -103,7 +109,7 @@ def _cost(sums: Sums, weights: Array, point: Point) -> int:
         run += tiles.tiles * kernel_rows * (_ROW + in_row * taps * (_TAP + _WORD * tiles.words))
         for many, channels in pieces:
             tile = PackedTile(tiles.pixels, channels, taps, kernel_rows * in_row)
-            ends = channels * (SUM * tiles.pixels + _PAIR * tile.pairs)
+            ends = channels * (INSTRUCTIONS_PER_SUM * tiles.pixels + _PAIR * tile.pairs)
             run += tiles.tiles * many * (tile.turns * tile.turn_instructions + _TILE + ends)
-            code += _BYTES * tile.turn_instructions + SUM_BYTES * tiles.pixels * channels
-    return sums.rows * run + WORTH * code
+            code += _BYTES_PER_INSTRUCTION * tile.turn_instructions + BYTES_PER_SUM * tiles.pixels * channels
+    return sums.rows * run + INSTRUCTIONS_WORTH_A_BYTE * code

@@ -1,4 +1,4 @@
-"""pad: a row copied together with the margins that its input brings along; or all of it over flat memory."""
+"""pad: a row copied together with the padding that its input brings along; or all of it over flat memory."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _op(site: Site) -> Pad:
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
     (top, bottom), (left, right) = _op(site).padding
-    if not _has_margins(site):
+    if not _has_padding(site):
         return flat_requests(site)
     size, fill = site.input(0).dtype.bytes, int(_op(site).value)
     return (RowRequest(dtype_bytes=size, left=left, right=right, top=top, bottom=bottom, fill=fill),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    if not _has_margins(site):
+    if not _has_padding(site):
         return _flat(site)
     (x,), y, ((top, _), (left, _)) = inputs, output, _op(site).padding
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
@@ -47,7 +47,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-def _has_margins(site: Site) -> bool:
+def _has_padding(site: Site) -> bool:
     """True where rows can hold the value beside their pixels."""
     value = _op(site).value
     return (

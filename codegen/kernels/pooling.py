@@ -1,4 +1,4 @@
-"""The window's rows, its pixels and the margins that the pools share."""
+"""The window's rows, its pixels and the padding that the pools share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def pool_of(site: Site) -> Pool2d:
 
 
 def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
-    """Requests any rows; with padding, margins of a value that does not change the result."""
+    """Requests any rows; with padding of a value that does not change the result."""
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)

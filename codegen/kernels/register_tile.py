@@ -12,13 +12,15 @@ from dataclasses import dataclass
 from itertools import product
 
 MOST_PIXELS, MOST_CHANNELS = 6, 8
-_OTHERS = 5  # registers beside sums and elements that are kept
-_TURN, _TILE = 3, 12  # instructions of a turn beside products, of a tile beside turns
-SUM = 11  # instructions of a sum's end
-_TURN_BYTES, SUM_BYTES = 40, 44  # of code: of a loop, of a sum from its first value to its store
-_BYTES = 3  # of an instruction, about
-TURNS = (1, 2, 4)  # of a loop that may be written out
-WORTH = 64  # instructions in a run that a byte of code must save
+_RESERVED_REGISTERS = 5  # beside sums and elements that are kept
+_INSTRUCTIONS_PER_ITERATION = 3  # beside products
+_INSTRUCTIONS_PER_TILE = 12  # beside iterations
+INSTRUCTIONS_PER_SUM = 11  # of its end
+_BYTES_PER_LOOP = 40  # of code
+BYTES_PER_SUM = 44  # of code, from its first value to its store
+_BYTES_PER_INSTRUCTION = 3  # about
+UNROLL_CHOICES = (1, 2, 4)  # iterations of a loop that may be written out
+INSTRUCTIONS_WORTH_A_BYTE = 64  # that a byte of code must save in a run
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,25 +49,25 @@ def widest_cost(sums: Sums, registers: int, least: tuple[int, int]) -> int:
     return _cost(sums, *widest_tile(sums, registers, least))
 
 
-def turns_written_out(sums: Sums, size: tuple[int, int], length: int) -> int:
-    """The turns of a loop of that length that are written out: as many as are worth their code.
+def iterations_written_out(sums: Sums, size: tuple[int, int], length: int) -> int:
+    """The iterations of a loop of that length that are written out: as many as are worth their code.
 
-    Sums of several pixels leave no registers for what a longer turn holds.
+    Sums of several pixels leave no registers for what a longer iteration holds.
     """
     if size[0] > 1:
         return 1
     tiles = sum(many * others for (many, _), (others, _) in _all_pieces(sums, *size))
-    one = _BYTES * (sum(size) + 2 * size[0] * size[1])
+    one = _BYTES_PER_INSTRUCTION * (sum(size) + 2 * size[0] * size[1])
 
-    def saved(turns: int) -> int:
-        ends = _TURN * (sums.products - sums.products // turns)
-        return sums.rows * tiles * ends - WORTH * one * (turns - 1)
+    def saved(unroll: int) -> int:
+        ends = _INSTRUCTIONS_PER_ITERATION * (sums.products - sums.products // unroll)
+        return sums.rows * tiles * ends - INSTRUCTIONS_WORTH_A_BYTE * one * (unroll - 1)
 
-    return max((turns for turns in TURNS if length % turns == 0), key=saved)
+    return max((unroll for unroll in UNROLL_CHOICES if length % unroll == 0), key=saved)
 
 
 def _registers(pixels: int, channels: int) -> int:
-    return pixels * channels + min(pixels, channels) + _OTHERS
+    return pixels * channels + min(pixels, channels) + _RESERVED_REGISTERS
 
 
 def _cost(sums: Sums, pixels: int, channels: int) -> int:
@@ -74,11 +76,15 @@ def _cost(sums: Sums, pixels: int, channels: int) -> int:
     run = sum(
         many
         * others
-        * (sums.products * (width + height + 2 * width * height + _TURN) + _TILE + SUM * width * height)
+        * (
+            sums.products * (width + height + 2 * width * height + _INSTRUCTIONS_PER_ITERATION)
+            + _INSTRUCTIONS_PER_TILE
+            + INSTRUCTIONS_PER_SUM * width * height
+        )
         for (many, width), (others, height) in pieces
     )
-    code = sum(_TURN_BYTES + SUM_BYTES * width * height for (_, width), (_, height) in pieces)
-    return sums.rows * run + WORTH * code
+    code = sum(_BYTES_PER_LOOP + BYTES_PER_SUM * width * height for (_, width), (_, height) in pieces)
+    return sums.rows * run + INSTRUCTIONS_WORTH_A_BYTE * code
 
 
 def _all_pieces(sums: Sums, pixels: int, channels: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:

@@ -13,14 +13,14 @@ _TURN = 4  # elements: the loop itself is then less than a third of it
 
 
 def relayout(tensor: TensorType, source: RowFormat, target: RowFormat) -> Kernel:
-    """Copies the pixels; the margins are filled when the target's memory is taken into use."""
+    """Copies the pixels; the padding is filled when the target's memory is taken into use."""
     x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
     return Kernel(
         schedule="copy",
-        why=f"its readers want {target.layout_said}",
+        why=f"its readers want {target.layout_text}",
         proc=_copied(x, y, source, target),
-        summary=f"One row copied: {source.said}, as {target.layout_said}.",
+        summary=f"One row copied: {source.said}, as {target.layout_text}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 

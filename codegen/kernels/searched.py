@@ -30,7 +30,7 @@ def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
 def with_sketches(kernel: Kernel, tuned: Mapping[str, Point], lanes: Lanes | None = None) -> Kernel:
     """The kernel itself where it has knobs of its own, or no plain nest, or rows that follow no rule."""
     nest = nest_of(kernel.proc, lanes)
-    is_ruled = not kernel.row_turns and not any(access.given for access in kernel.access)
+    is_ruled = not kernel.row_cycles and not any(access.given for access in kernel.access)
     if kernel.space is not None or nest is None or not is_ruled:
         return kernel
     space = sketch_space(kernel.proc, nest, kernel.sketch)

@@ -14,7 +14,7 @@ from codegen.formats import RowFormat
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.inverse_root import INVERSE_ROOT
-from codegen.isa.plain.lines import line_function
+from codegen.isa.plain.piecewise_linear import line_function
 from codegen.isa.plain.plain import TIMES, expression_function, unsigned
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
 from codegen.kernels.elements import element_kernel, element_requests

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.tensor import TensorExpression
 from codegen.lang.tensor_proc import Outputs, outputs_of, proc
 
 
-@door
+@checks_arguments
 def schedule(
     name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
 ) -> LoopSchedule:

@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from string import Formatter
 
 from aot.target import FEATURES, Feature
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.text import parse
 from codegen.loops.axes import goes_beyond
 from codegen.loops.ir import Buffer, Instruction, Proc, Role
 
 
-@door
+@checks_arguments
 def instruction(
     meaning: str,
     call: str,

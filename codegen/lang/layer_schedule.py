@@ -16,7 +16,7 @@ from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
-from codegen.lang.door import door, door_named
+from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.misuse import misuse
 from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
@@ -56,7 +56,7 @@ class LayerSchedule:
         )
 
 
-@door
+@checks_arguments
 def layer_schedule(
     *ops: str, needs: Sequence[str] = (), row_bits: int | None = None, group: int = 1
 ) -> Callable[[Template], LayerSchedule]:
@@ -84,7 +84,7 @@ def layer_schedule(
     if missing is not None:
         raise misuse(f'there is no feature "{missing}" of a core', f"there are {', '.join(sorted(known))}")
 
-    @door_named("layer_schedule")
+    @checks_arguments_as("layer_schedule")
     def made(template: Template) -> LayerSchedule:
         require_template(template)
         features = frozenset(known[name] for name in needs)

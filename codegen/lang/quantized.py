@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aot.ir.types import DType
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.value import ElementValue, dtype_of
 from codegen.loops.ir import Apply, Const
@@ -29,7 +29,7 @@ class QuantizedType:
     zero_point: int
 
 
-@door
+@checks_arguments
 def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
     """A quantised type, for placeholders and results: a result is rounded to it from its value's scale."""
     kind = dtype_of(dtype)

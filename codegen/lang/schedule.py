@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from aot.ir.types import Array
-from codegen.lang.door import door, door_named
+from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
 from codegen.lang.named_parts import NamedParts
@@ -42,7 +42,7 @@ class LoopSchedule:
     the loop interpreter runs the proc before and after each step as well, on random numbers.
     """
 
-    @door_named("Schedule")
+    @checks_arguments_as("Schedule")
     def __init__(
         self, proc: Proc, check: bool = False, shapes: Mapping[str, tuple[int, ...]] | None = None
     ) -> None:
@@ -94,7 +94,7 @@ class LoopSchedule:
         """The steps as Python, for a schedule `s`."""
         return "".join(f"{step}\n" for step in self.trace)
 
-    @door
+    @checks_arguments
     def apply_sketch(self, steps: Steps) -> None:
         """Takes the steps that a search has found for a proc without any, but those that change nothing."""
         names: dict[str, str] = {}  # of the sketch's loops here
@@ -123,7 +123,7 @@ class LoopSchedule:
                 case (name, _):
                     raise AssertionError(f"a sketch has no step {name}")
 
-    @door
+    @checks_arguments
     def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
         """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
         made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
@@ -131,7 +131,7 @@ class LoopSchedule:
             getattr(made, step.name)(*step.arguments, **dict(step.words))
         return made
 
-    @door
+    @checks_arguments
     def stored(self, constants: Mapping[str, Array]) -> dict[str, Array]:
         """The constants in the order in which the loops read them."""
         return {
@@ -141,7 +141,7 @@ class LoopSchedule:
 
     # ---- loops ----
 
-    @door
+    @checks_arguments
     def split(self, loop: str, factor: int | tuple[int | None, int | None]) -> tuple[str, str]:
         """A loop as two nested ones; gives their names. `factor` is the inner extent; (4, None), the outer.
 
@@ -152,7 +152,7 @@ class LoopSchedule:
         self._step("split", (loop, factor), lambda p: primitives.split(p, loop, inner, *names))
         return names
 
-    @door
+    @checks_arguments
     def tile(self, outer: str, inner: str, outer_factor: int, inner_factor: int) -> tuple[str, str, str, str]:
         """Two nested loops in blocks; gives the names of both outer loops, then of both inner ones."""
         a, b = self.split(outer, outer_factor)
@@ -161,28 +161,28 @@ class LoopSchedule:
         self.reorder(b, d)
         return a, c, b, d
 
-    @door
+    @checks_arguments
     def fuse(self, outer: str, inner: str) -> str:
         """Two nested loops as one; gives its name."""
         name = f"{outer}_{inner}"
         self._step("fuse", (outer, inner), lambda p: primitives.fuse(p, outer, inner, name))
         return name
 
-    @door
+    @checks_arguments
     def reorder(self, *loops: str) -> None:
         """Puts nested loops into this order, outermost first; there may be nothing between them."""
         if len([self.loops[loop] for loop in loops]) < 2:
             raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
-    @door
+    @checks_arguments
     def partition(self, loop: str, at: int) -> tuple[str, str]:
         """A loop as two, one after the other; gives the names of the first `at` turns and of the rest."""
         names = f"{loop}_a", f"{loop}_b"
         self._step("partition", (loop, at), lambda p: primitives.partition(p, loop, at, *names))
         return names
 
-    @door
+    @checks_arguments
     def unroll(self, loop: str, times: int | None = None, statements: int | None = None) -> None:
         """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop.
 
@@ -205,21 +205,21 @@ class LoopSchedule:
         else:
             self._step("unroll", (loop,), lambda p: primitives.unroll(p, loop))
 
-    @door
+    @checks_arguments
     def annotate(self, loop: str, note: str) -> None:
         """Puts a comment above a loop, in the text and in C."""
         if not note.isprintable():
             raise misuse(f"the note {note!r} does not fit a line of comment in C")
         self._step("annotate", (loop, note), lambda p: primitives.annotate(p, loop, note))
 
-    @door
+    @checks_arguments
     def decompose_reduction(self, loop: str) -> str:
         """Makes a loop of what begins the sums of a loop's turns, before it; gives that loop's name."""
         first = f"{loop}_begin"
         self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
         return first
 
-    @door
+    @checks_arguments
     def share(self, loop: str, window: str) -> str:
         """Reduces once what windows of neighbouring turns of a loop have in common; gives its loop's name.
 
@@ -231,7 +231,7 @@ class LoopSchedule:
 
     # ---- tensors ----
 
-    @door
+    @checks_arguments
     def compute_at(self, tensor: str, loop: str) -> None:
         """Makes of a tensor between nests, in each turn of a loop that reads it, what that turn reads.
 
@@ -239,19 +239,19 @@ class LoopSchedule:
         """
         self._step("compute_at", (tensor, loop), lambda p: compute_at(p, tensor, loop))
 
-    @door
+    @checks_arguments
     def reverse_compute_at(self, tensor: str, loop: str) -> None:
         """Makes a part of a tensor as soon as what it is made of is there: at the end of a loop before it."""
         self._step("reverse_compute_at", (tensor, loop), lambda p: reverse_compute_at(p, tensor, loop))
 
-    @door
+    @checks_arguments
     def compute_inline(self, tensor: str) -> None:
         """Computes the elements of a tensor without sums where they are read; it takes no memory then."""
         self._step("compute_inline", (tensor,), lambda p: compute_inline(p, tensor))
 
     # ---- buffers ----
 
-    @door
+    @checks_arguments
     def privatize(self, loop: str, *buffers: str) -> None:
         """Gives each turn of a loop its own copy of locals, and makes a loop of each statement in it.
 
@@ -270,21 +270,21 @@ class LoopSchedule:
                 "a local is declared in the loop around its sum",
             )
 
-    @door
+    @checks_arguments
     def cache_read(self, buffer: str, loop: str) -> str:
         """Copies what each turn of a loop reads of a buffer into a local first; gives its name."""
         name = f"{buffer}_near"
         self._step("cache_read", (buffer, loop), lambda p: cache_read(p, buffer, loop, name))
         return name
 
-    @door
+    @checks_arguments
     def cache_write(self, buffer: str, loop: str) -> str:
         """Writes what a turn of a loop makes of a result into a local, copied out last; gives its name."""
         name = f"{buffer}_near"
         self._step("cache_write", (buffer, loop), lambda p: cache_write(p, buffer, loop, name))
         return name
 
-    @door
+    @checks_arguments
     def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
         """Lengthens a loop that sums to a multiple; the constant `zeros` is stored with zeros there.
 
@@ -302,7 +302,7 @@ class LoopSchedule:
             raise misuse(f"{loop} has no multiple of {multiple} turns", "1 or more")
         self._step("pad_reduction", (loop, multiple, zeros), change, lambda: {zeros: found[-1]})
 
-    @door
+    @checks_arguments
     def pack(self, constant: str, *loops: str) -> None:
         """Stores a constant in the order in which these loops walk it, outermost first, when it is built."""
         self._require_constant(constant)
@@ -317,14 +317,14 @@ class LoopSchedule:
 
     # ---- instructions ----
 
-    @door
+    @checks_arguments
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
         """Puts the first of the instructions that means the same in the place of each loop of that name."""
         if not instructions:
             raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
 
-    @door
+    @checks_arguments
     def vectorize(self, loop: str, isa: str) -> None:
         """Computes the turns of a loop side by side, in the lanes of an instruction set such as "dsp"."""
         known = isas_with_lanes()

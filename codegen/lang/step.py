@@ -17,9 +17,12 @@ class ScheduleStep:
     words: tuple[tuple[str, Any], ...] = ()  # arguments that are given by name
 
     def __str__(self) -> str:
-        said = [*map(_said, self.arguments), *(f"{name}={_said(value)}" for name, value in self.words)]
+        said = [
+            *map(_describe, self.arguments),
+            *(f"{name}={_describe(value)}" for name, value in self.words),
+        ]
         return f"s.{self.name}({', '.join(said)})"
 
 
-def _said(argument: object) -> str:
+def _describe(argument: object) -> str:
     return argument.name if isinstance(argument, Instruction) else repr(argument)

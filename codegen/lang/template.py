@@ -11,7 +11,7 @@ from itertools import permutations
 from aot.counted import counted
 from aot.errors import InputError
 from codegen.kernels.knobs import Knob, Point, Space
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.isa_lanes import isas_with_lanes
 from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
@@ -27,7 +27,7 @@ class TemplateKnobs:
     point: Point
     asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
-    @door
+    @checks_arguments
     def choose(self, name: str, values: Sequence[int]) -> int:
         """One of several numbers; the first of them unless the point says another."""
         if not values:
@@ -41,18 +41,18 @@ class TemplateKnobs:
             raise misuse(f"the knob {name} is {chosen}, and can be {', '.join(map(str, values))}")
         return chosen
 
-    @door
+    @checks_arguments
     def require(self, is_possible: bool) -> None:
         """Leaves this point out where it is not possible: of two knobs that do not go together, for one."""
         if not is_possible:
             raise misuse("the point is not possible")
 
-    @door
+    @checks_arguments
     def factor(self, name: str, extent: int, most: int = 64) -> int:
         """A divisor of an extent, 1 by default."""
         return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
 
-    @door
+    @checks_arguments
     def order(self, name: str, *loops: str) -> tuple[str, ...]:
         """An order of up to five loops, as they are given by default."""
         if not 1 <= len(loops) <= _MOST_ORDERED:
@@ -62,7 +62,7 @@ class TemplateKnobs:
         orders = tuple(permutations(loops))
         return orders[self.choose(name, range(len(orders)))]
 
-    @door
+    @checks_arguments
     def annotate(
         self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
     ) -> str:

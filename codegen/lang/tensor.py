@@ -12,7 +12,7 @@ import numpy as np
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_TENSORS, refuse_operators
@@ -193,7 +193,7 @@ def _repeated(shape: Sequence[int], indices: Sequence[Position]) -> tuple[Operan
 _reading: list[TensorExpression] = []  # tensors whose elements were loaded since `compute` last looked
 
 
-@door
+@checks_arguments
 def placeholder(
     name: str, shape: Sequence[int], dtype: str | QuantizedType, constant: bool = False
 ) -> TensorExpression:
@@ -214,13 +214,13 @@ def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
-@door
+@checks_arguments
 def reduce_axis(name: str, extent: int) -> Axis:
     """An axis that sum, max and min go over."""
     return Axis(name, extent)
 
 
-@door
+@checks_arguments
 def compute(
     name: str,
     shape: Sequence[int],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from aot.ir.strides import dense_strides
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Position
 from codegen.lang.misuse import misuse
 from codegen.lang.tensor import TensorExpression
@@ -36,7 +36,7 @@ def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
     return (output,) if isinstance(output, TensorExpression) else tuple(output)
 
 
-@door
+@checks_arguments
 def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
     """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
     require_name(name, "a kernel")

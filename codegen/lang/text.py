@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aot.errors import InputError
-from codegen.lang.door import door
+from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.loops import text as printed
 from codegen.loops.ir import Instruction, Proc
@@ -13,7 +13,7 @@ from codegen.loops.parse import parse_proc
 from codegen.loops.text import Named
 
 
-@door
+@checks_arguments
 def parse(text: str, named: Mapping[str, Named] | None = None) -> Proc:
     """The proc that a text says; `named` has the instructions and functions that it calls.
 
@@ -26,19 +26,19 @@ def parse(text: str, named: Mapping[str, Named] | None = None) -> Proc:
         raise misuse(f"{error.what}{where}", error.hint) from None
 
 
-@door
+@checks_arguments
 def print_proc(proc: Proc) -> str:
     """The loops as text, which `parse` reads back."""
     return printed.print_proc(proc)
 
 
-@door
+@checks_arguments
 def print_instruction(instruction: Instruction) -> str:
     """The meaning of an instruction, as text."""
     return printed.print_instruction(instruction)
 
 
-@door
+@checks_arguments
 def named_in(proc: Proc) -> dict[str, Named]:
     """The instructions and functions that a proc calls, by name: what its text is read back with."""
     return printed.named_in(proc)

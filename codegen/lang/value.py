@@ -11,7 +11,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from aot.ir.types import DType
-from codegen.lang.door import door, door_named
+from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.index import Axis, Position
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
@@ -154,7 +154,7 @@ def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
             raise misuse(f"real numbers are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
         if value.scale is not None:
             raise misuse(
-                f"a value {_scale_said(value)} is not {_DONE[op]}: it stands for a real number",
+                f"a value {_scale_text(value)} is not {_DONE[op]}: it stands for a real number",
                 "a placeholder of a plain type has whole numbers",
             )
     a, b = (a, b) if op in SHIFTS else _of_one_sign(a, b)
@@ -246,7 +246,7 @@ def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
     if b.expr == Const(0):
         return a.scale
     if a.scale is None or b.scale is None or not math.isclose(a.scale, b.scale, rel_tol=_SAME):
-        said = " and one ".join(map(_scale_said, (a, b)))
+        said = " and one ".join(map(_scale_text, (a, b)))
         raise misuse(
             f"a value {said} do not go together",
             "compute one of them into a tensor of the other's scale first",
@@ -258,34 +258,34 @@ def _joined(*values: ElementValue) -> tuple[GrowingLocal, ...]:
     return tuple(dict.fromkeys(r for value in values for r in value.reductions))
 
 
-def _scale_said(value: ElementValue) -> str:
+def _scale_text(value: ElementValue) -> str:
     return f"of scale {value.scale:.6g}" if value.scale is not None else "without a scale"
 
 
-@door
+@checks_arguments
 def minimum(left: Operand, right: Operand) -> ElementValue:
     return _binary("min", left, right)
 
 
-@door
+@checks_arguments
 def maximum(left: Operand, right: Operand) -> ElementValue:
     return _binary("max", left, right)
 
 
-@door
+@checks_arguments
 def equal(left: Operand, right: Operand) -> ElementValue:
     """1 where the two are equal, else 0."""
     return _binary("==", left, right)
 
 
-@door
+@checks_arguments
 def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
     if isinstance(low, int | float) and isinstance(high, int | float) and low > high:
         raise misuse(f"nothing is between {low} and {high}", "clamp(value, low, high)")
     return maximum(minimum(value, high), low)
 
 
-@door
+@checks_arguments
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     """One of two values; the other is not computed."""
     a, b = _of_one_sign(to_value(yes), to_value(no))
@@ -298,7 +298,7 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
     )
 
 
-@door
+@checks_arguments
 def cast(dtype: str, value: Operand) -> ElementValue:
     """The value as C converts it to a type such as "i8"."""
     kind, inner = dtype_of(dtype), to_value(value)
@@ -319,7 +319,7 @@ def dtype_of(name: str) -> DType:
     return DType(name)
 
 
-@door
+@checks_arguments
 def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
     """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
     require_name(name, "a function")
@@ -333,19 +333,19 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
     return call
 
 
-@door_named("sum")
+@checks_arguments_as("sum")
 def sum_of(value: Operand, *axes: Axis, start: Operand = 0) -> ElementValue:
     """The sum over axes, from `start` on: 32 bits wide for integers."""
     return _reduced("sum", "+", value, axes, to_value(start))
 
 
-@door_named("max")
+@checks_arguments_as("max")
 def most_of(value: Operand, *axes: Axis) -> ElementValue:
     """The greatest over axes."""
     return _reduced("most", "max", value, axes, None)
 
 
-@door_named("min")
+@checks_arguments_as("min")
 def least_of(value: Operand, *axes: Axis) -> ElementValue:
     """The least over axes."""
     return _reduced("least", "min", value, axes, None)

@@ -60,7 +60,7 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-_MOST = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
+_LARGEST_OF_ALL_TYPES = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
 _GARBAGE = 0x55  # what memory nobody has written holds
 _PROCS_KEPT = 8  # a stage runs its few procs once for each row
 
@@ -273,7 +273,7 @@ def _binary(expr: Binary, compute: Callable[[Any, Any], Any], left: _Number, rig
     def run(frame: _Frame, loops: _Loops) -> Any:
         a, b = left(frame, loops), right(frame, loops)
         made = compute(a, b)
-        return made if a >= 0 <= b and 0 <= made <= _MOST else in_type(a, b, made)
+        return made if a >= 0 <= b and 0 <= made <= _LARGEST_OF_ALL_TYPES else in_type(a, b, made)
 
     in_type = _in_type(expr)
     return run

@@ -32,7 +32,7 @@ class Packing:
 
 
 @dataclass(frozen=True, slots=True)
-class _Site:
+class _ReadSite:
     """A place where the constant is read, with the loops its index depends on, in walking order."""
 
     index: Affine
@@ -42,12 +42,12 @@ class _Site:
 def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int) -> tuple[Proc, Packing]:
     """Lay the constant out with the loops of `order` outermost to innermost.
 
-    Sites that walk the same elements in the same way share their part, and so do those that walk some of
-    another's turns of one loop. An element is zero where
-    the affine `valid` (over the loops) reaches `limit`: the lengthened end of a reduction.
+    Reads that walk the same elements in the same way share their part, and so do those that walk some of
+    another's iterations of one loop. An element is zero where the affine `valid` (over the loops) reaches
+    `limit`: the lengthened end of a reduction.
     """
     old = proc.param(name)
-    parts: dict[_Site, int] = {}
+    parts: dict[_ReadSite, int] = {}
     source: list[int] = []
 
     def place_for(place: BufferPlace, loops: dict[str, int]) -> Affine:
@@ -57,12 +57,12 @@ def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int)
             raise ScheduleError(
                 f"packing {name}: its index depends on {sorted(missing)}, which the order lacks"
             )
-        site = _Site(place.index, tuple((v, loops[v]) for v in walked))
+        site = _ReadSite(place.index, tuple((v, loops[v]) for v in walked))
         if site not in parts:
             for known, base in parts.items():
-                turns = _turns_of(site, known)
-                if turns is not None:
-                    return _packed_index(known, base).substitute(turns)
+                iterations = _iterations_of(site, known)
+                if iterations is not None:
+                    return _packed_index(known, base).substitute(iterations)
             parts[site] = len(source)
             source.extend(_elements(site, valid, limit, old.elements))
         return _packed_index(site, parts[site])
@@ -81,8 +81,8 @@ def _rewrite(stmt: Stmt, loops: dict[str, int], old: Buffer, place_for) -> Stmt:
     return map_places(stmt, lambda p: replace(p, index=place_for(p, loops)) if p.buffer == old else p)
 
 
-def _turns_of(site: _Site, other: _Site) -> Mapping[str, Affine] | None:
-    """The loop of the other that the site walks a part of, as the site's turns; None where there is none."""
+def _iterations_of(site: _ReadSite, other: _ReadSite) -> Mapping[str, Affine] | None:
+    """The loop of the other that the site walks a part of, as the site's iterations; None without one."""
     if [var for var, _ in site.loops] != [var for var, _ in other.loops]:
         return None
     shorter = [
@@ -96,7 +96,7 @@ def _turns_of(site: _Site, other: _Site) -> Mapping[str, Affine] | None:
     return {var: variable(var) + first} if rest == 0 <= first <= its - mine else None
 
 
-def _packed_index(site: _Site, base: int) -> Affine:
+def _packed_index(site: _ReadSite, base: int) -> Affine:
     index, step = Affine(constant=base), 1
     for var, extent in reversed(site.loops):
         index = index + variable(var) * step
@@ -104,7 +104,7 @@ def _packed_index(site: _Site, base: int) -> Affine:
     return index
 
 
-def _elements(site: _Site, valid: Affine, limit: int, elements: int) -> list[int]:
+def _elements(site: _ReadSite, valid: Affine, limit: int, elements: int) -> list[int]:
     shape = tuple(extent for _, extent in site.loops)
     at = dict(zip((var for var, _ in site.loops), np.indices(shape), strict=True))
     index = np.broadcast_to(_everywhere(site.index, at), shape)

@@ -28,7 +28,7 @@ def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDem
     return found
 
 
-def stage_said(stage: LoweredStage) -> str:
+def stage_label(stage: LoweredStage) -> str:
     """A stage as errors name it: its op, its node and who computes it."""
     return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.schedule})'
 
@@ -42,7 +42,7 @@ def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None
 
 def _irreconcilable(tensor: str, one: LoweredStage, other: LoweredStage) -> ModelError:
     return ModelError(
-        f"{stage_said(one)} and {stage_said(other)} reach no memory in common",
+        f"{stage_label(one)} and {stage_label(other)} reach no memory in common",
         f'both use the tensor "{tensor}"; the first reaches {_names(one)}, the second {_names(other)}',
     )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
-from codegen.formats import RowFormat, has_margins
+from codegen.formats import RowFormat, has_padding
 from codegen.kernels.kernel import Accumulation, Started
 from codegen.kernels.memory_demand import ANYWHERE
 from codegen.loops.ir import Role
@@ -30,7 +30,7 @@ def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...
             t.kind,
             max(_ROW_ALIGN, t.format.dtype_bytes, demands.get(t.name, ANYWHERE).align),
             t.whole,
-            keeps_padding and has_margins(t.format),
+            keeps_padding and has_padding(t.format),
             demands.get(t.name, ANYWHERE).memories,
         )
         for t in lowered.tensors.values()

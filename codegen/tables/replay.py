@@ -73,7 +73,7 @@ class Called:
     shape: Mapping[str, int]  # members of the struct that tells a shared function its numbers
 
 
-Site = tuple[int, ...]  # where in the layer a call stands
+CallPath = tuple[int, ...]  # where in the layer a call stands
 
 
 class _ReturnedError(Exception):
@@ -91,19 +91,21 @@ class LayerRunner:
     roots: Mapping[str, Place]  # arenas, inputs, outputs and constants by their names in C
     accessors: Mapping[str, FunctionDefinition]
 
-    def calls(self, layer: FunctionDefinition, row: int) -> dict[Site, Called]:
+    def calls(self, layer: FunctionDefinition, row: int) -> dict[CallPath, Called]:
         """The calls for that row, in their order, by where they stand."""
-        found: dict[Site, Called] = {}
+        found: dict[CallPath, Called] = {}
         try:
-            for site, called in self._body(layer.body, {"row": row, "run": None}, ()):
-                found[site] = called
+            for path, called in self._body(layer.body, {"row": row, "run": None}, ()):
+                found[path] = called
         except _ReturnedError:
             pass
         return found
 
-    def _body(self, body: Sequence[Stmt], known: dict[str, Any], at: Site) -> Iterator[tuple[Site, Called]]:
+    def _body(
+        self, body: Sequence[Stmt], known: dict[str, Any], at: CallPath
+    ) -> Iterator[tuple[CallPath, Called]]:
         for number, stmt in enumerate(body):
-            site = (*at, number)
+            path = (*at, number)
             match stmt:
                 case Define(variable, value):
                     known[variable.name] = self._value(value, known)
@@ -115,11 +117,11 @@ class LayerRunner:
                     known[name] = dict(members)
                 case If(condition, then, otherwise):
                     is_so = bool(self._value(condition, known))
-                    yield from self._body(then if is_so else otherwise, known, (*site, int(is_so)))
+                    yield from self._body(then if is_so else otherwise, known, (*path, int(is_so)))
                 case Return(value):
                     raise _ReturnedError(None if value is None else self._value(value, known))
                 case Do(FunctionCall(function, arguments)) if function != _HOOK:
-                    yield site, _called(function, [self._value(each, known) for each in arguments])
+                    yield path, _called(function, [self._value(each, known) for each in arguments])
                 case Do():
                     pass
                 case _:

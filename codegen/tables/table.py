@@ -19,7 +19,7 @@ from codegen.lower.place_tables import place_tables
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage
 from codegen.model import TensorInfo
 from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel_id, reads_anywhere
-from codegen.tables.replay import Called, LayerRunner, Place, Site
+from codegen.tables.replay import Called, CallPath, LayerRunner, Place
 from codegen.tables.rule import MOST, Rule, rule_of
 
 CONSTANTS = 0  # the memory that the table's own bytes are; arenas are 1, 2, ...
@@ -114,11 +114,13 @@ def _require_possible(source: TableSource) -> None:
     for number, stage in enumerate(source.lowered.stages):
         kernel = stage.kernel
         if kernel.calls is not None or kernel.started is not None:
-            raise _refused("a library's function computes it", _said(number, stage))
+            raise _refused("a library's function computes it", _describe(number, stage))
         if kernel.demand.align > CONSTANTS_ALIGN:
-            raise _refused(f"its memory begins at multiples of {kernel.demand.align}", _said(number, stage))
+            raise _refused(
+                f"its memory begins at multiples of {kernel.demand.align}", _describe(number, stage)
+            )
         if place_tables(kernel.procs) or any(reads_anywhere(proc) for proc in kernel.procs):
-            raise _refused("numbers that are computed say where it reads", _said(number, stage))
+            raise _refused("numbers that are computed say where it reads", _describe(number, stage))
 
 
 def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
@@ -131,7 +133,7 @@ def _refused(why: str, where: str = "", hint: str = "") -> ModelError:
     )
 
 
-def _said(number: int, stage: LoweredStage) -> str:
+def _describe(number: int, stage: LoweredStage) -> str:
     origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
     return f"layer {number}: {stage.op}{origin}, {stage.kernel.schedule}: {stage.kernel.summary}"
 
@@ -151,19 +153,21 @@ class _TableMaker:
         """The actions of a layer, each for the rows that it fits."""
         rows = self.source.order.count(number)
         calls = [self.runner.calls(self.source.run.layers[number], row) for row in range(rows)]
-        sites: list[Site] = sorted({site for each in calls for site in each})
-        return tuple(action for site in sites for action in self._actions(number, site, calls))
+        paths: list[CallPath] = sorted({path for each in calls for path in each})
+        return tuple(action for path in paths for action in self._actions(number, path, calls))
 
-    def _actions(self, number: int, site: Site, calls: Sequence[Mapping[Site, Called]]) -> Iterator[Action]:
+    def _actions(
+        self, number: int, path: CallPath, calls: Sequence[Mapping[CallPath, Called]]
+    ) -> Iterator[Action]:
         row = 0
         while row < len(calls):
-            if site not in calls[row]:
+            if path not in calls[row]:
                 row += 1
                 continue
-            end = next((n for n in range(row, len(calls)) if site not in calls[n]), len(calls))
-            while (rules := _rules([calls[n][site] for n in range(row, end)])) is None:
+            end = next((n for n in range(row, len(calls)) if path not in calls[n]), len(calls))
+            while (rules := _rules([calls[n][path] for n in range(row, end)])) is None:
                 end -= 1
-            yield self._action(number, row, end, [calls[n][site] for n in range(row, end)], rules)
+            yield self._action(number, row, end, [calls[n][path] for n in range(row, end)], rules)
             row = end
 
     def _action(
@@ -195,9 +199,9 @@ class _TableMaker:
                 )
             )
         if sum(each.count for each in pointers) > _MOST_POINTERS:
-            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _said(number, stage))
+            raise _refused(f"it takes more than {_MOST_POINTERS} pointers", _describe(number, stage))
         name = kernel_id(shared, self.functions, pointers, self.source.printer)
-        return TableKernel(name, called.function, called.shape, tuple(pointers), _said(number, stage))
+        return TableKernel(name, called.function, called.shape, tuple(pointers), _describe(number, stage))
 
     def _shared(self, number: int, called: Called) -> tuple[SharedKernel, tuple[Buffer, ...]]:
         """The function with this layer's own buffers, which may be other ones than of those that share it."""
@@ -209,7 +213,7 @@ class _TableMaker:
         raise AssertionError(f"layer {number} calls {called.function}, which is no kernel of its own")
 
     def _reach(self, number: int, buffer: Buffer) -> int:
-        """The bytes behind a pointer that the kernel may touch: of a row with its margins and its slack."""
+        """The bytes behind a pointer that the kernel may touch: of a row with its padding and its slack."""
         stage = self.source.lowered.stages[number]
         kernel, own = stage.kernel, buffer.elements * buffer.dtype.bytes
         if buffer.role is Role.CONSTANT:

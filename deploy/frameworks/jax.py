@@ -13,7 +13,7 @@ from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
-from deploy.frameworks.user_lines import defined_at, is_users, last_users_frame, line_said
+from deploy.frameworks.user_lines import defined_at, is_users, last_users_frame, line_text
 
 
 def _is_function(model: object) -> bool:
@@ -77,7 +77,7 @@ class _JaxFunction(FrameworkModel):
     def _place(self, error: Exception, says: str) -> str:
         found = last_users_frame(error)
         if found is not None and _is_inside(self._function, found[0].f_code.co_filename, found[1]):
-            return line_said(found[0].f_code.co_filename, found[1])
+            return line_text(found[0].f_code.co_filename, found[1])
         return self.place_of(says)
 
 
@@ -100,7 +100,7 @@ def _line_of(equation: Any) -> str:
     traceback = getattr(equation.source_info, "traceback", None)
     frames = traceback.frames if traceback is not None else ()
     own = [(frame.file_name, frame.line_num) for frame in frames if is_users(frame.file_name)]
-    return line_said(*own[0]) if own else ""
+    return line_text(*own[0]) if own else ""
 
 
 JAX = Framework("JAX", "function", "function.onnx", "jnp.zeros((1, 32))", _is_function, _JaxFunction)

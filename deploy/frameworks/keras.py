@@ -17,7 +17,7 @@ from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
-from deploy.frameworks.user_lines import defined_at, last_users_frame, line_said
+from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
 
 _PLACE = re.compile(r'"([^"]+?)@__inference')
 _REASON = re.compile(r"error: (?:loc\(.*\): )?(?:error: )?(?P<what>'tf\.\w+' op [^\n]*)")
@@ -93,7 +93,7 @@ class _KerasModel(FrameworkModel):
         place = self.place_of(text)
         frame = last_users_frame(error)
         if not place and frame is not None:
-            place = line_said(frame[0].f_code.co_filename, frame[1])
+            place = line_text(frame[0].f_code.co_filename, frame[1])
         where = f"{self.name}, {place}" if place else self.name
         return ToolError("LiteRT's converter cannot convert the model", where, f"it says: {says}")
 

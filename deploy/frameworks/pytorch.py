@@ -16,7 +16,7 @@ import numpy as np
 from aot.errors import ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample
-from deploy.frameworks.user_lines import is_users, last_users_frame, line_said
+from deploy.frameworks.user_lines import is_users, last_users_frame, line_text
 
 _OPERATOR = re.compile(r"aten::\w+")
 _USERS_LINE = re.compile(r'([^\s"]+\.py)(?:\(|", line )(\d+)')
@@ -83,7 +83,7 @@ class _Module(FrameworkModel):
                 return ""
             for node in graph.nodes():
                 if _is_told(node, told):
-                    return self._said(_scope(node), node.sourceRange())
+                    return self._describe(_scope(node), node.sourceRange())
         return ""
 
     def _place(self, error: BaseException) -> str:
@@ -93,14 +93,14 @@ class _Module(FrameworkModel):
         if found is None or id(found[0].f_locals.get("self")) not in names:
             return ""
         frame, line = found
-        return self._said(names[id(frame.f_locals["self"])], f"{frame.f_code.co_filename}({line})")
+        return self._describe(names[id(frame.f_locals["self"])], f"{frame.f_code.co_filename}({line})")
 
-    def _said(self, name: str, trace: str) -> str:
+    def _describe(self, name: str, trace: str) -> str:
         """A module by its name and class, and the innermost line of the user's in a trace."""
         parts = dict(self._module.named_modules())
         what = f"module {name} ({type(parts[name]).__name__})" if name and name in parts else ""
         lines = [(file, int(line)) for file, line in _USERS_LINE.findall(trace) if is_users(file)]
-        return ", ".join(filter(None, (what, line_said(*lines[0]) if lines else "")))
+        return ", ".join(filter(None, (what, line_text(*lines[0]) if lines else "")))
 
 
 def _is_told(node: Any, told: str) -> bool:

@@ -26,7 +26,7 @@ def last_users_frame(error: BaseException) -> tuple[FrameType, int] | None:
     return own[-1] if own else None
 
 
-def line_said(file: str, line: int) -> str:
+def line_text(file: str, line: int) -> str:
     return f"{Path(file).name}, line {line}"
 
 
@@ -36,4 +36,4 @@ def defined_at(thing: Any) -> str:
         file, (_, line) = inspect.getsourcefile(thing), inspect.getsourcelines(thing)
     except (OSError, TypeError):
         return ""
-    return line_said(file, line) if file and is_users(file) else ""
+    return line_text(file, line) if file and is_users(file) else ""

@@ -56,7 +56,7 @@ def examine_coverage(subject: Subject) -> Finding:
     if differs_from_reference(artifact, samples, found.outputs):
         return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
     runtime = runtime_branches(artifact.runtime)
-    left = (*(_said(line) for line in found.gaps), *runtime.exceptions)
+    left = (*(_describe(line) for line in found.gaps), *runtime.exceptions)
     standing = Standing.EXCEPTIONS if left else Standing.PROVEN
     summary = f"{summary}; {runtime.summary}" if runtime.summary else summary
     return Finding(standing, summary, left, _METHOD, (table, *runtime.tables), (found.tool,))
@@ -97,6 +97,6 @@ def _rows(found: Coverage) -> Iterator[tuple[int | str, ...]]:
         )
 
 
-def _said(line: CountedLine) -> str:
+def _describe(line: CountedLine) -> str:
     reason = reason_of(line.text) or "no reason is known"
     return f"line {line.number} of {line.function}, {line.taken} of {line.branches} branches: {reason}"

@@ -11,7 +11,7 @@ from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.machine.build import obstacle_to_building
 from deploy.proving.rebuilding.archives import compiled_again
 from deploy.proving.rebuilding.firmware import built_again
-from deploy.proving.rebuilding.twice import Twice
+from deploy.proving.rebuilding.twice import RebuildResult
 from deploy.proving.rebuilding.wheel import source_tree, wheel_again
 from deploy.proving.subject import Subject
 from platforms.board_files import load_board
@@ -52,7 +52,7 @@ def examine_rebuild(subject: Subject) -> Finding:
 _ELF = "ELF file of the firmware"
 
 
-def _made(subject: Subject, folder: Path, exceptions: list[str]) -> Iterator[Twice]:
+def _made(subject: Subject, folder: Path, exceptions: list[str]) -> Iterator[RebuildResult]:
     """Yields what could be made twice; why something could not goes to the exceptions."""
     if why := _obstacle_to_compiling(subject):
         exceptions.append(f"the archive is not made again: {why}")
@@ -72,8 +72,8 @@ def _made(subject: Subject, folder: Path, exceptions: list[str]) -> Iterator[Twi
 
 
 def _where_it_can_be(
-    make: Callable[[], Iterable[Twice]], what: str, exceptions: list[str]
-) -> Iterator[Twice]:
+    make: Callable[[], Iterable[RebuildResult]], what: str, exceptions: list[str]
+) -> Iterator[RebuildResult]:
     try:
         yield from make()
     except MissingToolError as error:
@@ -91,6 +91,6 @@ def _obstacle_to_compiling(subject: Subject) -> str:
     return "" if is_known else f"no board is found by the name {subject.board.name} alone"
 
 
-def _rows(made: tuple[Twice, ...]) -> Iterator[tuple[str, str, str]]:
+def _rows(made: tuple[RebuildResult, ...]) -> Iterator[tuple[str, str, str]]:
     for each in made:
         yield each.what, each.hashes[0] if each.is_same else "", each.says

@@ -51,7 +51,7 @@ class _Trace:
         return [layer for layer in self.layers if constant in below[layer.index]]
 
     def readers(self, constant: str) -> list[str]:
-        readers = [_said(layer) for layer in self.reading_layers(constant)]
+        readers = [_describe(layer) for layer in self.reading_layers(constant)]
         return readers or ([_INTERFACE] if constant in self.functions.words(self.interface) else [])
 
     def read_by(self, layer: LayerInfo) -> list[str]:
@@ -79,7 +79,7 @@ def examine_traceability(subject: Subject) -> Finding:
         f"{len(trace.layers)} layers or to the functions that callers use; "
         f"all {len(artifact.graph.nodes)} operators of the graph are computed or need no code"
     )
-    constants_of_layers = {_said(layer): trace.read_by(layer) for layer in trace.layers}
+    constants_of_layers = {_describe(layer): trace.read_by(layer) for layer in trace.layers}
     tables = (
         _layers(trace),
         _operators(artifact),
@@ -119,7 +119,7 @@ def _computed(artifact: Artifact) -> dict[str, str]:
     found: dict[str, str] = {}
     for layer in artifact.facts.layers:
         if layer.op not in COPIES:
-            found |= dict.fromkeys((layer.name, *(p.name for p in layer.parts)), _said(layer))
+            found |= dict.fromkeys((layer.name, *(p.name for p in layer.parts)), _describe(layer))
     return found
 
 
@@ -165,5 +165,5 @@ def _origins(layers: Sequence[LayerInfo]) -> str:
     return ", ".join(layer.origin or layer.name for layer in layers) or "nothing"
 
 
-def _said(layer: LayerInfo) -> str:
+def _describe(layer: LayerInfo) -> str:
     return f"layer {layer.index}"

@@ -72,12 +72,12 @@ def with_facts(columns: Sequence[Column], rows: Sequence[Facts]) -> list[Column]
     return [each for each in columns if any(row[each[1]] is not None for row in rows)]
 
 
-def parts_of(budgets: Iterable[Facts]) -> list[Facts]:
+def parts_of(uses: Iterable[Facts]) -> list[Facts]:
     """A row for each part of each memory."""
     return [
-        {"region": budget["region"], "part": name, "bytes": size}
-        for budget in budgets
-        for name, size in budget["parts"].items()
+        {"region": use["region"], "part": name, "bytes": size}
+        for use in uses
+        for name, size in use["parts"].items()
     ]
 
 

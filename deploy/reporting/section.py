@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from codegen.fit.budgets import Budget
+from codegen.fit.memory_use import MemoryUse
 from deploy.cycle_model import ModelCycles
 from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import arena_facts, report_facts
@@ -56,7 +56,7 @@ class BoardSection:
 
     def verdict(self) -> list[str]:
         """One sentence for each memory; where one is too small, what needs most."""
-        said = [_budget_said(budget) for budget in self.attempt.report.budgets]
+        said = [_memory_use_text(use) for use in self.attempt.report.memory]
         if self.attempt.report.lacks("ram"):
             peak = self.attempt.report.peak
             largest = ", ".join(f"{name} {size:,}" for name, size in peak.buffers[:_MOST_SHOWN])
@@ -71,12 +71,12 @@ def _cost_facts(cycles: ModelCycles | None) -> dict[str, Any]:
     return {"cycles": facts["cycles"], "time_s": facts["time_s"], "measured": facts["model"]}
 
 
-def _budget_said(budget: Budget) -> str:
-    region, needed = budget.region, budget.needed_bytes
+def _memory_use_text(use: MemoryUse) -> str:
+    region, needed = use.region, use.needed_bytes
     role = role_name(region.role)
     place = "" if region.name.lower() == role.lower() else f" in {region.name}"
     share = f"{needed:,} of {region.bytes:,} bytes of {role}{place}"
-    if budget.fits:
+    if use.fits:
         return f"fits: {share} ({needed / region.bytes:.1%})"
-    about = " by estimate" if budget.fits_but_for_estimates else ""
+    about = " by estimate" if use.fits_but_for_estimates else ""
     return f"does not fit{about}: {share}, {needed - region.bytes:,} too many"

@@ -221,8 +221,8 @@ def _ring(buffer: BufferLife, top: int, colour: str) -> Iterator[str]:
     yield f'<text x="20" y="{middle}" font-weight="bold" fill="{colour}">{escape(buffer.name)}</text>'
     yield f'<text x="20" y="{middle + 15}" font-size="11" fill="{_FAINT}">{rows}</text>'
     for span in buffer.spans:
-        slot = span.row % buffer.rows_held
-        x, y = _LEFT + span.first * _SLOT_WIDE, top + slot * _SLOT_HIGH
+        position = span.row % buffer.rows_held
+        x, y = _LEFT + span.first * _SLOT_WIDE, top + position * _SLOT_HIGH
         wide = (span.last - span.first + 1) * _SLOT_WIDE
         yield (
             f'<rect x="{x}" y="{y}" width="{wide - 2}" height="{_SLOT_HIGH - 2}" rx="3" fill="{colour}" '

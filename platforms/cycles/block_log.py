@@ -13,7 +13,7 @@ import numpy as np
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.machine_code import MACHINE_CODES
 from platforms.cycles.parts import is_branch
-from platforms.cycles.trace import Trace, Where
+from platforms.cycles.trace import Trace, TracePoints
 from platforms.elf import Segment
 
 _BEGUN = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/([0-9a-f]+)\]")
@@ -49,7 +49,7 @@ def starts_of(log: Iterable[str]) -> Iterator[tuple[int, int]]:
 def trace_of(
     log: Iterable[str],
     reports: Sequence[LayerReport],
-    where: Where,
+    where: TracePoints,
     segments: Sequence[Segment],
     machine: str,
 ) -> Trace:

@@ -9,7 +9,7 @@ import numpy as np
 import unicorn
 from unicorn import arm_const as arm
 
-from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, Where
+from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, TracePoints
 
 IT_BITS = 0x0600_FC00  # of XPSR: the rest of an IT block
 
@@ -17,7 +17,7 @@ IT_BITS = 0x0600_FC00  # of XPSR: the rest of an IT block
 class Recorder:
     """Records every block, of which it is told before it is executed, and watches data accesses by itself."""
 
-    def __init__(self, uc: Any, where: Where) -> None:
+    def __init__(self, uc: Any, where: TracePoints) -> None:
         self._uc, self._where = uc, where
         self._numbers: dict[tuple[int, int], int] = {}
         self._code: list[bytes] = []

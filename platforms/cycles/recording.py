@@ -8,7 +8,7 @@ from aot.errors import ToolError
 from boards.board import Board
 from platforms.base import Firmware
 from platforms.cycles.stand_in import UNICORN, recorder_of
-from platforms.cycles.trace import Where
+from platforms.cycles.trace import TracePoints
 from platforms.elf import segments, symbols
 from platforms.runners import unicorn_runner
 from platforms.runners.qemu_recorder import RecordingLine
@@ -29,7 +29,7 @@ def open_recorded(firmware: Firmware, board: Board, run: str, file: Path) -> Tra
     if runner != UNICORN:
         region = board.region("flash")
         flash = range(region.origin, region.origin + region.bytes)
-        where = Where(address[run], on_layer, flash)
+        where = TracePoints(address[run], on_layer, flash)
         argv = emulator_named(runner).argv(firmware.elf, board)
         return RecordingLine(argv, where, segments(firmware.elf), board.core.machine, file)
     words = ["--record", str(file), f"--run={address[run]:#x}"]

@@ -14,7 +14,7 @@ HALF_WORD, WORD, ODD_WORD = range(3)
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class TracePoints:
     """The addresses of the functions that begin and divide a run, and of the flash that is watched."""
 
     run: int  # <model>_run

@@ -15,7 +15,7 @@ BUILT_IN = 2  # as SOLDER_BUILT_IN
 
 
 @dataclass(frozen=True, slots=True)
-class Takes:
+class CartridgeSupport:
     """The cartridges that firmware takes, and the slot of the one that runs."""
 
     slot: int  # 0 or 1, or BUILT_IN
@@ -41,10 +41,10 @@ class Cartridges(Calls):
         """All arenas of the firmware together."""
         return self._greeted().arena_bytes
 
-    def cartridges(self) -> Takes:
+    def cartridges(self) -> CartridgeSupport:
         return self._ask_cartridges(begins=False)
 
-    def _ask_cartridges(self, begins: bool) -> Takes:
+    def _ask_cartridges(self, begins: bool) -> CartridgeSupport:
         reply = self._request(Message.CARTRIDGE, bytes([begins]), "cartridges")
         return self._unpacked("cartridges", _unpack, reply)
 
@@ -63,9 +63,9 @@ class Cartridges(Calls):
         self._request(Message.CARTRIDGE_SWAP, b"", "load")
 
 
-def _unpack(payload: bytes) -> Takes:
+def _unpack(payload: bytes) -> CartridgeSupport:
     fields = Fields(payload)
     slot, slot_bytes, asks_for_key = fields.take("IIB")
     if slot > BUILT_IN:
         raise messages.MalformedPayloadError(f"slot 0, 1 or {BUILT_IN} expected, {slot} came")
-    return Takes(slot, slot_bytes, bool(asks_for_key), fields.take_text())
+    return CartridgeSupport(slot, slot_bytes, bool(asks_for_key), fields.take_text())

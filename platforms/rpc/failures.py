@@ -190,7 +190,7 @@ def malformed(operation: str, line: str, reason: str) -> MalformedReplyError:
 def wrong_model(line: str, hello: Hello, expected: Expected, on_board: list[str]) -> WrongModelError:
     return WrongModelError(
         f"firmware does not hold the model {expected.model}",
-        where=_both(line, _said(hello, on_board), expected),
+        where=_both(line, _describe(hello, on_board), expected),
         hint="build and flash the firmware for this model",
     )
 
@@ -198,12 +198,12 @@ def wrong_model(line: str, hello: Hello, expected: Expected, on_board: list[str]
 def wrong_build(line: str, hello: Hello, expected: Expected, on_board: list[str]) -> WrongModelError:
     return WrongModelError(
         f"firmware holds the model {expected.model}, but in another build",
-        where=_both(line, _said(hello, on_board), expected),
+        where=_both(line, _describe(hello, on_board), expected),
         hint="flash the firmware anew, or compile with the options that the board's firmware was made with",
     )
 
 
-def _said(hello: Hello, on_board: list[str]) -> str:
+def _describe(hello: Hello, on_board: list[str]) -> str:
     models = f"model{'s' if len(on_board) > 1 else ''} {', '.join(on_board)}" if on_board else "no model"
     return f'protocol {hello.protocol}, build "{hello.build_id}", {models}'
 

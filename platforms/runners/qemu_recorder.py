@@ -14,7 +14,7 @@ from pathlib import Path
 
 from platforms.cycles.block_log import LayerReport, trace_of
 from platforms.cycles.machine_code import MACHINE_CODES
-from platforms.cycles.trace import Where
+from platforms.cycles.trace import TracePoints
 from platforms.elf import Segment
 from platforms.runners.gdb_stub import DebugPort, debug_address
 from platforms.transport.base import LineClosedError
@@ -29,7 +29,7 @@ class RecordingLine(PipeTransport):
     """A line that writes the last run's trace to a file when it is closed."""
 
     def __init__(
-        self, argv: Sequence[str], where: Where, segments: Sequence[Segment], machine: str, file: Path
+        self, argv: Sequence[str], where: TracePoints, segments: Sequence[Segment], machine: str, file: Path
     ) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
         self._where, self._segments, self._file = where, segments, file

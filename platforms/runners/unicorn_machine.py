@@ -24,7 +24,7 @@ from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput
 
 if TYPE_CHECKING:
     from platforms.cycles.recorder import Recorder
-    from platforms.cycles.trace import Where
+    from platforms.cycles.trace import TracePoints
 
 PAGE = 0x1000
 SCS = 0xE000E000  # the system control space, one page
@@ -159,7 +159,7 @@ class Machine:
         ends = (origin + size for origin, size in self._memories if origin <= address < origin + size)
         return next((end - address for end in ends), 0)
 
-    def record(self, where: Where) -> Recorder:
+    def record(self, where: TracePoints) -> Recorder:
         """Records each run of the model from now on."""
         from platforms.cycles.recorder import Recorder  # NumPy takes its time
 
@@ -340,11 +340,11 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _where(arguments: argparse.Namespace) -> Where:
-    from platforms.cycles.trace import Where  # NumPy takes its time
+def _where(arguments: argparse.Namespace) -> TracePoints:
+    from platforms.cycles.trace import TracePoints  # NumPy takes its time
 
     origin, size = arguments.flash[0]
-    return Where(arguments.run, arguments.on_layer, range(origin, origin + size))
+    return TracePoints(arguments.run, arguments.on_layer, range(origin, origin + size))
 
 
 def _add_devices(machine: Machine, elf: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from tiny_models import TINY
 
 from aot.frontend.load import parse_model
-from aot.target import Feature, Region, Target
+from aot.target import Feature, MemoryRegion, Target
 from artifact.archive import write_archive
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
@@ -20,7 +20,7 @@ from codegen.options import CompileOptions
 TARGET = Target(
     core="cortex-m4",
     features=frozenset({Feature.DSP, Feature.FPU, Feature.UNALIGNED}),
-    regions=(Region("FLASH", 0, 8192, "flash"), Region("RAM", 0x2000_0000, 4096, "ram")),
+    regions=(MemoryRegion("FLASH", 0, 8192, "flash"), MemoryRegion("RAM", 0x2000_0000, 4096, "ram")),
 )
 RUNTIME = {"solder_model.h": b"/* what a model says of itself */\n"}
 

@@ -12,7 +12,7 @@ import pytest
 from artifact.facts import ModelFacts, facts_of
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.memory_svg import draw_memory_svg
-from artifact.memory_text import draw_memory, rows_said, shortened
+from artifact.memory_text import draw_memory, rows_text, shortened
 from codegen.model import CompiledModel
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -113,7 +113,7 @@ def test_long_names_keep_their_end(name: str, shown: str) -> None:
 
 
 def test_how_much_is_held_is_said_in_words() -> None:
-    assert [rows_said(b) for b in MEMORY.buffers] == ["4 rows", "ring of 2 of 4 rows", "3 rows", "whole"]
+    assert [rows_text(b) for b in MEMORY.buffers] == ["4 rows", "ring of 2 of 4 rows", "3 rows", "whole"]
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from aot.ir.types import DType, Quant, TensorType
-from aot.target import Feature, Region, Target
+from aot.target import Feature, MemoryRegion, Target
 from artifact.fact_json import decode, encode, print_json
 
 
@@ -24,7 +24,9 @@ class Everything:
 
 
 EVERYTHING = Everything(
-    target=Target("cortex-m4", frozenset({Feature.FPU, Feature.DSP}), (Region("RAM", 1 << 29, 64, "ram"),)),
+    target=Target(
+        "cortex-m4", frozenset({Feature.FPU, Feature.DSP}), (MemoryRegion("RAM", 1 << 29, 64, "ram"),)
+    ),
     types=(TensorType(DType.I8, (1, 4), Quant((0.1, 1 / 3), (0, -128), 1)), TensorType(DType.F32, ())),
     sizes={"b": 2, "a": 1},
     limit=None,

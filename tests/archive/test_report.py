@@ -8,7 +8,7 @@ import pytest
 from tiny_models import TINY
 
 from aot.frontend.load import parse_model
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import Report, make_report
 from codegen.c.stack_size import stack_bytes
@@ -46,7 +46,7 @@ def _additions(report: Report) -> int:
 
 
 def test_what_is_needed_is_put_beside_what_there_is(report: Report, compiled: CompiledModel) -> None:
-    ram, flash = report.budgets
+    ram, flash = report.memory
     assert (ram.region.name, flash.region.name) == ("RAM", "FLASH")
     assert ram.needed_bytes == compiled.plan.arena_bytes + compiled.stack_bytes_estimate
     assert flash.needed_bytes == compiled.constants_bytes + compiled.code_bytes_estimate
@@ -68,8 +68,8 @@ def test_pointers_to_rows_are_as_wide_as_the_core_has_them() -> None:
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])
 def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) -> None:
-    needed = report.budgets[0].needed_bytes
-    target = Target("cortex-m4", regions=(Region("RAM", 0, needed + spare, "ram"),))
+    needed = report.memory[0].needed_bytes
+    target = Target("cortex-m4", regions=(MemoryRegion("RAM", 0, needed + spare, "ram"),))
     assert make_report(report.facts, target).fits is fits
 
 
@@ -77,18 +77,18 @@ def test_a_region_is_enough_to_the_byte(spare: int, fits: bool, report: Report) 
 def test_the_fastest_region_with_room_is_the_one_to_fit_into(
     report: Report, dtcm_bytes: int, chosen: str
 ) -> None:
-    regions = (Region("SDRAM", 0, 1 << 20, "ram", speed=2), Region("DTCM", 0, dtcm_bytes, "ram"))
-    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
+    regions = (MemoryRegion("SDRAM", 0, 1 << 20, "ram", speed=2), MemoryRegion("DTCM", 0, dtcm_bytes, "ram"))
+    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).memory
     assert (ram.region.name, ram.fits) == (chosen, True)
 
 
 def test_where_no_region_has_room_the_largest_is_named(report: Report) -> None:
-    regions = (Region("SDRAM", 0, 32, "ram", speed=2), Region("DTCM", 0, 16, "ram"))
-    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).budgets
+    regions = (MemoryRegion("SDRAM", 0, 32, "ram", speed=2), MemoryRegion("DTCM", 0, 16, "ram"))
+    (ram,) = make_report(report.facts, Target("cortex-m7", regions=regions)).memory
     assert (ram.region.name, ram.fits) == ("SDRAM", False)
 
 
 def test_a_target_without_regions_has_no_budgets(report: Report) -> None:
     bare = replace(report.facts, target=Target("host"))
-    assert make_report(bare).budgets == ()
+    assert make_report(bare).memory == ()
     assert make_report(bare).fits

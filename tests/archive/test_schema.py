@@ -11,7 +11,7 @@ import pytest
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.plan.model import Kind
-from aot.target import FEATURES, FlashReads, Region, Target
+from aot.target import FEATURES, FlashReads, MemoryRegion, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.metadata import FORMAT
@@ -79,7 +79,7 @@ def names_of(kind: Any) -> set[str]:
 
 def test_regions_have_the_fields_of_their_dataclass() -> None:
     region = DEFS["target"]["properties"]["regions"]["items"]
-    assert set(region["properties"]) == set(region["required"]) == {f.name for f in fields(Region)}
+    assert set(region["properties"]) == set(region["required"]) == {f.name for f in fields(MemoryRegion)}
 
 
 def test_element_types_are_those_of_their_enum() -> None:

@@ -11,7 +11,7 @@ from tiny_models import TINY
 
 import deploy
 from aot.errors import BoardError, FitError, InputError
-from aot.target import Feature, Region
+from aot.target import Feature, MemoryRegion
 from boards.cores import core_names, load_core
 from boards.target_text import read_target
 
@@ -80,8 +80,8 @@ def test_features_and_memories_are_those_of_the_text() -> None:
     target = read_target("cortex-m4+fpu,ram=64K,flash=1M").target
     assert target.features == {Feature.DSP, Feature.FPU, Feature.UNALIGNED}
     assert target.regions == (
-        Region("RAM", 0x20000000, 64 * 1024, "ram"),
-        Region("FLASH", 0, 1024 * 1024, "flash"),
+        MemoryRegion("RAM", 0x20000000, 64 * 1024, "ram"),
+        MemoryRegion("FLASH", 0, 1024 * 1024, "flash"),
     )
 
 

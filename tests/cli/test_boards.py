@@ -106,8 +106,8 @@ def test_memory_that_is_too_small_is_passed_over_for_the_next_fastest(model: Pat
     facts = facts_of(compile_job(read_job(model, target, CompileOptions())))
     small = tuple(replace(r, bytes=64) if r.name == "DTCM" else r for r in target.regions)
     in_dtcm, in_sram = make_report(facts), make_report(facts, replace(target, regions=small))
-    assert [b.region.name for b in in_dtcm.budgets if b.region.role == "ram"] == ["DTCM"]
-    assert [b.region.name for b in in_sram.budgets if b.region.role == "ram"] == ["SRAM"]
+    assert [b.region.name for b in in_dtcm.memory if b.region.role == "ram"] == ["DTCM"]
+    assert [b.region.name for b in in_sram.memory if b.region.role == "ram"] == ["SRAM"]
 
 
 def test_code_depends_on_features_not_on_the_cores_name(model: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from graphs import GRAPHS
 from model_checks import DSP, compiled
 
-from aot.target import Optimize, Region
+from aot.target import MemoryRegion, Optimize
 from boards.board import Board
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
@@ -39,12 +39,12 @@ def spread(boards: Sequence[Board], most: int = 24) -> Sequence[Board]:
 def inspected(boards: Sequence[Board], path: Path) -> dict[str, object]:
     model = import_model(path, OPTIONS)
     found = {board.name: inspect_model(model, board, OPTIONS) for board in boards}
-    return {name: each.report.budgets for name, each in found.items() if each.fits}
+    return {name: each.report.memory for name, each in found.items() if each.fits}
 
 
 def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
     found: list[Fit] = fitting(boards, import_model(path, OPTIONS), OPTIONS)
-    return {fit.board.name: fit.report.budgets for fit in found}
+    return {fit.board.name: fit.report.memory for fit in found}
 
 
 @pytest.mark.slow
@@ -79,7 +79,7 @@ def test_a_goal_is_named_where_it_makes_the_code_fit() -> None:
     assert small < fast
     job = Job(ImportedModel(graph, "m", "", "m"), DSP, OPTIONS)
     for size, hints in ((small, ["--optimize size makes it fit"]), (small - 1, [])):
-        target = replace(DSP, regions=(Region("FLASH", 0, size, "flash"),))
+        target = replace(DSP, regions=(MemoryRegion("FLASH", 0, size, "flash"),))
         assert ways_out(replace(job, target=target), "flash") == hints
 
 

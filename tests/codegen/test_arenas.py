@@ -19,7 +19,7 @@ from aot.interpret import run_graph, run_series
 from aot.ir.graph import Graph, Node, State
 from aot.ops.concat import Concat
 from aot.plan.model import Pool
-from aot.target import FIRMWARE_RAM_BYTES, Optimize, Region, Target
+from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Optimize, Target
 from codegen.compile import compile_job
 from codegen.fit.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
 from codegen.job import ImportedModel, Job
@@ -28,7 +28,10 @@ from codegen.options import CompileOptions
 from platforms.poisoned import Poisoned
 from platforms.shared_library import build
 
-FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
+FAST, SLOW = (
+    MemoryRegion("DTCM", 0, 64 * 1024, "ram"),
+    MemoryRegion("SRAM", 1 << 20, 256 * 1024, "ram", speed=1),
+)
 TARGET = Target("host", regions=(SLOW, FAST), pointer_bytes=8)
 FEW = (Pool("DTCM", 200), Pool("SRAM"))
 

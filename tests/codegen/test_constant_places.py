@@ -13,7 +13,7 @@ from tiny_models import TINY
 from aot.errors import BoardError, DeployError, InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
 from codegen.compile import compile_job
@@ -23,9 +23,9 @@ from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
 REGIONS = (
-    Region("FLASH", 0, 1 << 20, "flash"),
-    Region("QSPI", 1 << 28, 1 << 24, "flash", speed=1),
-    Region("ITCM", 1 << 29, 1 << 16, "ram"),
+    MemoryRegion("FLASH", 0, 1 << 20, "flash"),
+    MemoryRegion("QSPI", 1 << 28, 1 << 24, "flash", speed=1),
+    MemoryRegion("ITCM", 1 << 29, 1 << 16, "ram"),
 )
 TARGET = Target("host", regions=REGIONS, pointer_bytes=8)
 
@@ -75,10 +75,10 @@ def test_what_lies_elsewhere_is_counted_there(graph: Graph) -> None:
     alone, model = placed(graph), placed(graph, ("conv2d", "ITCM"), ("dense", "QSPI"))
     itcm, qspi = model.constants_in["ITCM"], model.constants_in["QSPI"]
     assert model.constants_bytes == alone.constants_bytes == itcm + qspi + _rest(model)
-    budgets = {budget.region.name: dict(budget.parts) for budget in make_report(facts_of(model)).budgets}
-    assert budgets["ITCM"]["constants in ITCM"] == itcm
-    assert budgets["QSPI"] == {"constants in QSPI": qspi}
-    assert budgets["FLASH"]["constants"] == itcm + _rest(model), "what RAM is filled with comes from flash"
+    uses = {use.region.name: dict(use.parts) for use in make_report(facts_of(model)).memory}
+    assert uses["ITCM"]["constants in ITCM"] == itcm
+    assert uses["QSPI"] == {"constants in QSPI": qspi}
+    assert uses["FLASH"]["constants"] == itcm + _rest(model), "what RAM is filled with comes from flash"
 
 
 def _rest(model: CompiledModel) -> int:

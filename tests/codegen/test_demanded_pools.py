@@ -9,12 +9,12 @@ import pytest
 
 from aot.errors import BoardError
 from aot.plan.model import Pool
-from aot.target import FIRMWARE_RAM_BYTES, Region, Target
+from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Target
 from codegen.fit.demanded_pools import pools_demanded
 from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 from codegen.lower.stages import LoweredStage
 
-DTCM, SRAM = Region("DTCM", 0, 1 << 16, "ram"), Region("SRAM", 1 << 20, 1 << 18, "ram", speed=1)
+DTCM, SRAM = MemoryRegion("DTCM", 0, 1 << 16, "ram"), MemoryRegion("SRAM", 1 << 20, 1 << 18, "ram", speed=1)
 TARGET = Target("cortex-m55", regions=(DTCM, SRAM))
 ALL = (Pool("DTCM", (1 << 16) - FIRMWARE_RAM_BYTES), Pool("SRAM", 1 << 18))
 

@@ -22,7 +22,7 @@ from aot.frontend.tflite.read import read_tflite
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.plan.model import Pool
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from boards.cores import load_core
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
@@ -30,7 +30,10 @@ from codegen.model import CompiledModel
 from codegen.options import CDialect, CompileOptions
 from platforms.templates import template_text
 
-FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
+FAST, SLOW = (
+    MemoryRegion("DTCM", 0, 64 * 1024, "ram"),
+    MemoryRegion("SRAM", 1 << 20, 256 * 1024, "ram", speed=1),
+)
 HOST = Target("host", regions=(SLOW, FAST), pointer_bytes=8)
 RISCV = load_core("rv32imac").target()
 STREAMED = CompileOptions(stream=True)

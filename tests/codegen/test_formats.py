@@ -21,7 +21,7 @@ from codegen.formats import (
 from codegen.lower.views import ending_at_words
 
 IMAGE = int8(1, 4, 6, 3, zero_point=-9)
-MARGINS = RowRequest(left=1, right=2, top=1, bottom=1)
+PADDED = RowRequest(left=1, right=2, top=1, bottom=1)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_a_dense_format_has_no_gap() -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", [MARGINS, replace(MARGINS, order=ElementOrder.PLANES, slack=1), RowRequest(dtype_bytes=2)]
+    "asked", [PADDED, replace(PADDED, order=ElementOrder.PLANES, slack=1), RowRequest(dtype_bytes=2)]
 )
 def test_a_request_is_satisfied_by_its_format(asked: RowRequest) -> None:
     assert satisfies(requested_format(IMAGE, asked), asked, IMAGE)
@@ -64,10 +64,10 @@ def test_rows_of_narrow_elements_end_at_words_where_they_are_read_by_fours() -> 
 
 # What rows were made for -> what another reader requests of them, and whether they will do.
 SERVICE = {
-    "fewer margins": (MARGINS, RowRequest(left=1, right=1), True),
-    "no margins, another fill": (MARGINS, RowRequest(fill=0), True),
-    "margins that hold another value": (MARGINS, replace(MARGINS, fill=0), False),
-    "margins that hold the same value": (MARGINS, replace(MARGINS, fill=-9), True),
+    "fewer margins": (PADDED, RowRequest(left=1, right=1), True),
+    "no margins, another fill": (PADDED, RowRequest(fill=0), True),
+    "margins that hold another value": (PADDED, replace(PADDED, fill=0), False),
+    "margins that hold the same value": (PADDED, replace(PADDED, fill=-9), True),
     "rows below that are not there": (RowRequest(top=1), RowRequest(bottom=1), False),
     "rows above that are not there": (RowRequest(bottom=1), RowRequest(top=1), False),
     "a wider left margin": (RowRequest(left=1), RowRequest(left=2), False),

@@ -67,7 +67,7 @@ def _tensor(tensor: PlanTensor) -> str:
 
 def _format(fmt: RowFormat) -> str:
     around = f"{fmt.top} above, {fmt.bottom} below, {fmt.left} before, {fmt.fill} in them"
-    return f"{fmt.said} in {fmt.layout_said}, {fmt.row_elements} elements, {around}"
+    return f"{fmt.said} in {fmt.layout_text}, {fmt.row_elements} elements, {around}"
 
 
 def _steps(stage: Stage) -> Iterator[str]:

@@ -11,7 +11,7 @@ from tiny_models import TINY
 from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.ir.graph import Graph
-from aot.target import FIRMWARE_RAM_BYTES, FlashReads, Region, Target
+from aot.target import FIRMWARE_RAM_BYTES, FlashReads, MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.metadata import make_metadata, read_metadata
 from artifact.report import make_report
@@ -23,9 +23,9 @@ from codegen.options import CDialect, CompileOptions
 from deploy.placement_page import placement_lines
 
 KB = 1024
-FLASH = Region("FLASH", 0, 1 << 20, "flash")
-DTCM = Region("DTCM", 1 << 29, 64 * KB, "ram")
-SRAM = Region("SRAM", 1 << 30, 256 * KB, "ram", speed=1)
+FLASH = MemoryRegion("FLASH", 0, 1 << 20, "flash")
+DTCM = MemoryRegion("DTCM", 1 << 29, 64 * KB, "ram")
+SRAM = MemoryRegion("SRAM", 1 << 30, 256 * KB, "ram", speed=1)
 SLOW = FlashReads(line_bytes=32, wait_cycles=23, sets=1, ways=8)
 TARGET = Target("cortex-m4", regions=(FLASH, DTCM, SRAM), flash_reads=SLOW)
 RULES = (ConstantRule("dense", "FLASH"),)
@@ -50,8 +50,8 @@ def placement(model: CompiledModel) -> PlacementInRam:
 
 def with_ram(left: int, model: CompiledModel) -> Target:
     """The target with so many bytes of DTCM beside what that model takes of it, its constants not counted."""
-    (budget,) = (b for b in make_report(facts_of(model)).budgets if b.region.name == "DTCM")
-    taken = budget.needed_bytes - model.constants_in.get("DTCM", 0) + FIRMWARE_RAM_BYTES
+    (use,) = (b for b in make_report(facts_of(model)).memory if b.region.name == "DTCM")
+    taken = use.needed_bytes - model.constants_in.get("DTCM", 0) + FIRMWARE_RAM_BYTES
     return replace(TARGET, regions=(FLASH, replace(DTCM, bytes=taken + left), SRAM))
 
 
@@ -66,8 +66,8 @@ def test_with_room_all_layers_that_wait_lie_in_the_fastest_ram(graph: Graph) -> 
 
 def test_what_is_left_is_what_arena_stack_and_firmware_leave(graph: Graph) -> None:
     model = compiled(graph)
-    (budget,) = (b for b in make_report(facts_of(model)).budgets if b.region.name == "DTCM")
-    others = budget.needed_bytes - model.constants_in["DTCM"]
+    (use,) = (b for b in make_report(facts_of(model)).memory if b.region.name == "DTCM")
+    others = use.needed_bytes - model.constants_in["DTCM"]
     placed = placement(model)
     assert placed.rooms["DTCM"] == (DTCM.bytes - others - FIRMWARE_RAM_BYTES) // 4 * 4
     assert placed.left_in("DTCM") == placed.rooms["DTCM"] - placed.bytes

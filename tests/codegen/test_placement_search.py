@@ -9,7 +9,7 @@ from graphs import GRAPHS
 
 from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun
-from aot.target import Optimize, Region, Target
+from aot.target import MemoryRegion, Optimize, Target
 from codegen.fit import placement_search
 from codegen.fit.transformed_weights import models_share
 from codegen.options import CompileOptions
@@ -58,6 +58,6 @@ def test_what_can_only_be_streamed_when_all_is_split_is_split_whatever_it_takes(
 
 
 def test_an_application_has_a_quarter_of_the_flash_for_itself() -> None:
-    flash = (Region("FLASH", 0, MEGABYTE, "flash"), Region("SMALL", 2 * MEGABYTE, 4096, "flash"))
+    flash = (MemoryRegion("FLASH", 0, MEGABYTE, "flash"), MemoryRegion("SMALL", 2 * MEGABYTE, 4096, "flash"))
     assert models_share(Target("host", regions=flash)) == 3 * MEGABYTE // 4
     assert models_share(Target("host")) is None

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from platforms.cycles.block_log import LayerReport, starts_of, trace_of
-from platforms.cycles.trace import Trace, Where
+from platforms.cycles.trace import Trace, TracePoints
 from platforms.elf import Segment
 
 RUN, REPORT = 0x100, 0x200
@@ -23,7 +23,7 @@ def traced(require_package: Callable[..., None]) -> Callable[..., Trace]:
     segments = (Segment(range(RUN, RUN + len(CODE)), CODE), Segment(range(REPORT, REPORT + 2), REPORTING))
 
     def trace(starts: list[int], reports: tuple[LayerReport, ...] = (), most: int = 0) -> Trace:
-        where = Where(RUN, REPORT if reports else None, range(0x1000))
+        where = TracePoints(RUN, REPORT if reports else None, range(0x1000))
         return trace_of((line(start, most) for start in starts), reports, where, segments, "arm")
 
     return trace
@@ -62,7 +62,7 @@ def test_a_block_ends_with_its_page(require_package: Callable[..., None]) -> Non
     """Eight instructions of two bytes: five before the end of the page, where the next block begins."""
     require_package("capstone")
     code = Segment(range(0x3F6, 0x408), b"\x08\x44" * 8 + b"\x70\x47")
-    trace = trace_of(map(line, (0x3F6, 0x400)), (), Where(0x3F6, None, range(0x1000)), (code,), "arm")
+    trace = trace_of(map(line, (0x3F6, 0x400)), (), TracePoints(0x3F6, None, range(0x1000)), (code,), "arm")
     assert blocks(trace) == [(0x3F6, 10), (0x400, 8)]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, Where
+from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, TracePoints
 
 FLASH, RAM = 0x0, 0x2000_0000
 RUN, REPORT, MAIN = 0x100, 0x200, 0x300
@@ -38,7 +38,7 @@ def recorded(require_package: Callable[..., None]) -> Callable[[int | None], Tra
         uc.mem_map(RAM, 0x1000)
         for address, text in CODE.items():
             uc.mem_write(address, bytes.fromhex(text))
-        recorder = Recorder(uc, Where(RUN, on_layer, range(FLASH, FLASH + 0x1000)))
+        recorder = Recorder(uc, TracePoints(RUN, on_layer, range(FLASH, FLASH + 0x1000)))
         uc.hook_add(unicorn.UC_HOOK_BLOCK, lambda _uc, address, size, _data: recorder.on_block(address, size))
         for _ in range(2):
             once(uc)

@@ -14,7 +14,7 @@ from platforms.cycles.estimate import estimate
 from platforms.cycles.parts import part_of
 from platforms.cycles.pipeline import IDLE, through
 from platforms.cycles.riscv import decode
-from platforms.cycles.trace import Trace, Where
+from platforms.cycles.trace import Trace, TracePoints
 from platforms.elf import Segment
 
 
@@ -154,5 +154,5 @@ def test_blocks_of_qemus_log_end_at_jumps() -> None:
     log = [
         f"Trace 0: 0x7f60b40d3e80 [00000000/{at:08x}/00000131/ff000200] \n" for at in (0x100, 0x100, 0x104)
     ]
-    trace = trace_of(log[:2], (), Where(0x100, None, range(0x1000)), segments, "riscv")
+    trace = trace_of(log[:2], (), TracePoints(0x100, None, range(0x1000)), segments, "riscv")
     assert [(int(trace.addresses[n]), len(trace.code[n])) for n in trace.order] == [(0x100, 4)] * 2

@@ -15,7 +15,7 @@ from codegen.options import CompileOptions, words_of
 from deploy.proving import rebuild
 from deploy.proving.chapter import Standing
 from deploy.proving.rebuild import examine_rebuild
-from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.rebuilding.wheel import packages_of, source_tree, wheel_again
 from deploy.proving.subject import About, Subject, subject_of
 from platforms.board_files import load_board
@@ -47,32 +47,32 @@ def test_archive_and_firmware_are_the_same_bytes_elsewhere(require_tool: Callabl
 
 
 @pytest.fixture
-def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[Twice], Subject]:
+def made(monkeypatch: pytest.MonkeyPatch) -> Callable[[RebuildResult], Subject]:
     """made(archive): a subject whose archive was made again like this, and nothing else."""
     monkeypatch.setattr(rebuild, "source_tree", lambda: Path())
     monkeypatch.setattr(rebuild, "wheel_again", lambda tree, folder: twice(WHEEL, [b"wheel"] * 2))
     monkeypatch.setattr(rebuild, "obstacle_to_building", lambda subject: "")
 
-    def built(subject: Subject, folder: Path) -> Iterator[Twice]:
+    def built(subject: Subject, folder: Path) -> Iterator[RebuildResult]:
         yield twice(ELF, [b"elf"] * 2)
 
     monkeypatch.setattr(rebuild, "built_again", built)
 
-    def subject(archive: Twice) -> Subject:
+    def subject(archive: RebuildResult) -> Subject:
         monkeypatch.setattr(rebuild, "compiled_again", lambda *given: archive)
         return Subject(artifact("dense"), load_board("mps2-an386"), source=DIGITS)
 
     return subject
 
 
-def test_another_archive_the_second_time_fails(made: Callable[[Twice], Subject]) -> None:
+def test_another_archive_the_second_time_fails(made: Callable[[RebuildResult], Subject]) -> None:
     found = examine_rebuild(made(twice("archive", [b"one", b"another"])))
     assert found.verdict is Standing.FAILED
     assert found.summary == "the same bytes again: ELF file of the firmware, wheel; not: archive"
     assert ("archive", "", "differs") in found.tables[0].rows
 
 
-def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[Twice], Subject]) -> None:
+def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[RebuildResult], Subject]) -> None:
     found = examine_rebuild(made(twice("archive", [b"one"] * 3)))
     assert (found.verdict, found.summary) == (
         Standing.PROVEN,
@@ -81,7 +81,7 @@ def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[Twice], Subjec
 
 
 @pytest.mark.usefixtures("no_wheel")
-def test_what_could_not_be_made_again_is_told(made: Callable[[Twice], Subject]) -> None:
+def test_what_could_not_be_made_again_is_told(made: Callable[[RebuildResult], Subject]) -> None:
     subject = made(twice("archive", [b""]))
     by_itself = examine_rebuild(replace(subject, source=None))
     assert by_itself.exceptions[0] == (

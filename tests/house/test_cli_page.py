@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from enum import Enum
 from pathlib import Path
 
-from codegen.option_entry import Option, When
+from codegen.option_entry import Option, WrittenWhen
 from codegen.options import OPTIONS
 from deploy.command import command_parser, load_command
 from deploy.commands import COMMANDS
@@ -107,7 +107,7 @@ def option_row(option: Option) -> str:
         f"`{option.name}`",
         option.help,
         default_text(option),
-        "no" if option.in_archive is When.NEVER else f"`{'.'.join(option.archive_path)}`",
+        "no" if option.in_archive is WrittenWhen.NEVER else f"`{'.'.join(option.archive_path)}`",
     )
     return f"| {' | '.join(cells)} |\n"
 

@@ -21,7 +21,7 @@ from artifact.fact_json import decode, encode
 from artifact.schema import archive_schema, options_schema
 from codegen.c.provenance import made_by
 from codegen.job import ImportedModel, Job
-from codegen.option_entry import Option, When, options_of
+from codegen.option_entry import Option, WrittenWhen, options_of
 from codegen.option_entry import option as an_option
 from codegen.option_kinds import Size
 from codegen.option_reading import read_given
@@ -165,7 +165,7 @@ def head(options: CompileOptions) -> str:
 def test_the_head_has_it_as_the_command_line_would(option: Option) -> None:
     told = head(sample(option))
     word = HEAD_WORDS.get(option.name, SAMPLES[option.name][0])
-    assert (f"{option.flag} {word}".strip() in told) == (option.in_head is not When.NEVER)
+    assert (f"{option.flag} {word}".strip() in told) == (option.in_head is not WrittenWhen.NEVER)
 
 
 def test_a_head_says_nothing_of_other_defaults() -> None:
@@ -176,16 +176,16 @@ def test_a_head_says_nothing_of_other_defaults() -> None:
 def test_the_schema_has_it_where_archives_do(option: Option) -> None:
     place: Any = archive_schema()["$defs"]["options"]
     for key in option.archive_path:
-        assert (key in place["required"]) == (option.in_archive is When.ALWAYS)
+        assert (key in place["required"]) == (option.in_archive is WrittenWhen.ALWAYS)
         place = place["properties"].get(key, {"required": (), "properties": {}})
-    assert place.get("required") != () or option.in_archive is When.NEVER
+    assert place.get("required") != () or option.in_archive is WrittenWhen.NEVER
 
 
 @EVERY
 def test_an_archive_gives_it_back(option: Option) -> None:
     document = json.loads(json.dumps(encode(sample(option))))
     assert not list(Draft202012Validator(archive_schema()["$defs"]["options"]).iter_errors(document))
-    kept = CompileOptions() if option.in_archive is When.NEVER else sample(option)
+    kept = CompileOptions() if option.in_archive is WrittenWhen.NEVER else sample(option)
     assert decode(CompileOptions, document) == kept
 
 

@@ -13,8 +13,8 @@ from c_checks import Check, c_array, failures_on_board, failures_on_host
 
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.average_pool2d import Halves
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.mean import MeanParameters
-from aot.ops.pairs import add_parameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 from aot.ops.softmax import softmax_parameters

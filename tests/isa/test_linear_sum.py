@@ -9,7 +9,7 @@ from op_case import int8
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, BinaryOp, Sub
-from aot.ops.pairs import add_parameters
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 

@@ -14,7 +14,7 @@ from c_checks import Check, failures_on_board
 from proc_checks import proc_check
 
 from aot.ir.types import Array, DType
-from aot.ops.pairs import AddParameters
+from aot.ops.binary_rescale import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.channels import DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.depthwise import CHUNK, PIXEL, InterleavedRows, depthwise_rows, interleave

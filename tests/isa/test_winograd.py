@@ -17,7 +17,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit.plan_job import plan_job
 from codegen.fit.transformed_weights import layers_to_compact
 from codegen.fit.variant import CompiledPlan
@@ -165,7 +165,8 @@ def planned(target: Target) -> CompiledPlan:
 
 def schedules_with(flash_bytes: int) -> dict[str, str]:
     target = replace(
-        DSP, regions=(Region("FLASH", 0, flash_bytes, "flash"), Region("RAM", 1 << 29, 65536, "ram"))
+        DSP,
+        regions=(MemoryRegion("FLASH", 0, flash_bytes, "flash"), MemoryRegion("RAM", 1 << 29, 65536, "ram")),
     )
     lowered = planned(target).lowered
     return {stage.name.split()[-1]: stage.kernel.schedule for stage in lowered.stages if stage.op == "conv2d"}

@@ -16,7 +16,7 @@ from model_checks import PLAIN
 from aot.errors import BoardError, InputError, ModelError
 from aot.interpret import run_graph
 from aot.plan.check import PlanError, check_plan
-from aot.target import Feature, Optimize, Region, Target
+from aot.target import Feature, MemoryRegion, Optimize, Target
 from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
@@ -28,7 +28,10 @@ from platforms.poisoned import Poisoned
 from platforms.project import project_source, share_firmware
 from platforms.shared_library import build
 
-FAST, SLOW = Region("DTCM", 0, 64 * 1024, "ram"), Region("SRAM", 1 << 20, 256 * 1024, "ram", speed=1)
+FAST, SLOW = (
+    MemoryRegion("DTCM", 0, 64 * 1024, "ram"),
+    MemoryRegion("SRAM", 1 << 20, 256 * 1024, "ram", speed=1),
+)
 TWO_MEMORIES = Target("host", regions=(FAST, SLOW), pointer_bytes=8)
 
 

@@ -83,7 +83,7 @@ def unpadded(case: OpCase, target: Target) -> Lowered:
     return lower_graph(case.graph, target, OPTIONS["ram"], frozenset(), unpadded=frozenset({case.node.name}))
 
 
-def has_margins(lowered: Lowered) -> bool:
+def has_padding(lowered: Lowered) -> bool:
     (stage,) = (stage for stage in lowered.stages if stage.node is not None)
     read = lowered.tensors[stage.reads[0].tensor].format
     return read.left > 0 or read.row_elements >= (read.width + 1) * read.channels
@@ -96,7 +96,7 @@ def test_loops_without_margins_equal_the_reference(kind: tuple[str, str], target
     without = 0
     for case in some:
         lowered = unpadded(case, target)
-        without += not has_margins(lowered)
+        without += not has_padding(lowered)
         for inputs in samples_of(case):
             made = run_lowered(lowered, inputs)["y"]
             assert np.array_equal(made, run_graph(case.graph, inputs)["y"]), case

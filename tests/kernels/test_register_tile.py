@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from codegen.kernels.register_tile import MOST_CHANNELS, MOST_PIXELS, Sums, turns_written_out, widest_tile
+from codegen.kernels.register_tile import (
+    MOST_CHANNELS,
+    MOST_PIXELS,
+    Sums,
+    iterations_written_out,
+    widest_tile,
+)
 
 REGISTERS, LEAST = 26, (2, 2)
 
@@ -45,4 +51,4 @@ def test_more_registers_hold_more_sums() -> None:
 def test_turns_are_written_out_where_that_is_worth_the_code(
     sums: Sums, size: tuple[int, int], length: int, turns: int
 ) -> None:
-    assert turns_written_out(sums, size, length) == turns
+    assert iterations_written_out(sums, size, length) == turns

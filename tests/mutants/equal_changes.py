@@ -15,7 +15,7 @@ _RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
 _CHANCE = "one more of them is tried: which arenas grow by that and which shrink is chance"
 _WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
 _OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
-_OF_IDLE = "  # a slot idling for more rounds of all stages than that can hold something else"
+_OF_IDLE = "  # a position idling for more rounds of all stages than that can hold something else"
 _READINGS = "readings = list(zip(stage.kernel.row_params, stage.reads, strict="
 _BY_AREA = "lambda block: (-block.bytes * max(_end(block) - _begin(block)"
 _LEAST = "  # proven: no placement of these rings in this order needs less"
@@ -51,6 +51,9 @@ REASONS: Mapping[str, str] = {
     f"_THUMB_2 = StackBytes({_THUMB_2}, 0.11000000000000001, {_OF_THUMB_2}": _BYTES,
     f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
     f"_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.04, 3.1, 11.8, {_OF_THUMB_1}": _BYTES,
+    "return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)  ->  "
+    "return load(rows.xs, (of + (rows.x.left - column)) * rows.x.x_step, 1 + row)": "pixels on both sides "
+    "are only taken together, in means",
     "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are told in 32 bits",
     f"LONGEST_FRAME = 1 << 16{_OF_FRAMES}  ->  LONGEST_FRAME = 2 << 16{_OF_FRAMES}": "noise is kept for "
     "twice as long, on a computer that has room for it; the longest frame of a device has 2 KB",

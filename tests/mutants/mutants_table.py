@@ -46,7 +46,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/plan/test_efforts.py",
             "tests/plan/test_order.py",
         ),
-        fast=("tests/plan", "tests/codegen/test_margins.py", "tests/codegen/test_graphs.py"),
+        fast=("tests/plan", "tests/codegen/test_row_padding.py", "tests/codegen/test_graphs.py"),
         all=("tests/plan",),
         slower=IN_PYTHON,  # models built in C take minutes for each change, and follow the same plans
     ),
@@ -82,7 +82,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/codegen/test_placement_search.py",
             "tests/codegen/test_search_limits.py",
             "tests/codegen/test_less_for_the_arena.py",
-            "tests/codegen/test_budgets.py",
+            "tests/codegen/test_memory_use.py",
             "tests/codegen/test_knapsack.py",
             "tests/codegen/test_placed_constants.py",
             "tests/codegen/test_upgrades.py",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from op_case import int8
 
-from aot.ops.pairs import AddParameters, add_parameters
+from aot.ops.binary_rescale import AddParameters, add_parameters
 from aot.ops.requant import quantize_multiplier
 
 

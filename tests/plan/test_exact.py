@@ -47,7 +47,7 @@ def test_two_blocks_may_lie_at_the_only_right_distance_between_wrong_ones(
     require_package: Callable[..., None],
 ) -> None:
     require_package("ortools")
-    blocks = [replace(block, slot_bytes=10, align=1) for block in make_intervals(0)[:2]]
+    blocks = [replace(block, position_bytes=10, align=1) for block in make_intervals(0)[:2]]
     forbidden: list[dict[int, Spans]] = [{1: ((-9, 4), (6, 9))}, {0: ((-9, -6), (-4, 9))}]
     packing = BlockPacking(blocks, forbidden, (Pool("arena"),))
     placed = packing.place_all(range(2))

@@ -23,7 +23,7 @@ NO_OVERLAPS = AllowedOverlaps(*[np.zeros(0, np.int64)] * 4)
 
 
 def make_intervals(seed: int) -> list[Block]:
-    """Blocks of one slot, alive from one random moment to another."""
+    """Blocks of one position, alive from one random moment to another."""
     chance = random.Random(seed)
     blocks = []
     for number in range(chance.randint(5, 40)):

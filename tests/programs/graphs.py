@@ -242,7 +242,7 @@ def classifier() -> Graph:
     return d.graph(d.softmax("y", d.dense("f", d.reshape("r", x, 1, 6), 4)))
 
 
-def pool_of_rows_before_margins() -> Graph:
+def pool_of_rows_before_padding() -> Graph:
     """A result that grows by rows and is read with margins beside it."""
     draft = Draft()
     x = draft.conv("c", draft.input("x", 1, 6, 5, 4), 4)
@@ -405,7 +405,7 @@ GRAPHS: Mapping[str, Callable[[], Graph]] = {
         names_of_copies,
         only_a_reshape,
         output_read_as_image,
-        pool_of_rows_before_margins,
+        pool_of_rows_before_padding,
         pool_of_rows_before_rows_above,
         reshape_between_rows,
         reshaped_input,

@@ -134,8 +134,8 @@ def _buffers(
             buffers[param.name] = [np.full(param.elements, 0x55, param.dtype.numpy)]
         elif param.role is Role.CONSTANT:
             data, per_row = stage.kernel.constants[param.name], stage.kernel.row_tables.get(param.name)
-            turns = stage.kernel.row_turns.get(param.name)
-            part = row if turns is None else turns.of(row)
+            cycle = stage.kernel.row_cycles.get(param.name)
+            part = row if cycle is None else cycle.of(row)
             buffers[param.name] = [data if per_row is None else data[part * per_row :]]
     return buffers
 

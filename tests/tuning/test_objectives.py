@@ -16,7 +16,7 @@ from aot.target import Optimize
 from codegen.job import read_job
 from codegen.kernels.tuning_records import TuningRecord, select
 from codegen.options import CompileOptions
-from deploy.objectives import aim_for
+from deploy.objectives import cost_unit_for
 from deploy.tuning import TuneChoices, begin
 from platforms.board_files import load_board
 
@@ -27,19 +27,19 @@ Run = Callable[..., Any]
 
 
 def test_the_boards_own_counter_is_the_objective_where_none_is_given() -> None:
-    assert [aim_for(board, None).unit for board in (EMULATED, REAL)] == ["instructions", "cycles"]
-    assert aim_for(REAL, "cycles").bench is None, "a real board measures them"
-    assert aim_for(EMULATED, "instructions").bench is None
+    assert [cost_unit_for(board, None).name for board in (EMULATED, REAL)] == ["instructions", "cycles"]
+    assert cost_unit_for(REAL, "cycles").bench is None, "a real board measures them"
+    assert cost_unit_for(EMULATED, "instructions").bench is None
 
 
 def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(InputError) as caught:
-        aim_for(REAL, "instructions")
+        cost_unit_for(REAL, "instructions")
     assert str(caught.value) == (
         "error: nucleo-l4r5zi counts cycles, and no instructions\n  hint: --objective cycles, or size"
     )
     with pytest.raises(InputError) as caught:
-        aim_for(load_board("qemu-riscv32"), "cycles")
+        cost_unit_for(load_board("qemu-riscv32"), "cycles")
     assert str(caught.value) == (
         "error: cycles on qemu-riscv32 are not known: nothing is known of what instructions take on a "
         "rv32imac\n"
@@ -47,7 +47,7 @@ def test_an_objective_that_nothing_tells_is_refused(monkeypatch: pytest.MonkeyPa
     )
     monkeypatch.setattr("platforms.cycles.model.find_spec", lambda _name: None)
     with pytest.raises(InputError, match=r"not known: needs the Python packages unicorn and capstone"):
-        aim_for(EMULATED, "cycles")
+        cost_unit_for(EMULATED, "cycles")
 
 
 def test_records_of_several_units_are_not_compared() -> None:

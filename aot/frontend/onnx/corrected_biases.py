@@ -11,7 +11,7 @@ from onnx import helper, numpy_helper
 from aot.frontend.onnx.layer_pairs import LinearLayer, layers_of
 from aot.ir.types import Array
 
-_MOST = 127  # of the integers that weights become
+_LARGEST_WEIGHT = 127  # that weights become as integers
 
 
 def with_differences(data: bytes, rounded: bytes) -> tuple[bytes, Mapping[str, str]]:
@@ -48,7 +48,7 @@ def _in_eight_bits(weights: Array, layer: LinearLayer) -> Array:
     axis = 0 if layer.channels_first else 1
     others = tuple(each for each in range(weights.ndim) if each != axis)
     largest = np.abs(weights.astype(np.float64)).max(axis=others, keepdims=True)
-    steps = np.where(largest > 0, largest, 1.0) / _MOST
+    steps = np.where(largest > 0, largest, 1.0) / _LARGEST_WEIGHT
     return np.asarray(np.rint(np.divide(weights, steps)) * steps, np.float32)
 
 

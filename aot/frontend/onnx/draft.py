@@ -12,7 +12,7 @@ from aot.errors import ModelError
 from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
 from aot.frontend.onnx.counts import Counts
 from aot.frontend.onnx.stored import Stored
-from aot.frontend.onnx.strides import rearrangement
+from aot.frontend.strides import rearrangement
 from aot.ir.graph import Graph
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, Quant, TensorType

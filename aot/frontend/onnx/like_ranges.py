@@ -18,7 +18,7 @@ from aot.frontend.onnx.layer_pairs import LayerPair, LinearLayer, pairs_of
 from aot.ir.types import Array
 
 Reals = npt.NDArray[np.float64]
-_MOST = 256.0  # times that a channel's factor may be another's
+_MAX_CHANNEL_FACTOR = 256.0  # times that a channel's factor may be another's
 
 
 def with_values_between(data: bytes) -> tuple[bytes, tuple[str, ...]]:
@@ -61,7 +61,7 @@ def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) ->
         read: Reals = _reach(pair.second, constants[pair.second.weights])
         seen = np.sqrt(np.divide(seen, read, out=np.zeros_like(seen), where=read > 0))
     top = float(seen.max(initial=0))
-    alike: Reals = np.clip(seen / top, 1 / _MOST, 1.0) if top else np.ones_like(seen)
+    alike: Reals = np.clip(seen / top, 1 / _MAX_CHANNEL_FACTOR, 1.0) if top else np.ones_like(seen)
     return np.where(seen > 0, alike, 1.0)
 
 

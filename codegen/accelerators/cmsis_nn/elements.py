@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.ops.activation import integer_clamp
 from aot.ops.binary import BinaryOp, Mul
-from aot.ops.pairs import Multiplier, add_parameters, mul_multiplier
+from aot.ops.binary_rescale import Multiplier, add_parameters, mul_multiplier
 from aot.ops.requant import quant_of
 from aot.ops.softmax import Softmax, softmax_parameters
 from codegen.accelerators.cmsis_nn.schedules import BYTES, Arguments, LibraryCall

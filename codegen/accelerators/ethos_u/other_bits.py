@@ -14,7 +14,7 @@ import numpy as np
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType
 from aot.ops.binary import Mul
-from aot.ops.pairs import mul_multiplier
+from aot.ops.binary_rescale import mul_multiplier
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
 

@@ -9,9 +9,9 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.binary import Add
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.ops.pairs import add_parameters
 from aot.ops.requant import quant_of
 from codegen.accelerators.gemm_npu.encoding import NpuCommand
 from codegen.accelerators.gemm_npu.packing import (
@@ -25,7 +25,7 @@ from codegen.accelerators.gemm_npu.packing import (
 )
 from codegen.accelerators.gemm_npu.sums import SumLayer
 from codegen.accelerators.gemm_npu.sums import instructions as sum_instructions
-from codegen.accelerators.gemm_npu.window import Clip, Made, NpuWindow
+from codegen.accelerators.gemm_npu.window import Clip, NpuWindow, WindowResult
 from codegen.accelerators.gemm_npu.window_tiles import best_tiling
 from codegen.accelerators.gemm_npu.window_tiles import instructions as window_instructions
 from codegen.kernels.conv2d import conv_op, conv_tail
@@ -124,7 +124,7 @@ def _of_pool(site: Site) -> NpuWindow:
         before=(op.padding[0][0], op.padding[1][0]),
         fill=0 if is_mean else _LEAST_BYTE,
         is_depthwise=True,
-        made=Made.MEAN if is_mean else Made.LARGEST,
+        made=WindowResult.MEAN if is_mean else WindowResult.LARGEST,
         clip=Clip(zero_point_of_means(halves_of(site)), least, greatest),
     )
 

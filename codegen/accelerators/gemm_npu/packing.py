@@ -12,7 +12,7 @@ from codegen.accelerators.gemm_npu.device import scaled
 from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.sums import MICRO_CODE, SCALES_AT
 from codegen.accelerators.gemm_npu.tiles import Tiling
-from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, Made, NpuWindow, blocks
+from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, NpuWindow, WindowResult, blocks
 from codegen.accelerators.gemm_npu.window_tiles import layout, micro_code
 
 _WEIGHT_OF_MEANS = 64  # of each pixel under a pool: the sum has 6 bits behind the point before it is divided
@@ -57,12 +57,12 @@ def diagonals_of(w: Array) -> Array:
 
 def shared_weights(window: NpuWindow) -> Array:
     """The diagonal that all taps of a pool share."""
-    return np.full(LANES, _WEIGHT_OF_MEANS if window.made is Made.MEAN else 1, np.int8)
+    return np.full(LANES, _WEIGHT_OF_MEANS if window.made is WindowResult.MEAN else 1, np.int8)
 
 
 def scales_of_pool(window: NpuWindow, halves: Halves) -> Mapping[str, Array]:
     """Each count of pixels has its scales, 16 times; there are none where the largest pixel is taken."""
-    counts = window.counts if window.made is Made.MEAN else ()
+    counts = window.counts if window.made is WindowResult.MEAN else ()
     rows = [(start_of_means(count, halves), *scale_of_means(count)) for count in counts]
     columns = np.array(rows, np.int32).reshape(-1, SCALE_VECTORS).T
     return dict(zip(_SCALES, np.repeat(columns, LANES, axis=1), strict=True))

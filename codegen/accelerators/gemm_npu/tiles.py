@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import groupby, product
 
 from codegen.accelerators.gemm_npu.machine import MEMORIES
-from codegen.accelerators.gemm_npu.window import Made, NpuWindow
+from codegen.accelerators.gemm_npu.window import NpuWindow, WindowResult
 
 _MOST_PADDING = 255
 
@@ -124,7 +124,7 @@ def _needs(window: NpuWindow, tiling: Tiling) -> dict[str, int]:
     return {
         "INPUT": pixels,
         "WEIGHT": tiling.blocks * window.tiles_of_block if window.has_weights else 1,
-        "ACCUMULATOR": results + (pixels if window.made is Made.LARGEST else 0),
+        "ACCUMULATOR": results + (pixels if window.made is WindowResult.LARGEST else 0),
         "OUTPUT": results,
         "MICROCODE": window.micro_operations,
     }

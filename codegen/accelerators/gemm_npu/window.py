@@ -21,7 +21,7 @@ class Clip:
     greatest: int = 127
 
 
-class Made(Enum):
+class WindowResult(Enum):
     """The ways to make a result of the pixels under a window."""
 
     PRODUCTS = "the sum of pixels times weights"
@@ -41,13 +41,13 @@ class NpuWindow:
     before: Pair = (0, 0)  # rows and columns of padding
     fill: int = 0  # what padding holds
     is_depthwise: bool = False
-    made: Made = Made.PRODUCTS
+    made: WindowResult = WindowResult.PRODUCTS
     clip: Clip = Clip()
 
     @property
     def has_weights(self) -> bool:
         """Says whether each tap has weights of its own; else all share one tile."""
-        return self.made is Made.PRODUCTS
+        return self.made is WindowResult.PRODUCTS
 
     @property
     def blocks(self) -> int:
@@ -72,9 +72,9 @@ class NpuWindow:
     def scale_vectors(self) -> int:
         """Each 16 channels have theirs, of means each count; a largest pixel is not scaled."""
         scalings = {
-            Made.PRODUCTS: self.blocks,
-            Made.MEAN: len(self.counts) if self.made is Made.MEAN else 0,
-            Made.LARGEST: 0,
+            WindowResult.PRODUCTS: self.blocks,
+            WindowResult.MEAN: len(self.counts) if self.made is WindowResult.MEAN else 0,
+            WindowResult.LARGEST: 0,
         }
         return SCALE_VECTORS * scalings[self.made]
 

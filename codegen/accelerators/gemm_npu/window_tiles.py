@@ -35,7 +35,7 @@ from codegen.accelerators.gemm_npu.tiles import (
     vectors_of_pixel,
 )
 from codegen.accelerators.gemm_npu.timing import timed
-from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, Made, NpuWindow
+from codegen.accelerators.gemm_npu.window import SCALE_VECTORS, NpuWindow, WindowResult
 
 _ONE = {"count": 1, "first": 0}  # the micro-operation that adds nothing to the bases
 _LEAST_BYTE = -128
@@ -226,10 +226,10 @@ def _of_largest(tile: _Tile) -> _Computing:
     )
 
 
-_COMPUTING: Mapping[Made, Callable[[_Tile], _Computing]] = {
-    Made.PRODUCTS: _of_products,
-    Made.MEAN: _of_means,
-    Made.LARGEST: _of_largest,
+_COMPUTING: Mapping[WindowResult, Callable[[_Tile], _Computing]] = {
+    WindowResult.PRODUCTS: _of_products,
+    WindowResult.MEAN: _of_means,
+    WindowResult.LARGEST: _of_largest,
 }
 
 

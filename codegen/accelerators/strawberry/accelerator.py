@@ -119,7 +119,7 @@ def _lower(site: Site, lanes: int) -> Kernel:
         Buffer("lines", dtype, lines, Role.SCRATCH),
     )
     name = f"strawberry_{_KINDS[dtype]}"
-    numbers = (*_geometry(site, conv, pool, lanes), *(_bytes_said(conv) if dtype is DType.I8 else ()))
+    numbers = (*_geometry(site, conv, pool, lanes), *(_bytes_text(conv) if dtype is DType.I8 else ()))
     pooled = "the image between is nowhere but in a few rows of scratch"
     alone = "convolutions of any shape are what it is for"
     return Kernel(
@@ -174,7 +174,7 @@ _MEMBERS = {
 }
 
 
-def _bytes_said(conv: Site) -> tuple[tuple[str, int], ...]:
+def _bytes_text(conv: Site) -> tuple[tuple[str, int], ...]:
     """The zero points and limits of bytes."""
     requant = conv_tail(conv).requant
     return (

@@ -60,7 +60,7 @@ class DepthwiseRow:
     y_step: int  # elements from one output to the next
     turns: int = 1  # of the loop, written out; they divide the pairs of outputs
     is_general: bool = False  # one function for any number of outputs and any way from one to the next
-    edges: Edges | None = None  # of planes without margins: such a row is neither general nor turned by more
+    edges: Edges | None = None  # of planes without padding: such a row is neither general nor turned by more
     weight_bits: int = 8
 
     @property
@@ -163,18 +163,18 @@ class _Text:
             "{",
             TAPS if self.row.weight_bits == 8 else FOUR_BIT_TAPS,
             *([constants_in_memory(self.end)] if self.storing.parts is not None else []),
-            *self._margin(),
+            *self._padding(),
             *(self._written_out() if self.row.is_short else self._looped()),
             "}",
         ]
         return "\n".join(lines) + "\n"
 
-    def _margin(self) -> list[str]:
+    def _padding(self) -> list[str]:
         edges = self.row.edges
         return [] if edges is None else [f"    const int32_t zero = {edges.zero_point}; /* beside a plane */"]
 
     def _looped(self) -> list[str]:
-        """The row as a loop; without margins the blocks at the edges stand before it and behind it."""
+        """The row as a loop; without padding the blocks at the edges stand before it and behind it."""
         blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         before = [block for block in blocks[:1] if block.left]
         behind = [block for block in blocks[-1:] if block.right]

@@ -63,7 +63,7 @@ def _function(tile: SmladDotTile, body: list[str]) -> str:
     numbers = "".join(f", int32_t {name}" for name, _ in tile.numbers)
     lines = [
         *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
-        f"/* {_said(tile)}, four terms at a time; returns the end of the weights. */",
+        f"/* {_describe(tile)}, four terms at a time; returns the end of the weights. */",
         f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
         f"    {params},",
         f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w{numbers})",
@@ -163,7 +163,7 @@ def _asm(tile: SmladDotTile, step: _Step, lines: list[str], inputs: str) -> list
     ]
 
 
-def _said(tile: SmladDotTile) -> str:
+def _describe(tile: SmladDotTile) -> str:
     channels = counted(tile.channels, "channel")
     if tile.pixels == 1:
         return f"Sums of one pixel and {channels}"

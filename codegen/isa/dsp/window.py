@@ -1,6 +1,6 @@
-"""Cortex-M DSP extension: the products of one kernel row of 3x3 windows over planes, margins there or not.
+"""Cortex-M DSP extension: the products of one kernel row of 3x3 windows over planes, padding there or not.
 
-One word holds pixels 0..3; SXTB16 gives the pairs (0, 2) and (1, 3). Where a plane has no margins, PKHBT puts
+One word holds pixels 0..3; SXTB16 gives the pairs (0, 2) and (1, 3). Where a plane has no padding, PKHBT puts
 the zero point into the half of a pair that would lie outside: one instruction for each row of a window that
 hangs over an edge, and none where the window's last pixel has a multiplication to itself.
 """
@@ -19,7 +19,7 @@ _WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """A plane without margins: `width` pixels, and 0 or 1 that the first window takes in before them."""
+    """A plane without padding: `width` pixels, and 0 or 1 that the first window takes in before them."""
 
     width: int
     left: int
@@ -31,10 +31,10 @@ class Edges:
 
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
         """The value of a pixel, which may lie outside, counted from the first window's in its plane."""
-        margin = Const(self.zero_point)
+        padding = Const(self.zero_point)
         here = load(x, pixel - self.left + plane, row)
         before, within = (Binary("<", Index(pixel), Const(self.left + n)) for n in (0, self.width))
-        return Choose(before, margin, Choose(within, here, margin))
+        return Choose(before, padding, Choose(within, here, padding))
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ def window_row(block: WindowBlock) -> list[str]:
     taps, tap, half = "%[{outer}]", "%[{middle}]", "{half}"
     text = [
         *(_pairs_at_the_left(block) if block.left else _pairs(block)),
-        *_margin_at_the_right(block),
+        *_padding_at_the_right(block),
         f"smlad %[sum0], %[even], {taps}, %[sum0]",
         f"smlab{half} %[sum0], %[odd], {tap}, %[sum0]",
     ]
@@ -118,7 +118,7 @@ def _pairs(block: WindowBlock) -> list[str]:
 
 
 def _pairs_at_the_left(block: WindowBlock) -> list[str]:
-    """Pixel 0 is the window's second: what is loaded as even is odd, and the margin comes before the rest."""
+    """Pixel 0 is the window's second: what is loaded as even is odd, and padding comes before the rest."""
     step = block.stride * block.together - 1
     last = ["smlatt %[sum1], %[even], %[{outer}], %[sum1]"]
     return [
@@ -130,7 +130,7 @@ def _pairs_at_the_left(block: WindowBlock) -> list[str]:
     ]
 
 
-def _margin_at_the_right(block: WindowBlock) -> list[str]:
+def _padding_at_the_right(block: WindowBlock) -> list[str]:
     """Puts the zero point into the upper half of the pair that the last window ends with."""
     if not block.right or _has_last_pixel(block):
         return []

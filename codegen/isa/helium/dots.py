@@ -165,7 +165,7 @@ def _definition(tile: HeliumDotTile) -> str:
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
     lines = [
-        f"/* Sums of {_said(tile)}, sixteen products at a time. */",
+        f"/* Sums of {_describe(tile)}, sixteen products at a time. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(params)},",
         f"    {', '.join([*rows, *weights])})",
@@ -244,7 +244,7 @@ def _digits_in_intrinsics(tile: HeliumDotTile, weights: str, length: int) -> lis
     return lines
 
 
-def _said(tile: HeliumDotTile) -> str:
+def _describe(tile: HeliumDotTile) -> str:
     channels = counted(tile.channels, "channel") + (" of four bits" if tile.form.is_four_bits else "")
     if tile.pixels == 1:
         return f"one pixel and {channels}"

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.ir.types import DType
-from aot.ops.pairs import AddParameters
+from aot.ops.binary_rescale import AddParameters
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW, narrowed

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.pairs import AddParameters
+from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum

@@ -13,7 +13,7 @@ from itertools import product
 import numpy as np
 import numpy.typing as npt
 
-from aot.ops.pairs import AddParameters
+from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier
 
 _BYTES: npt.NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)

@@ -128,7 +128,7 @@ def _parts(r: Requant) -> ShiftedRight:
 def _any_shift(r: Requant) -> ScalarFunction:
     name = f"to_{type_name(r)}{_suffix(r)}_any_shift"
     definition = f"""\
-/* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_said(r)};
+/* sum * 2^left * mult / 2^31 / 2^right, each rounded as the reference does, {_describe(r)};
    left is -right where right < 0. */
 static inline {r.dtype.c_name} {name}(int32_t sum, int32_t mult, int32_t right)
 {{
@@ -170,7 +170,7 @@ def _rounding_once(r: Requant) -> ScalarFunction:
     name = f"to_{type_name(r)}{_suffix(r)}_once{'_wide' if is_wide else ''}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
-/* sum * mult / 2^(31 + right), rounded once, half up, {_said(r)}. */
+/* sum * mult / 2^(31 + right), rounded once, half up, {_describe(r)}. */
 static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
 {{
 {_PRODUCT_OF_WIDE if is_wide else _PRODUCT}
@@ -186,7 +186,7 @@ def _reduced(r: Requant) -> ScalarFunction:
     name = f"to_{type_name(r)}{_suffix(r)}_reduced{wide}"
     far = 1 << (8 * r.dtype.bytes)  # beyond any clamp
     definition = f"""\
-/* sum * mult / 2^(15 + right), mult of 16 bits, rounded once, half up, {_said(r)}. */
+/* sum * mult / 2^(15 + right), mult of 16 bits, rounded once, half up, {_describe(r)}. */
 static inline {r.dtype.c_name} {name}({r.sum_dtype.c_name} sum, int32_t mult, int32_t right)
 {{
     const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (14 + right))) >> (15 + right);
@@ -242,7 +242,7 @@ def _suffix(r: Requant) -> str:
     return f"_zero_{_word(r.zero_point)}{clamp_suffix(r)}"
 
 
-def _said(r: Requant) -> str:
+def _describe(r: Requant) -> str:
     return f"plus {r.zero_point}, within {r.low} .. {r.high}"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.softmax_16 import exp_16, exp_points, reciprocal_16, reciprocal_points, share_16
-from codegen.isa.plain.lines import line_function
+from codegen.isa.plain.piecewise_linear import line_function
 from codegen.isa.plain.plain import TIMES, Multiplier
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.loops.ir import ScalarFunction

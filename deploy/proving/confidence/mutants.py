@@ -11,7 +11,7 @@ _FILE = "mutants.json"  # written by tests/mutants/try_changes.py --store
 
 @dataclass(frozen=True, slots=True)
 class MutationScore:
-    """A room of the source tree, with how many changes of its code were tried."""
+    """A part of the source tree and how many mutations of it were tried."""
 
     room: str
     solder: str  # the version that was tried

@@ -93,10 +93,10 @@ def _cells(param: Buffer, step: int, code: LayerCode, kept: Mapping[str, Cells],
 
 def _part(kernel: Kernel, name: str, step: int) -> Array:
     """A constant, or the part of it that belongs to the step."""
-    data, each, turns = kernel.constants[name], kernel.row_tables.get(name), kernel.row_turns.get(name)
+    data, each, cycle = kernel.constants[name], kernel.row_tables.get(name), kernel.row_cycles.get(name)
     if each is None:
         return data.reshape(-1)
-    return data.reshape(-1)[(step if turns is None else turns.of(step)) * each :]
+    return data.reshape(-1)[(step if cycle is None else cycle.of(step)) * each :]
 
 
 def _with(limits: Interval, value: int) -> Interval:

@@ -13,7 +13,7 @@ from artifact.archive import archive_bytes
 from artifact.archive_file import export_time
 from artifact.artifact import Artifact
 from codegen.options import words_of
-from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.rebuilding.twice import RebuildResult, twice
 
 # Names of folders, and the environment there: the order of sets, the time zone, the language.
 PLACES = {
@@ -23,7 +23,7 @@ PLACES = {
 _MESSAGE_LINES = 12
 
 
-def compiled_again(artifact: Artifact, source: Path, board: str, folder: Path) -> Twice:
+def compiled_again(artifact: Artifact, source: Path, board: str, folder: Path) -> RebuildResult:
     """The archive that is at hand, and those of two compilers of their own. Raises ToolError."""
     made = [_compile(artifact, source, board, folder / place, changed) for place, changed in PLACES.items()]
     return twice("archive", [archive_bytes(artifact, export_time()), *made])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from deploy.firmware import build_project
 from deploy.proving.rebuilding.archives import PLACES
-from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.subject import Subject
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware
@@ -16,7 +16,7 @@ from platforms.elf import segments
 from platforms.project import App, project_source
 
 
-def built_again(subject: Subject, folder: Path) -> Iterator[Twice]:
+def built_again(subject: Subject, folder: Path) -> Iterator[RebuildResult]:
     """Yields what is loaded into the board, and the whole file. Raises MissingToolError."""
     firmware = [_built(subject, folder / place / "firmware") for place in PLACES]
     yield twice("what is loaded of the firmware", [_loaded(each) for each in firmware])

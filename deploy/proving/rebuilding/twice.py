@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Twice:
+class RebuildResult:
     """`hashes` has a SHA-256 for each time that it was made; `names` those of its parts that differ."""
 
     what: str
@@ -26,5 +26,5 @@ class Twice:
         return "differs" + (f": {', '.join(self.names)}" if self.names else "")
 
 
-def twice(what: str, made: Sequence[bytes], names: Sequence[str] = ()) -> Twice:
-    return Twice(what, tuple(hashlib.sha256(each).hexdigest() for each in made), tuple(names))
+def twice(what: str, made: Sequence[bytes], names: Sequence[str] = ()) -> RebuildResult:
+    return RebuildResult(what, tuple(hashlib.sha256(each).hexdigest() for each in made), tuple(names))

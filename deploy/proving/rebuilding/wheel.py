@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aot.errors import MissingToolError
-from deploy.proving.rebuilding.twice import Twice, twice
+from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.tool_run import run_tool
 
 _NEEDED = ("pyproject.toml", "README.md", "LICENSE")
@@ -23,7 +23,7 @@ def source_tree() -> Path | None:
     return tree if (tree / "pyproject.toml").is_file() and (tree / "Makefile").is_file() else None
 
 
-def wheel_again(tree: Path, folder: Path) -> Twice:
+def wheel_again(tree: Path, folder: Path) -> RebuildResult:
     """Raises MissingToolError without hatchling, which builds it."""
     if find_spec("hatchling") is None:
         raise MissingToolError(

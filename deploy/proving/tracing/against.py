@@ -157,17 +157,17 @@ def _changed_layers(before: Sequence[Facts], now: Sequence[Facts]) -> Iterator[t
         earlier = had.get(key)
         changed = (_CAME,) if earlier is None else _differing(earlier["grounds"], layer["grounds"])
         if changed:
-            yield _said(layer), changed
+            yield _describe(layer), changed
     for key, layer in had.items():
         if key not in has:
-            yield _said(layer), (_WENT,)
+            yield _describe(layer), (_WENT,)
 
 
 def _known(layer: Facts) -> tuple[str, ...]:
     return layer["op"], layer["name"], layer["value"]
 
 
-def _said(layer: Facts) -> str:
+def _describe(layer: Facts) -> str:
     return f"layer {layer['layer']}, {layer['op']} {layer['name']}"
 
 

@@ -13,14 +13,16 @@ from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
-_MOST = 64  # rows: each is a dozen layers
+_MAX_MATRIX_ROWS = 64  # each is a dozen layers
 
 
 def _det(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
-    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] > _MOST:
-        raise node.fail(f"shape {list(shape)} is not supported, up to {_MOST} rows of as many columns are")
+    if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] > _MAX_MATRIX_ROWS:
+        raise node.fail(
+            f"shape {list(shape)} is not supported, up to {_MAX_MATRIX_ROWS} rows of as many columns are"
+        )
     size, count = shape[-1], prod(shape[:-2])
     left = node.value(node.reshaped(node.plain(x), (count, size, size)), x.element)
     total = node.number(np.ones((count, 1, 1)), x.element)

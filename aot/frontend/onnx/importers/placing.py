@@ -13,7 +13,7 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import DType
 
 REDUCTIONS = {"add": "Add", "mul": "Mul", "max": "Max", "min": "Min"}
-MOST = 64  # updates: each is compared with the whole dimension
+MAX_UPDATES = 64  # each is compared with the whole dimension
 
 
 def scatter_elements(node: OnnxOperator, axis: int) -> Value:
@@ -64,8 +64,8 @@ def tensor_scatter(node: OnnxOperator, axis: int, is_circular: bool) -> Value:
 def placed(node: OnnxOperator, x: Value, parts: Value, places: Value, axis: int) -> Value:
     """Each part along the axis at its place, one after the other; a place that there is not takes none."""
     count, size = node.shape(parts)[axis], node.shape(x)[axis]
-    if count > MOST:
-        node.known_value(places, f"indices of {count} updates (of up to {MOST} they may be open)")
+    if count > MAX_UPDATES:
+        node.known_value(places, f"indices of {count} updates (of up to {MAX_UPDATES} they may be open)")
     reduction = node.text("reduction", "none")
     along = [-1 if dimension == axis else 1 for dimension in range(len(x.order))]
     numbers = node.number(np.arange(size).reshape(along), places.element)

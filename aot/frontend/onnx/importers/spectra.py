@@ -15,7 +15,7 @@ from aot.ir.strides import dense_strides
 from aot.ops.rearrange import Loops
 
 Reals = npt.NDArray[np.float64]
-_MOST = 1 << 20  # elements of one matrix
+_MAX_MATRIX_ELEMENTS = 1 << 20
 
 
 def _dft(node: OnnxOperator) -> Value:
@@ -61,7 +61,7 @@ def _part(node: OnnxOperator, x: Value, number: int) -> Value:
 
 def _combined(node: OnnxOperator, real: Value, imaginary: Value | None, a: Reals, b: Reals) -> Value:
     """Computes real @ a + imaginary @ b."""
-    if a.size > _MOST:
+    if a.size > _MAX_MATRIX_ELEMENTS:
         raise node.fail(f"a transform of {a.shape[0]} elements to {a.shape[1]} is not supported")
     made = node.do("MatMul", real, node.number(a, real.element))
     if imaginary is None:
@@ -117,7 +117,7 @@ def _mel_matrix(node: OnnxOperator) -> Value:
     bands, length, rate = (int(node.known_scalar(i, "size")) for i in range(3))
     low, high = (2595 * np.log10(1 + node.known_scalar(i, "edge") / 700) for i in (3, 4))
     bins = length // 2 + 1
-    if not (bands > 0 and bins > 0 and bands * bins <= _MOST and rate > 0):
+    if not (bands > 0 and bins > 0 and bands * bins <= _MAX_MATRIX_ELEMENTS and rate > 0):
         raise node.fail(f"{bands} bands of {bins} frequencies are not supported")
     mels = low + np.arange(bands + 2) * (high - low) / (bands + 2)
     edges = np.floor((length + 1) * (700 * (10 ** (mels / 2595) - 1)) / rate).astype(np.int64)

@@ -67,7 +67,7 @@ class _Trees:
 
 def _walked(trees: _Trees, roots: Sequence[_Key], targets: int) -> Value:
     """The leaves' values for each row of features: [rows, trees, targets]."""
-    return _said(trees, _reached(trees, roots), targets)
+    return _describe(trees, _reached(trees, roots), targets)
 
 
 def _reached(trees: _Trees, roots: Sequence[_Key]) -> Value:
@@ -145,7 +145,7 @@ def _taken(node: OnnxOperator, table: Value, rows: Value) -> Value:
     return cast(node, node.do("Gather", table, rows), TensorProto.INT32)
 
 
-def _said(trees: _Trees, leaves: Value, targets: int) -> Value:
+def _describe(trees: _Trees, leaves: Value, targets: int) -> Value:
     """The weights of leaves: [rows, trees, targets]."""
     weights = np.zeros((len(trees.different_leaves), targets), np.float32)
     for leaf, row in trees.different_leaves.items():
@@ -328,7 +328,7 @@ def _classifier(node: OnnxOperator) -> list[Value]:
     if len(base) not in (0, 1 if is_one else len(labels)):
         raise node.fail(f"{len(base)} scores to begin with do not fit {len(labels)} classes")
     leaves = _reached(trees, roots)
-    scores = _combined(node, _said(trees, leaves, _targets(trees, len(labels))), "SUM", base)
+    scores = _combined(node, _describe(trees, leaves, _targets(trees, len(labels))), "SUM", base)
     if is_one:
         return _of_two(node, trees, scores, ids.pop(), labels, end)
     compared = scores if base else _only_named(trees, leaves, scores)

@@ -170,10 +170,15 @@ def constant_bias(draft: TfliteDraft, operator: TfliteOperator, channels: int, n
     return draft.add_value(name, flat, draft.constants[name].reshape(flat.shape))
 
 
+def outputs(operator: TfliteOperator, count: int) -> tuple[str, ...]:
+    """The names of the results, which must be so many."""
+    if len(operator.outputs) != count:
+        raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
+    return operator.outputs
+
+
 def the_output(operator: TfliteOperator) -> str:
-    if len(operator.outputs) != 1:
-        raise operator.fail(f"it has {len(operator.outputs)} outputs, not 1")
-    return operator.outputs[0]
+    return outputs(operator, 1)[0]
 
 
 def integers(draft: TfliteDraft, operator: TfliteOperator, number: int, what: str) -> tuple[int, ...]:
@@ -212,6 +217,14 @@ def reshaped(draft: TfliteDraft, operator: TfliteOperator, name: str, shape: tup
     view = draft.add_value(f"{name}/view", replace(stored, shape=shape))
     draft.add_node(operator, Reshape(shape), (name,), view)
     return view
+
+
+def made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
+    """A value that only the next step reads."""
+    ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
+    name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
+    draft.add_node(operator, op, inputs, name)
+    return name
 
 
 def constant_like(draft: TfliteDraft, name: str, shape: tuple[int, ...]) -> str:

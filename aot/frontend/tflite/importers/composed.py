@@ -7,10 +7,9 @@ import tflite
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType
 from aot.ops.activation import Activation
 from aot.ops.average_pool2d import AveragePool2d
-from aot.ops.op import Op
 from aot.ops.unary import Clamp
 from aot.ops.unary_math import MathFunction, UnaryMath
 
@@ -26,14 +25,6 @@ def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
     return x
 
 
-def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
-    """A value that only the next step reads."""
-    ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
-    name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
-    draft.add_node(operator, op, inputs, name)
-    return name
-
-
 def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Computes sqrt(mean(x * x)) under each window."""
     options, x = operator.options(tflite.Pool2DOptions), _reals(draft, operator)
@@ -41,14 +32,14 @@ def _import_l2_pool(draft: TfliteDraft, operator: TfliteOperator) -> None:
     stride = read.at_least_one(operator, "stride", (options.StrideH(), options.StrideW()))
     image, output = read.with_rank(draft, operator, x, 4), read.the_output(operator)
     padding = read.padding(operator, options.Padding(), image, size, stride, (1, 1))
-    squares = _made(draft, operator, UnaryMath(MathFunction.SQUARE), x)
+    squares = read.made(draft, operator, UnaryMath(MathFunction.SQUARE), x)
     means = read.value_like(draft, f"{operator.label}/means", image, draft.types[output].shape)
     by_images(draft, operator, AveragePool2d(size, stride, padding), squares, (), means)
     activation = read.activation(operator, options.FusedActivationFunction())
     if activation is Activation.NONE:
         draft.add_node(operator, UnaryMath(MathFunction.SQRT), (means,), output)
         return
-    roots = _made(draft, operator, UnaryMath(MathFunction.SQRT), means)
+    roots = read.made(draft, operator, UnaryMath(MathFunction.SQRT), means)
     draft.add_node(operator, Clamp(activation), (roots,), output)
 
 

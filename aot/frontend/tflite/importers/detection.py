@@ -15,7 +15,6 @@ from aot.frontend.tflite.importers.rearranging import rearrange
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.binary import Add, Mul, Sub
 from aot.ops.detect import Detect
-from aot.ops.op import Op
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Loops
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction
@@ -35,7 +34,7 @@ def _import_detection(draft: TfliteDraft, operator: TfliteOperator) -> None:
     corners = _corners(draft, operator, boxes, anchors, [float(options[name]) for name in _SCALES])
     best, kinds = _best_classes(draft, operator, scores, classes)
     op = Detect(count, float(options["nms_score_threshold"]), float(options["nms_iou_threshold"]))
-    flat = _made(draft, operator, op, *corners, best, kinds)
+    flat = read.made(draft, operator, op, *corners, best, kinds)
     first = 0
     for output, shape in zip(operator.outputs, ((1, count, 4), (1, count), (1, count), (1,)), strict=True):
         # The file declares them otherwise, or not at all: interpreters find the shapes when they run.
@@ -91,21 +90,21 @@ def _corners(
     shares = [_number(draft, operator, 1 / scale) for scale in scales]
     halves = []
     for size, scale, extent in ((h, shares[2], anchor[2]), (w, shares[3], anchor[3])):
-        grown = _made(
-            draft, operator, UnaryMath(MathFunction.EXP), _made(draft, operator, Mul(), size, scale)
+        grown = read.made(
+            draft, operator, UnaryMath(MathFunction.EXP), read.made(draft, operator, Mul(), size, scale)
         )
-        half = _made(draft, operator, Mul(), extent, _number(draft, operator, 0.5))
-        halves.append(_made(draft, operator, Mul(), grown, half))
+        half = read.made(draft, operator, Mul(), extent, _number(draft, operator, 0.5))
+        halves.append(read.made(draft, operator, Mul(), grown, half))
     centres = []
     for offset, scale, extent, origin in (
         (y, shares[0], anchor[2], anchor[0]),
         (x, shares[1], anchor[3], anchor[1]),
     ):
-        moved = _made(draft, operator, Mul(), _made(draft, operator, Mul(), offset, scale), extent)
-        centres.append(_made(draft, operator, Add(), moved, origin))
+        moved = read.made(draft, operator, Mul(), read.made(draft, operator, Mul(), offset, scale), extent)
+        centres.append(read.made(draft, operator, Add(), moved, origin))
+    spans = tuple(zip(centres, halves, strict=True))
     near, far = (
-        tuple(_made(draft, operator, op, centre, half) for centre, half in zip(centres, halves, strict=True))
-        for op in (Sub(), Add())
+        tuple(read.made(draft, operator, op, centre, half) for centre, half in spans) for op in (Sub(), Add())
     )
     return (*near, *far)
 
@@ -149,14 +148,6 @@ def _real(draft: TfliteDraft, operator: TfliteOperator, name: str) -> str:
 def _number(draft: TfliteDraft, operator: TfliteOperator, value: float) -> str:
     reals: Array = np.full((1, 1), value, np.float32)
     return draft.add_value(f"{operator.label}/number", TensorType(DType.F32, reals.shape), reals)
-
-
-def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, *inputs: str) -> str:
-    """A value that only the next step reads."""
-    ((dtype, shape),) = op.infer([draft.types[name] for name in inputs])
-    name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
-    draft.add_node(operator, op, inputs, name)
-    return name
 
 
 DETECTION: dict[str, Importer] = {"CUSTOM TFLite_Detection_PostProcess": _import_detection}

@@ -6,7 +6,6 @@ are picked. A result that is not valid yet TFLite Micro leaves as it was; here i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
@@ -85,12 +84,6 @@ class _Steps:
         self.draft.add_node(self.operator, op, inputs, to)
 
 
-def _outputs(operator: TfliteOperator, count: int) -> Sequence[str]:
-    if len(operator.outputs) != count:
-        raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
-    return operator.outputs
-
-
 def _import_delay(draft: TfliteDraft, operator: TfliteOperator) -> None:
     (length,) = whole_options(operator, "delay_length")
     steps, output = _Steps(draft, operator), read.the_output(operator)
@@ -105,7 +98,7 @@ def _import_delay(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_framer(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Frames that overlap. Without samples to begin with the first are not valid."""
     size, step = whole_options(operator, "frame_size", "frame_step")
-    steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
+    steps, (output, valid) = _Steps(draft, operator), read.outputs(operator, 2)
     x = steps.rows(read.operand(operator, 0, "the samples"))
     lines, length = steps.shape(x)
     if not 0 < step <= size or length % step:
@@ -136,7 +129,7 @@ def _import_stacker(draft: TfliteDraft, operator: TfliteOperator) -> None:
     channels, left, right, every = whole_options(
         operator, "num_channels", "stacker_left_context", "stacker_right_context", "stacker_step"
     )
-    steps, (output, valid) = _Steps(draft, operator), _outputs(operator, 2)
+    steps, (output, valid) = _Steps(draft, operator), read.outputs(operator, 2)
     x, frames = read.operand(operator, 0, "the channels"), left + right + 1
     if draft.types[x].elements != channels or not 0 < every <= frames or frames > 1 << 12:
         raise operator.fail(

@@ -1,14 +1,14 @@
-"""Elements picked by strides, in the cheapest form: a view, row by row, or one vector out of another."""
+"""Elements picked by strides, as nodes of an operator."""
 
 from __future__ import annotations
 
 from math import prod
 
+from aot.frontend.strides import rearrangement
 from aot.frontend.tflite.draft import FOR_RECURRENT_LAYERS, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.strides import dense_strides
-from aot.ir.types import TensorType
-from aot.ops.rearrange import Loops, Rearrange, row_steps
+from aot.ops.rearrange import Loops
 from aot.ops.reshape import Reshape
 
 
@@ -25,18 +25,12 @@ def rearrange(draft: TfliteDraft, operator: TfliteOperator, x: str, loops: Loops
             f"it makes shape {list(loops.sizes)}, the file declares {list(declared.shape)}",
             "models need static shapes: convert with a fixed input shape",
         )
-    source = draft.types[x]
-    merged = loops.merged()
-    if merged.offset == 0 and declared.elements == source.elements and merged.strides in ((), (1,)):
+    found = rearrangement(draft.types[x], loops, declared.shape)
+    if found is None:
         draft.add_node(operator, Reshape(declared.shape), (x,), output)
-    elif declared.shape == loops.sizes and _by_rows(source, loops):
-        op = Rearrange(declared.shape, loops.sizes, loops.strides, loops.offset)
-        draft.add_node(operator, op, (x,), output)
-    else:
-        shape = (1, declared.elements)
-        op = Rearrange(shape, merged.sizes, merged.strides, merged.offset)
-        vector = read.reshaped(draft, operator, x, (1, source.elements))
-        read.reshaped_into(draft, operator, op, (vector,), shape, output)
+        return
+    seen = read.reshaped(draft, operator, x, found.source)
+    read.reshaped_into(draft, operator, found.op, (seen,), found.op.shape, output)
 
 
 def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int, ...]) -> Loops:
@@ -46,9 +40,3 @@ def repeated(operator: TfliteOperator, shape: tuple[int, ...], whole: tuple[int,
         raise operator.fail(f"shape {list(shape)} cannot be repeated to {list(whole)}")
     strides = dense_strides(ranked)
     return Loops(whole, tuple(0 if a == 1 else s for a, s in zip(ranked, strides, strict=True)))
-
-
-def _by_rows(source: TensorType, loops: Loops) -> bool:
-    if source.rank != 4 or source.shape[0] != 1:
-        return False
-    return row_steps(loops, source.shape[2] * source.shape[3]) is not None

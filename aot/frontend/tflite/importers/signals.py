@@ -15,7 +15,6 @@ from aot.ops.energy import Energy
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
 from aot.ops.filter_bank import FilterBank
 from aot.ops.gain_control import GainControl
-from aot.ops.op import Op
 from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
 
@@ -27,14 +26,14 @@ def _import_window(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 def _import_auto_scale(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the samples")
-    scaled, bits = _outputs(operator, 2)
+    scaled, bits = read.outputs(operator, 2)
     draft.add_node(operator, Headroom(), (x,), bits)
     draft.add_node(operator, ShiftUp(), (x, bits), scaled)
 
 
 def _import_rfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x = read.operand(operator, 0, "the samples")
-    pairs = _made(draft, operator, Fft(_length(operator) // 2), x)
+    pairs = read.made(draft, operator, Fft(_length(operator) // 2), x)
     draft.add_node(operator, RealSpectrum(), (pairs,), read.the_output(operator))
 
 
@@ -52,7 +51,7 @@ def _length(operator: TfliteOperator) -> int:
 def _import_irfft(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """Real samples are divided by their number, integers have been at each stage."""
     x, length = read.operand(operator, 0, "the spectrum"), _length(operator)
-    made = _made(draft, operator, Fft(length // 2), _made(draft, operator, RealSamples(), x))
+    made = read.made(draft, operator, Fft(length // 2), read.made(draft, operator, RealSamples(), x))
     tensor = draft.types[made]
     if tensor.dtype is DType.F32:
         share = np.full((1,) * tensor.rank, 1 / length, np.float32)
@@ -124,7 +123,7 @@ def _import_spectral_subtraction(draft: TfliteDraft, operator: TfliteOperator) -
         operator, "smoothing_bits", "spectral_subtraction_bits", "min_signal_remaining"
     )
     limited = bool(custom_options(operator).get("clamping"))
-    result, estimate = _outputs(operator, 2)
+    result, estimate = read.outputs(operator, 2)
     tensor = draft.types[x]
     noise = draft.add_state(estimate, tensor.shape)
     every = np.arange(tensor.elements).reshape(tensor.shape) % 2
@@ -147,20 +146,6 @@ def _import_gain_control(draft: TfliteDraft, operator: TfliteOperator) -> None:
 def _import_log(draft: TfliteDraft, operator: TfliteOperator) -> None:
     up, scale = whole_options(operator, "input_correction_bits", "output_scale")
     draft.add_node(operator, FixedLog(up, scale), operator.inputs, read.the_output(operator))
-
-
-def _outputs(operator: TfliteOperator, count: int) -> tuple[str, ...]:
-    if len(operator.outputs) != count:
-        raise operator.fail(f"it has {len(operator.outputs)} outputs, not {count}")
-    return operator.outputs
-
-
-def _made(draft: TfliteDraft, operator: TfliteOperator, op: Op, x: str) -> str:
-    """A value that only the next step reads."""
-    ((dtype, shape),) = op.infer([draft.types[x]])
-    name = draft.add_value(f"{operator.label}/{op.name}", TensorType(DType(dtype), shape))
-    draft.add_node(operator, op, (x,), name)
-    return name
 
 
 SIGNALS: dict[str, Importer] = {

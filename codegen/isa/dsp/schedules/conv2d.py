@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_rows import paired_rows, saves_cycles
 from codegen.isa.dsp.schedules.paired_weights import can_pair
+from codegen.isa.dsp.schedules.row_bytes import row_bytes
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS, NOT_FOR_SIZE
 from codegen.kernels.conv2d import (
@@ -67,10 +67,7 @@ def _tail(site: Site) -> Requantised:
 
 
 def _row_bytes(site: Site) -> int:
-    """16 bits wide where memory allows: SMLAD reads them without widening. Factors are made of bytes."""
-    if _four_bit_tail(site) is not None or _is_paired(site):
-        return 1
-    return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
+    return row_bytes(site, makes_factors=_four_bit_tail(site) is not None or _is_paired(site))
 
 
 def _may_widen(site: Site) -> bool:

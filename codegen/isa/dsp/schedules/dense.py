@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from aot.ir.types import DType
 from codegen.isa.dsp.needs import NEEDS
 from codegen.isa.dsp.schedules.dot_product import GROUP, smlad_dot
 from codegen.isa.dsp.schedules.four_bits import four_bit_dots, four_bit_tail
 from codegen.isa.dsp.schedules.paired_weights import can_pair, paired_vector
+from codegen.isa.dsp.schedules.row_bytes import row_bytes
 from codegen.isa.dsp.schedules.words import FINDS_WORDS
 from codegen.kernels.conditions import INTEGERS
 from codegen.kernels.dense import dense_schedule, dense_tail, fitted_dense_tail, sums_of_32_bits
@@ -52,9 +52,7 @@ def _dot(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def _row_bytes(site: Site) -> int:
-    if _four_bit_tail(site) is not None or _is_paired(site):
-        return 1
-    return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1
+    return row_bytes(site, makes_factors=_four_bit_tail(site) is not None or _is_paired(site))
 
 
 SCHEDULE = dense_schedule(

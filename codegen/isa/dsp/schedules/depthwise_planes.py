@@ -61,7 +61,7 @@ def _is_square(site: Site) -> bool:
 
 
 def _requests(site: Site) -> RowRequests:
-    """Requests planes with margins, or without where windows hang over unpadded rows by one pixel at most."""
+    """Requests planes with padding, or without where windows hang over unpadded rows by one pixel at most."""
     (top, bottom), (left, right) = op_of(site).padding
     edges = _edges(site)
     if edges is None:
@@ -71,7 +71,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _edges(site: Site) -> Edges | None:
-    """The edges of planes without margins, over which a window may hang by one pixel; else None."""
+    """The edges of planes without padding, over which a window may hang by one pixel; else None."""
     op, x, y = op_of(site), site.input(0), site.outputs[0]
     edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
     right = (y.shape[2] - 1) * op.stride[1] + KERNEL - edges.left - edges.width

@@ -9,6 +9,7 @@ from aot.target import Optimize
 from codegen.isa.dsp.dot_tile import LDRD_OFFSET_LIMIT, UNROLLS, SmladDotTile
 from codegen.isa.dsp.dots import dot
 from codegen.isa.dsp.rows import dot_rows
+from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import (
     MOST_PIXELS,
     DotProblem,
@@ -30,10 +31,8 @@ from codegen.loops.tensorize import tensorize
 
 GROUP = 4  # products per group of the DSP instruction
 _UNROLLED = 4  # groups, where code and time weigh the same
-_UNROLLED_HOT = 16  # in layers that take much of the time
 _UNROLLED_EDGE = 4  # for the one or two pixels at the ends of a row
-_UNROLLED_ROWS = 10  # in those of several kernel rows, which come round soon enough
-_HOT_MACS = 300_000
+_UNROLLED_ROWS = 10  # in hot layers of several kernel rows, which come round soon enough
 _MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
 
 DSP_KNOBS = (
@@ -138,8 +137,8 @@ def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
     `macs` of the whole layer say whether unrolling it further is worth the code.
     """
     small = goal is Optimize.SIZE
-    hot = _UNROLLED_HOT if p.kernel_rows == 1 else _UNROLLED_ROWS
-    unroll = 1 if small else hot if macs >= _HOT_MACS else _UNROLLED
+    hot = UNROLLED_HOT if p.kernel_rows == 1 else _UNROLLED_ROWS
+    unroll = 1 if small else hot if is_hot(macs) else _UNROLLED
     reach = p.x_step * p.x_dtype.bytes
     near = 1 + (LDRD_OFFSET_LIMIT // reach if reach else 0)
     if p.pixels == 1 or near == 1:

@@ -6,6 +6,7 @@ from aot.ir.types import DType
 from aot.target import Optimize
 from codegen.isa.dsp.four_bit_tile import FourBitTile, four_bit_dot, widened
 from codegen.isa.dsp.schedules.paired_rows import scratch_limit
+from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import DotProblem, ScheduledDot, task_of
 from codegen.kernels.four_bit_rows import SumTile, bytes_of_pixel, channel_tiles, four_bit_nest, window_of
 from codegen.kernels.four_bit_weights import CHANNELS, FOUR_BITS, WindowOfPairs, half_words, tail_of_digits
@@ -17,9 +18,7 @@ from codegen.loops.tensorize import tensorize
 _KNOBS = (Knob("unroll", (1, 2, 3, 4, 6, 8, 12, 16), is_written_out=True),)
 _ROWS, _VECTOR = SumTile(2, 1), SumTile(1, 2)
 _UNROLLED = 8  # pairs, where code and time weigh the same
-_UNROLLED_HOT = 16  # in layers that take much of the time
 _UNROLLED_REST = 4  # for what is left beside whole tiles
-_HOT_MACS = 300_000
 _LEAST_VALUES = 32  # of a window: sums of fewer take more cycles than with weights of eight bits
 
 
@@ -64,6 +63,6 @@ def _unroll(shape: SumTile, whole: SumTile, unroll: int) -> int:
 
 
 def _space(p: DotProblem, goal: Optimize, macs: int) -> Space:
-    unrolled = 1 if goal is Optimize.SIZE else _UNROLLED_HOT if macs >= _HOT_MACS else _UNROLLED
+    unrolled = 1 if goal is Optimize.SIZE else UNROLLED_HOT if is_hot(macs) else _UNROLLED
     extents = {"unroll": window_of(p).pairs}
     return Space(f"{task_of(p)} {FOUR_BITS}", _KNOBS, {"unroll": unrolled}, extents=extents)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from aot.ir.types import Array
 from codegen.isa.dsp.paired_tile import UNROLLS, PairedTile, factors_of, paired_dot, rests_of
+from codegen.isa.dsp.schedules.unrolling import UNROLLED_HOT, is_hot
 from codegen.kernels.dot_product import MOST_PIXELS, DotProblem, ScheduledDot, ends_of, task_of
 from codegen.kernels.kernel import Site
 from codegen.kernels.knobs import Knob, Point, Space
@@ -27,8 +28,6 @@ from codegen.loops.tensorize import tensorize
 ROW_KNOBS = (Knob("unroll", UNROLLS, is_written_out=True), Knob("pixels", (1, 2, 3)))
 _CHANNELS = 2  # of a tile
 _UNROLLED = 4  # groups, where code and time weigh the same
-_UNROLLED_HOT = 16  # in layers that take much of the time
-_HOT_MACS = 300_000
 _TENSORS_OF_SCRATCH = 4  # what a layer reads and writes is at least so many times as large as factors
 
 # Cycles of Cortex-M4 for four products of each sum, by the pixels of a tile of two channels.
@@ -98,7 +97,7 @@ def _with_instructions(proc: Proc, p: DotProblem, point: Point) -> Proc:
 
 
 def _space(p: DotProblem, macs: int) -> Space:
-    most = _UNROLLED_HOT if macs >= _HOT_MACS else _UNROLLED
+    most = UNROLLED_HOT if is_hot(macs) else _UNROLLED
     unrolled = max(u for u in UNROLLS if u <= most and _groups(p) % u == 0)
     default = {"unroll": unrolled, "pixels": min(MOST_PIXELS, p.pixels)}
     extents = {"unroll": _groups(p), "pixels": p.pixels}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from aot.ops.pairs import add_parameters
+from aot.ops.binary_rescale import add_parameters
 from aot.ops.requant import quant_of
 from codegen.formats import RowFormat
 from codegen.isa.helium.needs import NEEDS

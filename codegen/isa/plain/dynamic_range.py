@@ -1,4 +1,4 @@
-"""Real numbers in steps of their own range: C text of aot.ops.own_range.
+"""Real numbers in steps of their own range: C text of aot.ops.dynamic_range.
 
 Each function has one product or quotient of a kind, so that no compiler fuses a product with a sum.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.own_range import OwnRange, steps_from_zero
+from aot.ops.dynamic_range import DynamicRange, steps_from_zero
 from codegen.isa.plain.plain import expression_function
 from codegen.loops.ir import ScalarFunction
 
@@ -40,8 +40,8 @@ INVERSE_OF_REACH = expression_function(
 )
 
 
-def _range(least: float, most: float, is_asymmetric: bool) -> OwnRange:
-    return OwnRange(np.float32(least), np.float32(most), is_asymmetric)
+def _range(least: float, most: float, is_asymmetric: bool) -> DynamicRange:
+    return DynamicRange(np.float32(least), np.float32(most), is_asymmetric)
 
 
 ZERO_OF_RANGE = ScalarFunction(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.lines import Table, on_lines
+from aot.ops.piecewise_linear import Table, on_lines
 from codegen.isa.names import numbered_name
 from codegen.loops.ir import ScalarFunction
 

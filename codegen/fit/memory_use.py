@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
@@ -19,20 +19,22 @@ class MemoryNeeds:
     """Bytes that a model takes, wherever they may lie."""
 
     arenas: tuple[Arena, ...]
-    io_beside_arena: int | None  # inputs and outputs in memory of the caller's; None: the arena has them
-    stack: int
-    constants: int
-    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
-    code: int
-    counters: int = 0  # of --observe
+    io_beside_arena_bytes: (
+        int | None
+    )  # inputs and outputs in memory of the caller's; None: the arena has them
+    stack_bytes: int
+    constant_bytes: int
+    constant_bytes_by_region: Mapping[str, int]  # of them by region, where it is not the code's
+    code_bytes: int
+    counter_bytes: int = 0  # of --observe
     cores: int = 1  # each with such a stack
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class MemoryUse:
     """The bytes that a model takes of one memory, part by part, and the memory itself."""
 
-    region: Region
+    region: MemoryRegion
     parts: Parts
 
     @property
@@ -53,46 +55,52 @@ class Budget:
         return max(self.needed_bytes - self.region.bytes, 0)
 
 
-def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
+def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
     """One for each memory that the model takes something of. What names no region lies in its role's fastest
     with room."""
     other_flash = [r.name for r in target.by_speed("flash")[1:]]
-    elsewhere = sum(size for region, size in needs.constants_in.items() if region in other_flash)
+    elsewhere = sum(size for region, size in needs.constant_bytes_by_region.items() if region in other_flash)
     arenas = {arena.region: arena.bytes for arena in needs.arenas}
-    beside = needs.io_beside_arena
+    beside = needs.io_beside_arena_bytes
     parts = [
-        *((region, "ram", _arena_said(region, beside), size) for region, size in arenas.items()),
+        *((region, "ram", _arena_text(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
-        (_stack_region(target, arenas), "ram", _STACK, needs.stack),
-        *([(_stack_region(target, arenas), "ram", _SECOND_STACK, needs.stack)] if needs.cores > 1 else []),
-        *([("", "ram", "counters", needs.counters)] if needs.counters else []),
-        ("", "flash", "constants", needs.constants - elsewhere),
-        ("", "flash", _CODE, needs.code),
+        (_stack_region(target, arenas), "ram", _STACK, needs.stack_bytes),
+        *(
+            [(_stack_region(target, arenas), "ram", _SECOND_STACK, needs.stack_bytes)]
+            if needs.cores > 1
+            else []
+        ),
+        *([("", "ram", "counters", needs.counter_bytes)] if needs.counter_bytes else []),
+        ("", "flash", "constants", needs.constant_bytes - elsewhere),
+        ("", "flash", _CODE, needs.code_bytes),
     ]
     chosen = {
         role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)))
         for role in ("ram", "flash")
         if (regions := target.by_speed(role))
     }
-    taken: dict[Region, Parts] = {}
+    taken: dict[MemoryRegion, Parts] = {}
     named = {region.name: region for region in target.regions}
-    parts += [(name, "", f"constants in {name}", size) for name, size in needs.constants_in.items()]
+    parts += [
+        (name, "", f"constants in {name}", size) for name, size in needs.constant_bytes_by_region.items()
+    ]
     for name, role, says, size in parts:
         region = named.get(name) or chosen.get(role)
         if region is not None:
             taken[region] = (*taken.get(region, ()), (says, size))
-    return tuple(Budget(region, its_parts) for region, its_parts in taken.items())
+    return tuple(MemoryUse(region, its_parts) for region, its_parts in taken.items())
 
 
 def missing_ram_bytes(needs: MemoryNeeds, target: Target) -> int:
     """Bytes of RAM by which a model is too large for a board."""
-    return sum(b.missing_bytes for b in budgets_of(needs, target) if b.region.role == "ram")
+    return sum(b.missing_bytes for b in memory_use_of(needs, target) if b.region.role == "ram")
 
 
-def _arena_said(region: str, io_beside_arena: int | None) -> str:
+def _arena_text(region: str, io_beside_arena_bytes: int | None) -> str:
     if region:
         return f"arena in {region}"
-    return "arena" if io_beside_arena is not None else "arena, inputs and outputs in it"
+    return "arena" if io_beside_arena_bytes is not None else "arena, inputs and outputs in it"
 
 
 def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
@@ -100,7 +108,7 @@ def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
     return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
 
 
-def _place(regions: Sequence[Region], needed_bytes: int) -> Region:
+def _place(regions: Sequence[MemoryRegion], needed_bytes: int) -> MemoryRegion:
     """The fastest region with room, as projects place things; where none has, the largest."""
     with_room = [region for region in regions if region.bytes >= needed_bytes]
     if with_room:

@@ -15,8 +15,8 @@ _LOW, _HIGH = -128, 127
 
 
 @dataclass(frozen=True, slots=True)
-class OwnRange:
-    """Numbers from `least`, at most 0, to `most`, at least 0."""
+class DynamicRange:
+    """The range of floats to quantise: least <= 0 <= most."""
 
     least: np.float32
     most: np.float32
@@ -65,9 +65,9 @@ def _single(value: Any) -> np.float32:
     return found
 
 
-def own_range(values: Any, is_asymmetric: bool) -> OwnRange:
+def dynamic_range(values: Any, is_asymmetric: bool) -> DynamicRange:
     zero = np.float32(0)
-    return OwnRange(min(values.min(), zero), max(values.max(), zero), is_asymmetric)
+    return DynamicRange(min(values.min(), zero), max(values.max(), zero), is_asymmetric)
 
 
 def steps_from_zero(values: Any, inverse: Any, low: int, high: int) -> Any:

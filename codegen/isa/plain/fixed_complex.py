@@ -13,7 +13,7 @@ Compute = Callable[..., float]
 
 
 @dataclass(frozen=True)
-class PairFunctions:
+class ComplexFunctions:
     """Scalar functions by the type of a part."""
 
     dtype: DType

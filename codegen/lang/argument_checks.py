@@ -1,4 +1,4 @@
-"""The door of the language: what a function is given is of the kind it takes, or is told with its line."""
+"""Arguments of the language's functions are of the kinds that their parameters take, or told with a line."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ class _OtherKindError(Exception):
         self.value = value
 
 
-def door(function: Callable[P, T]) -> Callable[P, T]:
+def checks_arguments(function: Callable[P, T]) -> Callable[P, T]:
     """The function, with its arguments compared with its annotations. Numbers of NumPy become Python's.
 
     Whole numbers are not taken for True and False, nor words for sequences of words.
     """
-    return door_named(function.__name__)(function)
+    return checks_arguments_as(function.__name__)(function)
 
 
-def door_named(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def checks_arguments_as(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """The same for a function that users know by another name."""
     return lambda function: _checked(called, function)
 
@@ -84,7 +84,7 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
             except _OtherKindError as other:
                 wrong = other.value if is_many else value
                 raise misuse(
-                    f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_said(kinds[name])}",
+                    f"{called}: {name} is {_SHORT.repr(wrong)}, and must be {_describe(kinds[name])}",
                     _as_called(called, signature),
                 ) from None
         try:
@@ -168,15 +168,15 @@ def _each_taken(values: Sequence[Any], kinds: Sequence[Any]) -> Any:
     return values if all(a is b for a, b in zip(taken, values, strict=True)) else taken
 
 
-def _said(kind: Any) -> str:
+def _describe(kind: Any) -> str:
     origin, inner = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
-        *most, last = dict.fromkeys(map(_said, inner))
+        *most, last = dict.fromkeys(map(_describe, inner))
         return f"{', '.join(most)} or {last}" if most else last
     if origin is tuple:
         return f"a tuple of {len(inner)}"
     if origin is abc.Sequence:
-        return f"a list of which each is {_said(inner[0])}"
+        return f"a list of which each is {_describe(inner[0])}"
     if origin is abc.Mapping:
         return "a mapping, such as a dict"
     if origin is abc.Callable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.c.fills import FILLS, FILLS_BETWEEN
 from codegen.c.tree import Do, Expr, FunctionCall, Helper, Infix, Literal, Number, Stmt
-from codegen.formats import RowFormat, has_margins
+from codegen.formats import RowFormat, has_padding
 
 
 def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
@@ -12,9 +12,9 @@ def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
     return _call(_fill(fmt), row, Number(fmt.row_elements), _value(fmt))
 
 
-def filled_margins(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
+def filled_padding(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
     """Statements that fill what lies beside the pixels of the row that y points to."""
-    if not has_margins(fmt):
+    if not has_padding(fmt):
         return ()
     return _beside_pixels(fmt, y) if fmt.c_step == 1 else _beside_planes(fmt, y)
 
@@ -54,5 +54,5 @@ def _call(helper: Helper, *arguments: Expr) -> Stmt:
 
 
 def _value(fmt: RowFormat) -> Expr:
-    """The value that margins hold; only real numbers have four bytes and margins."""
+    """The value that padding holds; only real numbers have four bytes and padding."""
     return Literal(f"{fmt.fill}.0f") if fmt.dtype_bytes == 4 else Number(fmt.fill)

@@ -4,29 +4,29 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from aot.target import Region, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit.arenas import Arena
-from codegen.fit.budgets import Budget, MemoryNeeds, budgets_of, missing_ram_bytes
+from codegen.fit.memory_use import MemoryNeeds, MemoryUse, memory_use_of, missing_ram_bytes
 
-FLASH = Region("FLASH", 0, 4000, "flash")
-FAST, SLOW = Region("FAST", 1 << 29, 1000, "ram"), Region("SLOW", 1 << 30, 9000, "ram", speed=1)
+FLASH = MemoryRegion("FLASH", 0, 4000, "flash")
+FAST, SLOW = MemoryRegion("FAST", 1 << 29, 1000, "ram"), MemoryRegion("SLOW", 1 << 30, 9000, "ram", speed=1)
 TARGET = Target("cortex-m4", regions=(FLASH, FAST, SLOW))
 NEEDS = MemoryNeeds((Arena("arena", "", 700),), None, 200, 3000, {}, 900)
 
 
 def taken(needs: MemoryNeeds, target: Target = TARGET) -> dict[str, dict[str, int]]:
-    return {budget.region.name: dict(budget.parts) for budget in budgets_of(needs, target)}
+    return {use.region.name: dict(use.parts) for use in memory_use_of(needs, target)}
 
 
 def test_what_just_fits_fits() -> None:
-    budget = Budget(FAST, (("arena", 800), ("stack, estimated", 200)))
-    assert (budget.fits, budget.missing_bytes, budget.fits_but_for_estimates) == (True, 0, True)
+    use = MemoryUse(FAST, (("arena", 800), ("stack, estimated", 200)))
+    assert (use.fits, use.missing_bytes, use.fits_but_for_estimates) == (True, 0, True)
 
 
 def test_an_estimate_too_large_leaves_the_answer_to_a_build() -> None:
-    budget = Budget(FAST, (("arena", 1000), ("stack, estimated", 200)))
-    assert (budget.fits, budget.missing_bytes, budget.fits_but_for_estimates) == (False, 200, True)
-    assert not Budget(FAST, (("arena", 1001),)).fits_but_for_estimates
+    use = MemoryUse(FAST, (("arena", 1000), ("stack, estimated", 200)))
+    assert (use.fits, use.missing_bytes, use.fits_but_for_estimates) == (False, 200, True)
+    assert not MemoryUse(FAST, (("arena", 1001),)).fits_but_for_estimates
 
 
 def test_an_arena_and_its_stack_lie_together_in_the_fastest_memory_with_room_for_both() -> None:
@@ -49,5 +49,5 @@ def test_what_no_memory_has_room_for_is_missing_in_the_largest() -> None:
 
 
 def test_of_memories_that_nobody_knows_nothing_is_said() -> None:
-    assert budgets_of(NEEDS, Target("cortex-m4")) == ()
+    assert memory_use_of(NEEDS, Target("cortex-m4")) == ()
     assert list(taken(NEEDS, Target("cortex-m4", regions=(FLASH,)))) == ["FLASH"]

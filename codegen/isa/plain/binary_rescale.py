@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from aot.ir.types import DType
-from aot.ops.pairs import AddParameters, Multiplier, quotients
+from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.arithmetic import StoredResult
