@@ -106,7 +106,7 @@ def test_labels_that_do_not_belong_to_the_samples(
         f'error: the file of labels has no "labels"\n  {data} holds "image"\n'
     )
     (tmp_path / "text.npy").write_text("1 2 3")
-    assert "no .npy file of plain numbers" in run_deploy(*words, tmp_path / "text.npy").err
+    assert "not an .npy file of plain numbers" in run_deploy(*words, tmp_path / "text.npy").err
     assert "No such file" in run_deploy(*words, tmp_path / "none.npy").err
 
 
