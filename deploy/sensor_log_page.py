@@ -24,7 +24,7 @@ from deploy.sensor_log import (
 Instructions = Callable[[int], int]  # of an emulated board's ticks
 _NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
 _NOTHING_LOST = Losses(is_end=False, runs=0, row=0, lost_rows=0, lost_windows=0, stalls=0)
-_LONGEST_LINE = 4096  # what has no end by then is no line of a log
+_LONGEST_LINE = 4096  # what has no end by then is not a line of a log
 
 
 @dataclass
@@ -38,10 +38,10 @@ class LogReader:
     _runs: list[WindowRun] = field(default_factory=list)
     _boxes: Counter[str] = field(default_factory=Counter)
     _losses: Losses = _NOTHING_LOST
-    _counters: Observed | None = None  # as the program told them last
+    _counters: Observed | None = None  # as the program reported them last
     _missing: int = 0  # runs of which no line has come
     _damaged: int = 0  # lines
-    _said: int = 0  # runs that the program has told of
+    _said: int = 0  # runs that the program has reported
 
     def feed(self, received: bytes) -> Iterator[str]:
         """The lines for what is complete now. Raises InputError for a log of another format."""
@@ -142,7 +142,7 @@ class LogReader:
 
     @property
     def has_ended(self) -> bool:
-        """True when the program has told its end."""
+        """True when the program has reported its end."""
         return self._losses.is_end
 
     def summary(self) -> Iterator[str]:

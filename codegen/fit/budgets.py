@@ -54,7 +54,7 @@ class Budget:
 
 
 def budgets_of(needs: MemoryNeeds, target: Target) -> tuple[Budget, ...]:
-    """One for each memory that the model takes something of. What names no region lies in its role's fastest
+    """The use of each memory that the model needs. Parts without a region go to the fastest of their role
     with room."""
     other_flash = [r.name for r in target.by_speed("flash")[1:]]
     elsewhere = sum(size for region, size in needs.constants_in.items() if region in other_flash)

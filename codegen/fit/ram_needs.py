@@ -19,7 +19,7 @@ def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
         plan.stack_bytes,
-        constants=0,  # not in RAM, but for those that the options place there
+        constants=0,  # not in RAM, except those that the options place there
         constants_in=_constants_in(plan) if any(plan.regions) else {},
         code=0,
         counters=OBSERVED_BYTES if job.options.observe else 0,

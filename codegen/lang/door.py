@@ -1,4 +1,4 @@
-"""The door of the language: what a function is given is of the kind it takes, or is told with its line."""
+"""The door of the language: what a function is given is of the kind it takes, or is refused with its line."""
 
 from __future__ import annotations
 

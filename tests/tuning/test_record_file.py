@@ -75,6 +75,6 @@ def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
     RecordFile(tmp_path / "r.jsonl").close()
 
 
-def test_of_records_of_one_point_the_latest_stays() -> None:
+def test_the_latest_of_records_of_one_point_stays() -> None:
     later, other = replace(RECORD, cost=95, time="2026-01-02"), replace(RECORD, knobs={"pixels": 1})
     assert merged([(later,), (RECORD, other)]) == (later, other)
