@@ -110,7 +110,7 @@ def _clash(group: str, name: str, one: str, other: str) -> ExtensionError:
 
 def _require_group(group: str) -> None:
     if group not in GROUPS:
-        raise ExtensionError(f'"{group}" is no group of extensions', hint=f"there are {', '.join(GROUPS)}")
+        raise ExtensionError(f'"{group}" is not a group of extensions', hint=f"there are {', '.join(GROUPS)}")
 
 
 def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:

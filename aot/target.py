@@ -20,7 +20,7 @@ class Optimize(Enum):
 class Feature(str):
     """Something a core can do that schedules ask for: its name in board files, as a compiler knows it.
 
-    `says` is what a compiler must be told of, `macro` what it defines where it is told, `machine` the kind
+    `says` is the feature's name for a compiler, `macro` what the compiler then defines, `machine` the kind
     of processors that can have it, where it is one. Any part of the compiler may have features of its own;
     two of one name are the same.
     """

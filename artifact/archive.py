@@ -37,7 +37,7 @@ def read_archive(path: Path) -> Artifact:
     files = read_tar(path)
     if METADATA not in files:
         raise ArchiveError(
-            f"this tar is no archive of a model: it has no {METADATA}",
+            f"this tar is not an archive of a model: it has no {METADATA}",
             where,
             "deploy compile MODEL --board B -o OUT.tar writes one",
         )

@@ -100,7 +100,7 @@ def _stays_inside(name: str) -> bool:
 
 def _oddity(info: tarfile.TarInfo, twice: bool) -> str:
     if not info.isreg() or info.issparse():
-        return "which is no plain file"
+        return "which is not a plain file"
     return "which is there twice" if twice else "which would lie outside the archive's folder"
 
 
@@ -118,7 +118,7 @@ def _refuse_to_lose(path: Path) -> None:
         return
     if not path.is_file() or not _may_be_replaced(path):
         raise OutputError(
-            "a file of that name is there already, and it is no archive of Solder",
+            "a file of that name is there already, and it is not an archive of Solder",
             str(path),
             "name another file, or remove this one first",
         )

@@ -98,7 +98,7 @@ class Artifact:
             return self._file(path).decode()
         except UnicodeDecodeError as error:
             raise ArchiveError(
-                f"{path} in the archive is no UTF-8 text: {error.reason} at byte {error.start:,}",
+                f"{path} in the archive is not UTF-8 text: {error.reason} at byte {error.start:,}",
                 f"{self.name}, written by Solder {self.facts.tool_version}",
                 "compile the model again with this version",
             ) from None

@@ -53,7 +53,7 @@ def _packed(array: Array) -> bytes:
 
 
 def unpack_parameters(data: bytes) -> dict[str, Array]:
-    """The arrays by name. Raises ParametersError for data that is no parameter file, or not a whole one."""
+    """The arrays by name. Raises ParametersError for data that is not a whole parameter file."""
     reader = _ValueReader(data)
     magic, _, count = reader.numbers("QQQ")
     if magic != _LIST_MAGIC:
@@ -77,7 +77,7 @@ class _ValueReader:
         try:
             return self._bytes(length).decode()
         except UnicodeDecodeError:
-            raise ParametersError("a name in it is no UTF-8 text") from None
+            raise ParametersError("a name in it is not UTF-8 text") from None
 
     def array(self) -> Array:
         magic, _, _, _, rank, code, bits, _ = self.numbers("QQiiiBBH")

@@ -96,7 +96,7 @@ def _compared(made: CompiledModel, golden_file: Path) -> tuple[int, int]:
 
 
 def _is_equal(found: Array, wanted: Array) -> Array:
-    """Element by element; of real numbers, which the CPU computes, within a thousandth of the largest."""
+    """Element by element; of floats, which the CPU computes, within a thousandth of the largest."""
     if wanted.dtype.kind != "f":
         return np.asarray(found == wanted)
     real = found.astype(np.float64), wanted.astype(np.float64)

@@ -75,7 +75,7 @@ def _evidence(name: str, asked: AskedChapter) -> Evidence:
 
 
 def _processor_s() -> float:
-    """Of this process and of those that it waited for."""
+    """The processor time of this process and of those that it waited for."""
     import resource  # which Windows has not
 
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]

@@ -43,12 +43,12 @@ class Row:
     wrap: Wrap = lambda line, _seed: line
     environment: Callable[[int], Mapping[str, str]] = lambda _trial: {}
     runs: int = 1  # in one session
-    program: str = "device"  # or a shell command that is no device
+    program: str = "device"  # or a shell command that is not a device
 
 
 @dataclass
 class Outcome:
-    """Of all inferences that were asked for."""
+    """What became of the requested inferences."""
 
     asked: int = 0
     right: int = 0

@@ -54,7 +54,7 @@ class HostRow:
 
 
 def host_rows(files: Sequence[Path]) -> Iterator[HostRow]:
-    """Of those that both can run."""
+    """A row for each model that both can run."""
     _require_others()
     with tempfile.TemporaryDirectory() as folder:
         models = [built for file in files if (built := build_for_host(file, Path(folder))) is not None]

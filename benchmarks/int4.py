@@ -70,7 +70,7 @@ class OneLayer:
         return 3 if self.code == "DEPTHWISE_CONV_2D" else 0
 
     def file(self, bits: int) -> bytes:
-        """The same layer whichever bits its weights have, but for these."""
+        """The same layer whichever bits its weights have, except for these."""
         fields: dict[str, float | str] = {"FusedActivationFunction": _RELU}
         if len(self.w) == 4:
             fields |= {"StrideH": self.stride, "StrideW": self.stride, "Padding": SAME}

@@ -24,7 +24,7 @@ ABILITIES = "-DSOLDER_LAYER_HOOK -DSOLDER_SLOT -DSOLDER_RATE"
 
 @dataclass(frozen=True)
 class Size:
-    """Of the runtime in firmware: all that it adds to a model."""
+    """The bytes that the runtime adds to a model's firmware."""
 
     code_bytes: int
     ram_bytes: int
@@ -68,7 +68,7 @@ class CountingTransport(Transport):
 
 
 def write_share(session: Session, line: CountingTransport) -> float:
-    """Of the line's raw rate, that is left for an input of 4 KB."""
+    """The share of the line's raw rate that a 4 KB input gets."""
     session.hello()
     model = session.describe()[ECHO]
     line.bytes = line.turns = 0

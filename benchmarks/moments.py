@@ -131,7 +131,7 @@ def fill_disk(moment: Moment) -> list[subprocess.Popen[str]]:
 
 
 def close_cache(moment: Moment) -> list[subprocess.Popen[str]]:
-    """A file is in the place of the folder, which stops root, too."""
+    """A file stands where the folder should be, which stops root, too."""
     (moment.folder / "closed").write_text("")
     moment.environment["XDG_CACHE_HOME"] = str(moment.folder / "closed" / "cache")
     return [moment.start()]

@@ -130,7 +130,7 @@ def _both(make: Callable[[str], OneOperator]) -> tuple[OneOperator, OneOperator]
 
 
 def _slope(dtype: str) -> FileTensor:
-    """Of PRELU: one for each channel."""
+    """The slopes of PRELU, one for each channel."""
     slopes = np.linspace(0.1, 0.4, 16)
     if dtype == "float32":
         return _constant("slopes", slopes.astype(np.float32).reshape(1, 1, 16))

@@ -26,7 +26,7 @@ HEAD = (
 
 @dataclass(frozen=True, slots=True)
 class Excess:
-    """Of one graph: peaks as shares of the best one."""
+    """The peaks of one graph's orders as shares of the best one."""
 
     stages: int
     given: float
@@ -48,7 +48,7 @@ def excess(request: PlanRequest) -> Excess | None:
 
 
 def _given_peak(request: PlanRequest) -> int:
-    """Of the stages in the order in which they were made."""
+    """The peak of the stages in the order in which they were made."""
     sizes = {tensor.name: tensor.bytes for tensor in request.tensors}
     last = {name: n for n, stage in enumerate(request.stages) for name in (*stage.reads, *stage.writes)}
     peak, live = 0, {name for name in sizes if all(name not in s.writes for s in request.stages)}

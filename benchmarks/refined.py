@@ -22,9 +22,9 @@ HEAD = """\
 
 Printed by `python -m benchmarks refined`: a float keyword model quantised by `deploy quantize` with 100 clips
 of MLPerf Tiny's set, and measured on the 400 others. *Signal to noise* is how far the outputs' error lies
-below them; *told* is what the report says of it, which is measured on the clips of the calibration.
+below them; *reported* is what the report says of it, which is measured on the clips of the calibration.
 
-| weights | `--refine` | kept | signal to noise, dB | told | class as float | right |
+| weights | `--refine` | kept | signal to noise, dB | reported | class as float | right |
 |---|---|---|---:|---:|---:|---:|
 """
 Reals = npt.NDArray[np.float64]

@@ -88,7 +88,7 @@ def _floor(naive: int) -> str:
         f"{_READ} loads, {_READ - 1} comparisons and a store are {each} instructions for each of {_SIZE} "
         f"elements, {count:,} together, before any value is moved. So no order of the loops is more than "
         f"{naive / count:.2f} times as fast as the nest as it is meant; {BAR} times would be "
-        f"{naive / BAR / _SIZE:.1f} instructions for an element. Four bytes in a word are no way out: the "
+        f"{naive / BAR / _SIZE:.1f} instructions for an element. Four bytes in a word are not a way out: the "
         f"greater of each takes {_OF_WORDS} instructions where none is for bytes side by side, and an "
         f"element {words:.0f}."
     )

@@ -1,6 +1,6 @@
 """Measures how quickly candidates are measured, against one build and boot for each.
 
-This machine may be busy with other things, so that the processor's time is told beside the clock's.
+This machine may be busy with other things, so that the processor's time is shown beside the clock's.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ class VisionNetwork:
     classes: int = 0  # of a dense layer behind a mean of all pixels; 0: neither
 
     def file(self, is_real: bool = False) -> bytes:
-        """An int8 model, or one of real numbers."""
+        """An int8 model, or a float one."""
         build = _Builder(self.size, is_real)
         x = build.conv("picture", self.first, 3, 2)
         for block in self.blocks:

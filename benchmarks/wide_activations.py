@@ -17,11 +17,11 @@ HEAD = f"""\
 # Activations of 16 bits
 
 Printed by `python -m benchmarks wide-activations`: a float keyword model quantised by `deploy quantize` with
-100 clips of MLPerf Tiny's set, and measured on the 400 others. *Told* is what the report says of the outputs'
-signal to noise, which is measured on the clips of the calibration. RAM is that of tensors, flash that of
-constants, and instructions are those of one run, on `{_BOARD}`, an emulated Cortex-M4.
+100 clips of MLPerf Tiny's set, and measured on the 400 others. *Reported* is what the report says of the
+outputs' signal to noise, which is measured on the clips of the calibration. RAM is that of tensors, flash
+that of constants, and instructions are those of one run, on `{_BOARD}`, an emulated Cortex-M4.
 
-| `--activations` | 16 bits | told | dB | RAM | flash | instructions | class as float | right |
+| `--activations` | 16 bits | reported | dB | RAM | flash | instructions | class as float | right |
 |---|---:|---:|---:|---:|---:|---:|---:|---:|
 """
 

@@ -52,7 +52,7 @@ class Core:
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
     stand_in: str  # a board in QEMU that executes its code, where unicorn does not; "": there is none
     timing: CoreTiming | None  # cycles of single instructions; None: they are not known
-    pipeline: CorePipeline | None  # in the place of `timing` where instructions begin together
+    pipeline: CorePipeline | None  # in place of `timing` where instructions begin together
 
     def target(
         self,
@@ -136,7 +136,7 @@ def _check(core: Core, place: FilePlace) -> None:
             foreign = sorted(set(part[1].split(",")) - legal)
             if foreign:
                 raise BoardFileError(
-                    f'"{part[0]}" asks for "{foreign[0]}", which is no choice of this core',
+                    f'"{part[0]}" asks for "{foreign[0]}", which is not a choice of this core',
                     str(place.inside("options")),
                     f"in {family}; known: {', '.join(sorted(legal)) or 'none'}",
                 )

@@ -29,7 +29,7 @@ class Lines:
     """The unit of reading: a cache line by several reads, or without a cache the bytes of one read."""
 
     bytes: int
-    wait: int  # cycles until all of it is there, but for the one that the instruction takes anyway
+    wait: int  # cycles until all of it is there, except the one that the instruction takes anyway
 
 
 @dataclass(frozen=True, slots=True)

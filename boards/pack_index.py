@@ -128,7 +128,7 @@ def chip_of(part: PackPart, processor: str | None = None) -> Chip:
     found = core_name(facts.get("Dcore", ""))
     if found not in core_names():
         raise BoardError(
-            f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which is no core of ours",
+            f"{part.name} has a {facts.get('Dcore', 'nameless core')}, which is not a core of ours",
             str(part.pack),
             f"known: {', '.join(core_names())}",
         )

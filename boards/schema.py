@@ -191,7 +191,7 @@ def _features_of_extensions() -> list[str]:
 
 
 def tables_of_texts(value: Any, name: str, place: FilePlace) -> dict[str, dict[str, str]]:
-    """Reads tables [name.kind] whose keys are checked by whoever they are for."""
+    """Reads tables [name.kind] whose keys are checked by the part that uses them."""
     inside = place.inside(name)
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise _bad(name, "one or more tables", value, place)

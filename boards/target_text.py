@@ -115,7 +115,7 @@ def _read_word(word: str, said: _Said) -> None:
             said.features |= set() if value == "none" else {"fpu"}
         case "mfloat-abi":
             if value not in _FLOAT_ABI:
-                raise said.wrong(f'"{value}" is no floating-point ABI', f"known: {', '.join(_FLOAT_ABI)}")
+                raise said.wrong(f'"{value}" is not a floating-point ABI', f"known: {', '.join(_FLOAT_ABI)}")
             _read_features(filter(None, [_FLOAT_ABI[value]]), said)
         case _:
             _read_core_and_sizes(value, said)
@@ -134,7 +134,7 @@ def _read_core_and_sizes(value: str, said: _Said) -> None:
     for part in sizes:
         role, _, size = part.partition("=")
         if role not in _ORIGINS:
-            raise said.wrong(f'"{part}" is no part of a target{did_you_mean(role, _ORIGINS)}')
+            raise said.wrong(f'"{part}" is not part of a target{did_you_mean(role, _ORIGINS)}')
         try:
             said.sizes[role] = read_size(size)
         except WrongValueError as error:

@@ -1,6 +1,6 @@
 """Proves a compile by running it: passes on graphs before and after, schedules of the user's own on loops.
 
-Integers must be equal in every bit; real numbers may be sums in another order.
+Integers must be equal in every bit; floats may be sums in another order.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ class Level:
     has_schedules: bool = True  # loops are tiled, and shared by layers; else they are as they are meant
     has_instructions: bool = True  # of the core: DSP, Helium, ...; else plain C
     is_exact: bool = False  # a solver improves the plan, or proves it
-    c_flags: tuple[str, ...] = ()  # in the place of those of the goal
+    c_flags: tuple[str, ...] = ()  # in place of those of the goal
 
     def left_out(self, is_streamed: bool) -> frozenset[str]:
         """The passes that do not run. Without those of PLACEMENT an input cannot be streamed."""

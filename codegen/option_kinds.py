@@ -113,7 +113,7 @@ class OnOff(OptionKind[bool]):
 
 @dataclass(frozen=True)
 class Size(OptionKind[int | None]):
-    """A number of bytes; None is no limit."""
+    """A number of bytes; None means no limit."""
 
     @property
     def metavar(self) -> str:
@@ -353,7 +353,8 @@ class NameList(OptionKind[tuple[str, ...]]):
         known = self.known()
         if not isinstance(given, str) or given not in known:
             near = did_you_mean(str(given), known)
-            raise WrongValueError(f"{_shown(given)} is no {self.thing}{near}", f"known: {', '.join(known)}")
+            wrong = f"{_shown(given)} is not a known {self.thing}{near}"
+            raise WrongValueError(wrong, f"known: {', '.join(known)}")
         if given in self.refused:
             raise WrongValueError(f'"{given}" cannot be disabled, since {self.refused[given]}')
         return given

@@ -16,7 +16,7 @@ T = TypeVar("T")
 def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, object]) -> T:
     """`start`, a dataclass of these options, with what is given by keyword; None is not given.
 
-    Raises InputError for a value that its option does not take, TypeError for a keyword that is no option.
+    Raises InputError for a value that its option does not take, TypeError for a word that is not an option.
     """
     require_known(given, options)
     values = {
@@ -30,7 +30,7 @@ def require_known(given: Mapping[str, object], options: Mapping[str, Option]) ->
     for name in given:
         if name not in options:
             near, known = did_you_mean(name, options), ", ".join(options)
-            raise TypeError(f'"{name}" is no option here{near}; these are: {known}')
+            raise TypeError(f'"{name}" is not an option here{near}; these are: {known}')
 
 
 def _read(option: Option, value: object) -> Any:

@@ -57,7 +57,7 @@ class CompileOptions:
         Optimize.SPEED,
         Choice({goal.value: goal for goal in Optimize}),
         "--optimize",
-        "what the model shall need least of: time (speed, the default), flash (size) or RAM (ram)",
+        "what to minimise: time (speed, the default), flash (size) or RAM (ram)",
         in_head=WrittenWhen.ALWAYS,
         in_archive=WrittenWhen.ALWAYS,
     )
@@ -65,8 +65,8 @@ class CompileOptions:
         DEFAULT,
         LEVEL,
         "--level",
-        "how far the code may go from the model: 0 (plain, for a debugger), 1 (plain C), 2 (the default) or "
-        "3 (a solver improves the plan); what is saved first, --optimize says",
+        "how far code may be optimised: 0 (not at all, for a debugger), 1 (plain C), 2 (the default) or 3 (a "
+        "solver also improves the plan); --optimize says what to minimise",
         short="-O",
     )
     rounding: Rounding = option(
@@ -115,22 +115,22 @@ class CompileOptions:
         False,
         OnOff(),
         "--place",
-        "put constants of layers into the RAM that is left, those first for which waits for flash cost most; "
-        "what --constants names lies where it says",
+        "move layers' constants into free RAM, first those that wait longest for flash; layers named by "
+        "--constants stay where it puts them",
     )
     weights_external: bool = option(
         False,
         Choice({"inside": False, "external": True}),
         "--weights",
-        "whether the model's constants are in its code, the default, or external: where the program says, so "
-        "that those of another training take their place",
+        "keep the model's constants in its code (inside, the default) or outside it (external), where the "
+        "program can replace them after retraining",
     )
     tables: bool = option(
         False,
         OnOff(),
         "--tables",
-        "let tables run the model's kernels: its firmware takes cartridges without code, which say in which "
-        "order layers are computed and hold their constants",
+        "build firmware whose kernels tables can run: cartridges without code, which hold the order of the "
+        "layers and their constants",
     )
     stream: bool = option(
         False,
@@ -170,8 +170,8 @@ class CompileOptions:
         None,
         Declared("what stands before the model", read_front),
         "--front",
-        "what stands before the model, in the words of the library that trained it; it becomes layers that "
-        "take a microphone's samples or a camera's pixels: tf.signal.mfcc:sample_rate=16000,frame_length=480,"
+        "preprocessing, named as in the library that trained the model; it becomes layers that take a "
+        "microphone's samples or a camera's pixels: tf.signal.mfcc:sample_rate=16000,frame_length=480,"
         "frame_step=320, or tf.image:width=160,height=120,format=rgb565",
         reads_model=True,
     )
@@ -179,7 +179,7 @@ class CompileOptions:
         None,
         Declared("what stands behind the model", read_back),
         "--back",
-        "what stands behind the model and makes a decision of its output; it becomes layers: "
+        "postprocessing that turns the output into a decision; it becomes layers: "
         "classes:average=4,threshold=0.7,hold=8, anomaly:measure=rmse,threshold=2.5, or boxes in a picture: "
         "ultralytics.yolov8:conf=0.4,iou=0.5,max_det=10",
         reads_model=True,
@@ -188,15 +188,14 @@ class CompileOptions:
         False,
         OnOff(),
         "--observe",
-        "count in the field what runs say of themselves, in 128 bytes of RAM: results that do not fit their "
-        "integers, how far the best class is ahead, entropy, the drift of the input, run times; run and "
-        "monitor --decode show it",
+        "count statistics of runs in the field, in 128 bytes of RAM: saturated results, the lead of the best "
+        "class, entropy, drift of the input, run times; run and monitor --decode show them",
     )
     name: str | None = option(
         None,
         Text("NAME"),
         "--name",
-        "what the generated C is called, its files and all its global names; without it, as the model's file",
+        "base name of the C files and global symbols (default: the model file's name)",
         reads_model=True,
     )
     tuning_records: Path | None = option(
@@ -235,7 +234,7 @@ class CompileOptions:
         False,
         OnOff(),
         "--approximate",
-        "compute exp, tanh and sigmoid of real numbers, and so softmax and the gates of LSTM and GRU, by "
+        "compute exp, tanh and sigmoid of floats, and so softmax and the gates of LSTM and GRU, by "
         "polynomials within 3e-07 of their values, which are faster than the C library's; integers stay as "
         "they are",
     )

@@ -39,7 +39,7 @@ def compile(
 ) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
 
-    In the place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
+    In place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
     A PyTorch module, a Keras model, a scikit-learn estimator or a JAX function is exported with an `example`
     of its input, made int8 where there are samples for `calibration`, and with their `labels` measured here
     and on an emulated board: `conversion` tells it.

@@ -107,7 +107,7 @@ def read_baseline(path: Path) -> list[Facts]:
     except OSError as error:
         raise InputError(f"the baseline cannot be read: {error.strerror}", str(path), _HOW) from None
     except (ValueError, RecursionError):
-        raise InputError("the baseline is no JSON", str(path), _HOW) from None
+        raise InputError("the baseline is not JSON", str(path), _HOW) from None
     return require_cases(cases, str(path))
 
 

@@ -22,7 +22,7 @@ _HEADS = (
     "per MAC",
     "arena",
     "stack",
-    "run's",
+    "stack bound",
     "code",
     "constants",
     "compile, s",
@@ -32,8 +32,8 @@ _WAITS_AT = _LAYER_HEADS.index("share")
 _PART_HEADS = ("model", "board", "model's cycles", *PARTS)
 _LAYERS_NOTE = "(in a build that reports each row, which takes a few instructions more)"
 _NOTE = (
-    "stack: painted on the board, the timing loop in it; run's: at most, as the compiler says\n"
-    "code: of a firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
+    "stack: measured by painting, timing loop included; stack bound: of one run, by the compiler's account\n"
+    "code: firmware that only runs the model, without its constants; inputs and outputs lie in the arena"
 )
 _OFF_HEADS = ("model", "board", "cycles measured", "model's cycles", "off by")
 

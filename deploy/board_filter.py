@@ -23,7 +23,7 @@ from deploy.jobs import job_for
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The conditions that a board must meet; None is no condition."""
+    """The conditions that a board must meet; None means no condition."""
 
     core: str | None = None  # "m4" or "cortex-m4"
     ram_bytes: int = 0

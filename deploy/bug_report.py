@@ -140,7 +140,7 @@ def _model_facts(path: Path) -> dict[str, Any]:
 
 
 def structure(graph: Graph) -> Iterator[str]:
-    """A line for each input, constant and node, with numbers in the place of names and no weights."""
+    """A line for each input, constant and node, with numbers in place of names and no weights."""
     number = {name: f"t{index}" for index, name in enumerate(graph.types)}
     for name in graph.inputs:
         yield f"input {number[name]}: {_type(graph.types[name])}"

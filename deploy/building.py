@@ -57,7 +57,7 @@ class BuiltKernel:
         """Gives the output as the board computes it; of several outputs, a tuple.
 
         Where instructions or functions are called, whose C nobody has compared with their meaning, the first
-        call is compared with the loop interpreter. Results of real numbers are not: their sums have no order.
+        call is compared with the loop interpreter. Results of floats are not: their sums have no order.
         """
         (result,) = self._run(arrays).outputs.values()
         if self.to_prove:
@@ -213,7 +213,7 @@ def _stored(name: str, array: Array, kind: TensorType) -> Array:
     """The array in its type and shape. Raises InputError where the type does not hold its values."""
     if array.dtype.kind not in "biuf":
         raise misuse(f"the constant {name} is of {array.dtype}, no array of numbers")
-    with np.errstate(invalid="ignore"):  # what is no number is told below
+    with np.errstate(invalid="ignore"):  # what is not a number is refused below
         found = array.astype(kind.dtype.numpy)
     if not np.array_equal(found, array) and kind.dtype.is_integer:
         wrong = array.reshape(-1)[np.argmax((found != array).reshape(-1))]
@@ -261,7 +261,7 @@ def _require_c_names(proc: Proc) -> None:
 def _require_constants(proc: Proc, given: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
     wanted = {p.name: p.elements for p in proc.params if p.role is Role.CONSTANT}
     for name in wanted.keys() ^ given.keys():
-        what = "is a constant, and no array is given for it" if name in wanted else "is no constant"
+        what = "is a constant, and no array is given for it" if name in wanted else "is not a constant"
         raise misuse(f"{name} {what}", f"{proc.name}: constants {', '.join(wanted) or 'none'}")
     for name, elements in wanted.items():
         found, shape = _array(name, given[name]).shape, shapes.get(name, (elements,))
@@ -275,4 +275,4 @@ def _array(name: str, given: object) -> Array:
     try:
         return np.asarray(given)
     except ValueError:  # lists of several lengths
-        raise misuse(f"the constant {name} is no array of numbers") from None
+        raise misuse(f"the constant {name} is not an array of numbers") from None

@@ -95,7 +95,7 @@ def read_cartridge(path: Path) -> bytes:
         raise InputError(f"the cartridge cannot be read: {error.strerror}", str(path)) from error
     if len(data) < HEADER.size or HEADER.unpack_from(data)[0] != MAGIC:
         raise InputError(
-            "this is no cartridge",
+            "this is not a cartridge",
             str(path),
             "deploy compile MODEL --board B --cartridge -o OUT.cart makes one",
         )

@@ -1,6 +1,6 @@
 """Compares what a board computed with the reference, and names the first layer that differs.
 
-Integers must be equal in every bit. Real numbers are sums in another order: they must lie within
+Integers must be equal in every bit. Floats are sums in another order: they must lie within
 REAL_TOLERANCE of the largest one. Layers are compared by checksums, so only those that write integers.
 """
 

@@ -15,7 +15,7 @@ _OFF = 0.02  # of an instruction: what the interrupts of a system's clock may ad
 
 
 def counted_by(session: Session, model: RemoteModel, board: Board) -> Board:
-    """The board as it counts on this line: by a clock where its ticks are no instructions.
+    """The board as it counts on this line: by a clock where its ticks are not instructions.
 
     Calls that are alike take a whole number of instructions each, and the time of this computer is not one.
     """
@@ -28,13 +28,13 @@ def counted_by(session: Session, model: RemoteModel, board: Board) -> Board:
 
 
 def counter_note(asked: Board, counted: Board) -> str:
-    """Says what is told where the board's counter does not tell what was asked for; "" where it does."""
+    """Says what is shown where the board's counter does not count what was asked for; "" where it does."""
     if not Meter(counted).measures:
-        return "no time is told: the board's clock stands still while code runs"
+        return "no time is shown: the board's clock stands still while code runs"
     if counted is asked:
         return ""
     return (
-        "no instructions are told: the emulator was not started with "
+        "no instructions are shown: the emulator was not started with "
         f"-icount shift={instruction_shift(asked)}, and its counter tells this computer's time"
     )
 

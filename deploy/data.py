@@ -41,7 +41,7 @@ class DataOptions:
         False,
         OnOff(),
         "--quantize",
-        "inputs of real numbers become the model's integers, by its scales and zero points",
+        "quantise float inputs by the model's scales and zero points",
     )
 
 

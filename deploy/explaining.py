@@ -16,7 +16,7 @@ _READ_BYTES = 4096
 def explain(pieces: Iterable[bytes], reader: LogReader, is_live: bool = False) -> None:
     """Prints a line for each record, and the summary. Raises InputError where the program has failed.
 
-    A program that is live is not waited for when it has told its end: a board would be silent for ever.
+    A program that is live is not waited for when it has reported its end: a board would be silent for ever.
     """
     for piece in pieces:
         for line in reader.feed(piece):

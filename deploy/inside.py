@@ -11,7 +11,7 @@ from platforms.poisoned import Poisoned
 
 
 def require_inside(model: CompiledModel, samples: Samples) -> None:
-    """Raises CheckError for the first such layer. It is told of models for this machine only."""
+    """Raises CheckError for the first such layer. It is raised for models for this machine only."""
     if model.target.core != "host" or not any(layer.device for layer in model.layers):
         return
     first = next(iter(samples.each))

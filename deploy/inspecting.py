@@ -88,9 +88,8 @@ class Inspection:
         for name in passes:
             known = known_names()
             if name not in known:
-                raise InputError(
-                    f'"{name}" is no pass{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
-                )
+                wrong = f'"{name}" is not a known pass{did_you_mean(name, known)}'
+                raise InputError(wrong, hint=f"known: {', '.join(known)}")
         return explained(self.steps_of(passes))
 
     def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:

@@ -44,7 +44,7 @@ def ops(name: str | Path | None = None, meaning: bool = False, **options: Any) -
 
 
 def accelerators() -> Answer:
-    """Lists what can compute layers in the place of generated kernels."""
+    """Lists what can compute layers in place of generated kernels."""
     found = known_accelerators()
     facts = [
         {
@@ -70,7 +70,7 @@ def accelerators() -> Answer:
 
 
 def _computes(accelerator: Accelerator) -> str:
-    """The ops that it computes one by one; "regions" stands for several at one go."""
+    """The ops that it computes one by one; "regions" stands for several in one go."""
     return ", ".join([*sorted(accelerator.schedules), *(["regions"] if accelerator.regions else [])])
 
 

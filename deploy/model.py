@@ -62,7 +62,7 @@ class Model(Paged):
     def run(self, inputs: Inputs, quantize: bool = False, dequantize: bool = False) -> dict[str, Array]:
         """The outputs by name, computed by the reference; of a series or a batch, those of all samples.
 
-        `quantize` makes real numbers the model's integers, `dequantize` makes its outputs real numbers.
+        `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
         """
         taken, made = (graph_specs(self.graph, names) for names in (self.graph.inputs, self.graph.outputs))
         given = by_name(inputs)

@@ -145,7 +145,7 @@ class ModelGraph:
 
     @checks_arguments
     def constant(self, array: Array | float, name: str = "") -> GraphValue:
-        """A constant; real numbers are of single precision."""
+        """A constant; floats are of single precision."""
         found = self._numbers(array)
         found = found.astype(np.float32) if found.dtype == np.float64 else found
         taken = self._free(name) if name else self._new("constant")
@@ -263,7 +263,8 @@ class ModelGraph:
     def reshape(self, x: GraphValue, shape: Sequence[int], name: str = "") -> GraphValue:
         if any(size < 1 for size in shape if size != -1) or list(shape).count(-1) > 1:
             raise misuse(
-                f"{list(shape)} is no shape to give {x!r}", "sizes are 1 or more; one may be -1: what is left"
+                f"{list(shape)} is not a shape to give {x!r}",
+                "sizes are 1 or more; one may be -1: what is left",
             )
         if -1 not in shape and prod(shape) != prod(x.shape):
             raise misuse(f"reshape: {x!r} has {prod(x.shape)} elements, {list(shape)} has {prod(shape)}")
@@ -283,7 +284,7 @@ class ModelGraph:
 
     @checks_arguments
     def dequantize(self, x: GraphValue, scale: float, zero_point: int = 0, name: str = "") -> GraphValue:
-        """The real numbers that integers stand for."""
+        """The real values that integers stand for."""
         zero = self._zero_point(scale, zero_point, x.dtype)
         return self.apply("DequantizeLinear", x, np.float32(scale), zero, name=name)
 
@@ -354,7 +355,7 @@ class ModelGraph:
 
     def _require_own(self, value: GraphValue) -> None:
         if not isinstance(value, GraphValue) or value.graph is not self:
-            raise misuse(f"{value!r} is no value of the graph {self.name}")
+            raise misuse(f"{value!r} is not a value of the graph {self.name}")
 
     def _free(self, name: str) -> str:
         if name in self._names:

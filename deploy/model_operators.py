@@ -57,7 +57,7 @@ class ModelOperators(Paged):
 
 
 def model_operators(path: Path, options: CompileOptions) -> ModelOperators:
-    """Reads a model file as far as it can be read. Raises ModelError for what is no model."""
+    """Reads a model file as far as it can be read. Raises ModelError for what is not a model."""
     data = read_model(path)
     refused: ModelError | None = None
     try:

@@ -28,7 +28,7 @@ def answers_of(
 
 
 def outputs_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
-    """The answers of a model, all outputs in real numbers."""
+    """The answers of a model, all outputs in floats."""
     found = (output for sample in samples for output in session.run(None, dict(sample)))
     return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
 

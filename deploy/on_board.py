@@ -72,7 +72,7 @@ def run(
     """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
 
     `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
-    With quantize=True real numbers become the model's integers, with `dequantize` its outputs real numbers.
+    `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
@@ -113,7 +113,7 @@ def verify(
     """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
 
     Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
-    and confusion are told; with `expected`, outputs by name, how far the board's are from them. An `oracle`,
+    and confusion are shown; with `expected`, outputs by name, how far the board's are from them. An `oracle`,
     "litert", "tflm" or "ort", is a runtime that runs the model's file here and is compared with, too.
     """
     line, data = take_line(options), take_data(options)

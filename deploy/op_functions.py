@@ -1,4 +1,4 @@
-"""Ops that are one of several functions are told by those, as operators of formats are called."""
+"""Ops that are one of several functions are listed by those, as operators of formats are called."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class OpenLine:
     def run(self, inputs: Inputs, quantize: bool = False, dequantize: bool = False) -> Run:
         """Runs the model on a sample, or on several in their order, from the state that the last run left.
 
-        With `quantize` real numbers become the model's integers, with `dequantize` its outputs real numbers.
+        `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
         """
         arrays = by_name(inputs)
         prepared = at_size_of(self._prepared, arrays)
@@ -310,7 +310,7 @@ def connect(
     """Puts a model file, an archive, a project folder or a compiled model on a board; the line stays open.
 
     The board "host" is a program on this machine, an emulated board one in QEMU. With `profile` the firmware
-    measures layers, too. `functions` are C files, with headers of theirs, for functions called by name.
+    measures layers, too. `functions` are C files (and their headers) for functions called by name.
     """
     line = take_line(options)
     prepared = with_functions(prepared_of(model, board, options), functions)

@@ -63,7 +63,7 @@ def _require_possible(options: CompileOptions, count: int) -> None:
         raise InputError(
             f"--shape gives {count} sizes, and one firmware has {MOST_VARIANTS} at most: "
             "each has code of its own",
-            hint="name those that you use, with 16/32/64 in the place of 16..64",
+            hint="name those that you use, with 16/32/64 in place of 16..64",
         )
     for is_so, what in (
         (options.weights_external, "--weights external: cartridges bring those of one size"),

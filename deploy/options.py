@@ -80,7 +80,7 @@ def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, 
     group.add_argument(
         "--target",
         metavar="T",
-        help=f"in the place of a board: {FORM}, such as cortex-m4+fpu,ram=256K,flash=1M; "
+        help=f"in place of a board: {FORM}, such as cortex-m4+fpu,ram=256K,flash=1M; "
         "or in a compiler's words, such as --target='-mcpu=cortex-m33 -mattr=+dsp'",
     )
 

@@ -25,7 +25,7 @@ Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, o
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
-# Element types of the file that a value given in words, or a real number here, has not.
+# Element types of the file that a value given in words, or a float here, has not.
 _WIDTHS: Mapping[str, type] = {
     "tensor(double)": np.float64,
     "tensor(float)": np.float32,
@@ -133,7 +133,7 @@ def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
 def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    # Its optimised kernels are no oracle: they round some products another way.
+    # Its optimised kernels are not an oracle: they round some products another way.
     kernels = OpResolverType.BUILTIN_REF
     interpreter = Interpreter(model_content=model.file, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()

@@ -43,7 +43,7 @@ def _read_pnm(data: bytes, camera: CameraForm, path: Path) -> list[Pixels]:
         if head is None:
             if pictures and data[at : at + 1] == b"\n":
                 break
-            raise InputError("the recording is no PPM, PGM or BMP file", str(path))
+            raise InputError("the recording is not a PPM, PGM or BMP file", str(path))
         channels, width, height, most = 3 if head[1] == b"6" else 1, int(head[2]), int(head[3]), int(head[4])
         _require_size(width, height, camera, path)
         if most != 255:

@@ -65,7 +65,7 @@ def read_project_file(path: Path) -> ProjectFile:
     for key in table:
         if key not in known:
             raise InputError(
-                f'"{key}" is no key of a project file{did_you_mean(key, known)}',
+                f'"{key}" is not a key of a project file{did_you_mean(key, known)}',
                 str(path),
                 f"known: {', '.join(known)}",
             )

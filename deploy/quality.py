@@ -72,7 +72,7 @@ class Distance:
 
 
 def read_labels(path: Path) -> Array:
-    """The classes in a .npy file, or under "labels" in an .npz file. Raises InputError."""
+    """The classes in an .npy file, or under "labels" in an .npz file. Raises InputError."""
     if _is_npz(path):
         arrays = read_arrays(path)
         if LABELS not in arrays:
@@ -85,7 +85,7 @@ def read_labels(path: Path) -> Array:
         raise InputError(f"the file of labels cannot be read: {error.strerror}", str(path)) from None
     except (ValueError, EOFError):
         hint = "numpy writes one: np.save(file, labels)"
-        raise InputError("the file of labels is no .npy file of plain numbers", str(path), hint) from None
+        raise InputError("the file of labels is not an .npy file of plain numbers", str(path), hint) from None
     return labels
 
 
@@ -113,7 +113,7 @@ def accuracy_of(labels: Array, board: Outputs, reference: Outputs) -> Accuracy:
 def distances_to(
     expected: Mapping[str, Array], board: Outputs, specs: Sequence[TensorSpec]
 ) -> tuple[Distance, ...]:
-    """Expected real numbers are compared with what a quantised output means."""
+    """Expected floats are compared with what a quantised output means."""
     wanted = _by_output(expected, len(board), specs)
     return tuple(
         _distance(spec, wanted[number], np.stack([outputs[number] for outputs in board]))
@@ -161,7 +161,7 @@ def _require_labels(labels: Array, samples: int, spec: TensorSpec) -> None:
         )
     if not is_of_classes(spec.shape):
         raise InputError(
-            f'labels are given, and output "{spec.name}" is no row of classes but {spec}',
+            f'labels are given, and output "{spec.name}" is not a row of classes but {spec}',
             hint="--expected Z.npz compares numbers",
         )
 

@@ -215,7 +215,7 @@ def _refinements(made: Quantized) -> tuple[str, ...]:
 
 
 def _edges(made: Quantized) -> tuple[str, ...]:
-    """Explains how callers convert real numbers to the model's integers and back."""
+    """Explains how callers convert floats to the model's integers and back."""
     if not made.edges:
         return ()
     rows = [

@@ -72,7 +72,7 @@ class Quantized:
     data: bytes
     float_bytes: int
     layers: tuple[LayerError, ...]
-    same_class: float | None  # share of the samples; None where the first output is no row of classes
+    same_class: float | None  # share of the samples; None where the first output is not a row of classes
     float_right: float | None  # share, where there are labels
     int8_right: float | None
     edges: tuple[Edge, ...] = ()  # inputs and outputs that are integers

@@ -1,4 +1,4 @@
-"""Real numbers as a model's integers, and its integers as real numbers, by its scales and zero points."""
+"""Floats as a model's integers, and its integers as floats, by its scales and zero points."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aot.ir.types import Array
 
 
 def as_integers(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
-    """Inputs by name: real numbers become integers, rounded and clamped; integers stay as they are."""
+    """Inputs by name: floats become integers, rounded and clamped; integers stay as they are."""
     by_name = {spec.name: spec for spec in specs} | {f"input_{i}": spec for i, spec in enumerate(specs)}
     return {name: _quantised(np.asarray(a), by_name.get(name)) for name, a in arrays.items()}
 
 
 def as_reals(arrays: Mapping[str, Array], specs: Sequence[TensorSpec]) -> dict[str, Array]:
-    """Outputs, in the order of their specs: integers become real numbers of single precision."""
+    """Outputs, in the order of their specs: integers become floats of single precision."""
     return {name: _real(array, spec) for (name, array), spec in zip(arrays.items(), specs, strict=True)}
 
 
@@ -28,7 +28,7 @@ def _quantised(array: Array, spec: TensorSpec | None) -> Array:
     quant, (low, high) = spec.type.quant, spec.type.dtype.limits
     if quant is None or quant.is_per_channel:
         raise InputError(
-            f'input "{spec.name}" has no scale, so real numbers cannot become its integers',
+            f'input "{spec.name}" has no scale, so floats cannot become its integers',
             hint=f"give {spec}",
         )
     stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point

@@ -63,7 +63,7 @@ def _is_number(word: str) -> bool:
 def _row(words: list[str], line: int, path: Path, pipeline: SensorPipeline, dtype: DType) -> list[float]:
     where = f"{path}, line {line}"
     if not all(map(_is_number, words)):
-        raise InputError("the line has something that is no number", where)
+        raise InputError("the line has something that is not a number", where)
     numbers = [float(word) for word in words]
     if len(numbers) != pipeline.row_elements:
         raise InputError(

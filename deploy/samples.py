@@ -90,7 +90,7 @@ def read_arrays(path: Path) -> dict[str, Array]:
         raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
     except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
         # NumPy's own message would advise to load pickles
-        raise InputError("the file of inputs is no .npz file of plain numbers", str(path), _HOW) from None
+        raise InputError("the file of inputs is not an .npz file of plain numbers", str(path), _HOW) from None
 
 
 _HOW = "numpy writes one: np.savez(file, input_0=array)"
@@ -122,7 +122,7 @@ def _by_spec(
 
 
 def _in_single_precision(array: Array, spec: TensorSpec) -> Array:
-    """NumPy makes real numbers of double precision unless it is told otherwise."""
+    """NumPy makes floats of double precision unless asked otherwise."""
     if spec.dtype == np.float32 and array.dtype.kind == "f":
         return array.astype(np.float32)
     return array

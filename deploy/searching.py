@@ -70,7 +70,7 @@ def search(
 
     A `template(schedule, knobs)` says itself what is done and asks `knobs` for what is to be searched.
     `records` keeps every trial, so that a search goes on where it was left. Candidates whose results differ
-    from the loop interpreter's are no candidates.
+    from the loop interpreter's are not candidates.
     """
     schedule = schedule_of(kernel)
     if trials < 1:

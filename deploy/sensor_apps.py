@@ -30,7 +30,7 @@ _SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers", SensorKind.PI
 class SensorChoices:
     """The user's words about a program for a sensor."""
 
-    labels: str | None = None  # of classes, with commas between, or a file with one in a line
+    labels: str | None = None  # of classes, with commas between, or a file with one per line
     rate_hz: int | None = None  # rows or pictures a second, where the front end does not say it
     recording: Path | None = None  # the sensor's, to be played on the board
 
@@ -166,7 +166,7 @@ def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:
         raise InputError(
             f"there are {len(labels)} labels, the model has {count} classes",
             given,
-            "one for each class, with commas between, or a file with one in a line",
+            "one for each class, with commas between, or a file with one per line",
         )
     wrong = next((each for each in labels if not _is_label(each)), None)
     if wrong is not None:

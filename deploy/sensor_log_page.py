@@ -24,7 +24,7 @@ from deploy.sensor_log import (
 Instructions = Callable[[int], int]  # of an emulated board's ticks
 _NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
 _NOTHING_LOST = Losses(is_end=False, runs=0, row=0, lost_rows=0, lost_windows=0, stalls=0)
-_LONGEST_LINE = 4096  # what has no end by then is no line of a log
+_LONGEST_LINE = 4096  # what has no end by then is not a line of a log
 
 
 @dataclass
@@ -38,10 +38,10 @@ class LogReader:
     _runs: list[WindowRun] = field(default_factory=list)
     _boxes: Counter[str] = field(default_factory=Counter)
     _losses: Losses = _NOTHING_LOST
-    _counters: Observed | None = None  # as the program told them last
+    _counters: Observed | None = None  # as the program reported them last
     _missing: int = 0  # runs of which no line has come
     _damaged: int = 0  # lines
-    _describe: int = 0  # runs that the program has told of
+    _reported: int = 0  # runs that the program has reported
 
     def feed(self, received: bytes) -> Iterator[str]:
         """The lines for what is complete now. Raises InputError for a log of another format."""
@@ -85,7 +85,7 @@ class LogReader:
         """Begins anew, as a program does that is started again."""
         self._runs, self._losses, self._counters = [], _NOTHING_LOST, None
         self._boxes.clear()
-        self._missing = self._describe = 0
+        self._missing = self._reported = 0
 
     def _start_line(self) -> str:
         start = self.start
@@ -96,8 +96,8 @@ class LogReader:
 
     def _run_line(self, run: WindowRun) -> str:
         before = self._runs[-1] if self._runs else None
-        self._missing += max(0, run.number - self._describe - 1)
-        self._describe = run.number
+        self._missing += max(0, run.number - self._reported - 1)
+        self._reported = run.number
         self._runs.append(run)
         share = self._busy_share(run.busy_ticks, run.row - (before.row if before else 0))
         found = printable(run.found) or "-"
@@ -112,8 +112,8 @@ class LogReader:
         rows = losses.lost_rows - self._losses.lost_rows
         stalls = losses.stalls - self._losses.stalls
         self._losses = losses
-        self._missing += max(0, losses.runs - self._describe)
-        self._describe = losses.runs
+        self._missing += max(0, losses.runs - self._reported)
+        self._reported = losses.runs
         if losses.is_end:
             return f"{self._at(losses.row)}  the end"
         what = counted(rows, "row") + " lost" if rows else ""
@@ -142,7 +142,7 @@ class LogReader:
 
     @property
     def has_ended(self) -> bool:
-        """True when the program has told its end."""
+        """True when the program has reported its end."""
         return self._losses.is_end
 
     def summary(self) -> Iterator[str]:

@@ -47,4 +47,4 @@ def _shape_of(arrays: Mapping[str, Array], spec: TensorSpec, number: int) -> tup
     for key in (spec.name, f"input_{number}"):
         if key in arrays:
             return tuple(np.shape(arrays[key]))
-    return spec.shape  # what is missing is told where inputs are checked
+    return spec.shape  # what is missing is reported where inputs are checked

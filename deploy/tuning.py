@@ -273,7 +273,7 @@ def _range(part: str, text: str, most: int) -> range:
     first, dash, last = (piece.strip() for piece in part.partition("-"))
     if not first.isdecimal() or not (last.isdecimal() or not last):
         raise InputError(
-            f'tasks "{text}" is no list such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
+            f'tasks "{text}" is not a list such as 1,3-5 or 2-', hint=f"there are tasks 1 to {most}"
         )
     begin = int(first)
     if not last:

@@ -77,11 +77,11 @@ class Verdict(Paged):
     differences: tuple[Difference, ...]
     wrong_layer: WrongLayer | None  # None also where layers were not looked at
     layers: int  # how many of each sample were compared
-    has_reals: bool  # outputs that are real numbers need not be equal in every bit
+    has_reals: bool  # outputs that are floats need not be equal in every bit
     accuracy: Accuracy | None = None  # where there are labels
     distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
     oracle: OracleVerdict | None = None  # where another runtime was asked
-    approximate: bool = False  # functions of real numbers are polynomials
+    approximate: bool = False  # functions of floats are polynomials
     others: tuple[Verdict, ...] = ()  # on the model at its other sizes
 
     @property

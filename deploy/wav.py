@@ -25,7 +25,7 @@ def read_wav(path: Path, sample_rate: int | None) -> Array:
     except OSError as error:
         raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
     except (wave.Error, EOFError):
-        raise InputError("the file of inputs is no WAV file of whole numbers", str(path)) from None
+        raise InputError("the file of inputs is not a WAV file of whole numbers", str(path)) from None
     hint = _HOW.format(rate=sample_rate or form.framerate)
     if form.nchannels != 1:
         raise InputError(f"the file has {form.nchannels} channels, the model takes 1", str(path), hint)

@@ -108,7 +108,7 @@ def narrow_within(layers: Sequence[LayerWeights], limit_bytes: int) -> frozenset
 
 
 def _with_another(layers: Sequence[LayerWeights], narrow: frozenset[str], room: int) -> frozenset[str] | None:
-    """The best choice with another layer in the place of one; None where none loses less in that room."""
+    """The best choice with another layer in place of one; None where none loses less in that room."""
     changes = [
         (taken.noise - new.noise, taken, new)
         for taken in layers

@@ -173,7 +173,7 @@ def tensor_words(source: ProjectSource) -> dict[str, Any]:
 
 
 def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]:
-    """Describes a tensor for main.c. It prints integers only, so a real number is shown in thousandths."""
+    """Describes a tensor for main.c. It prints integers only, so a float is shown in thousandths."""
     real, is_placed = tensor.type.dtype is DType.F32, tensor not in source.callers
     own = f"tensor_{tensor.c_name}"  # the user's name may be taken
     offset = f"{source.name}_{tensor.c_name}_OFFSET".upper()

@@ -8,7 +8,7 @@ from boards.board import Board
 from platforms.rpc.deadlines import Deadlines
 from platforms.transport.base import Transport
 
-# One that ends closes its line. One that is silent waits for this computer, and is waited for.
+# A program that ends closes its line, so silence only means that this computer is busy: wait longer.
 PROGRAM_S = 60.0
 RETRY_S = 4.0  # doubles each time
 RUN_S = Deadlines().run_s

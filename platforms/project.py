@@ -70,7 +70,7 @@ class SensorPipeline:
     row_elements: int
     window_us: int  # the time that they take, 0: not known
     labels: tuple[str, ...]  # of classes
-    has_threshold: bool  # whether anomalies are told from which error on
+    has_threshold: bool  # whether the error from which on there is an anomaly is known
     arenas: tuple[Arena, ...]  # of one window: without the room that a line needs behind them
     lanes: int  # windows that are open at a time, each in arenas of its own
     camera: CameraForm | None = None
@@ -107,7 +107,7 @@ class ProjectSource:
     functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
     cartridges: Slots | None = None  # None: the firmware takes no other models
     line_key: bytes = b""  # that the server asks for before it answers anything; b"": none
-    takes_code: bool = False  # over the line: whoever reaches it can then run any program on the board
+    takes_code: bool = False  # over the line: anyone who reaches it can then run any program on the board
     pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
     observes: bool = False  # the model counts what its runs say of themselves
     others_observe: bool = False  # one of those beside it does

@@ -225,7 +225,7 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
             )
         )
     if Feature.FPU in board.features:
-        settings.append(("Real numbers are computed in hardware.", ["CONFIG_FPU=y"]))
+        settings.append(("Floats are computed in hardware.", ["CONFIG_FPU=y"]))
     return settings
 
 
@@ -247,7 +247,7 @@ def _sensor_settings(source: ProjectSource) -> list[tuple[str, list[str]]]:
 
 
 def _describes(file: str) -> bool:
-    """True where that file describes the model to the server: it is no part of the module."""
+    """True where that file describes the model to the server: it is not part of the module."""
     return file.endswith("_describe.c")
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import hypothesis
 import pytest
 
-# A slow machine is no failure, and CI finds the same cases each time.
+# A slow machine is not a failure, and CI finds the same cases each time.
 hypothesis.settings.register_profile("solder", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("solder")
 

@@ -40,12 +40,12 @@ class Anomaly:
             return refusal
         if len(graph.inputs) != 1:
             return (
-                f"anomalies are told from one input, the model has {len(graph.inputs)}: "
+                f"anomalies are found by one input, the model has {len(graph.inputs)}: "
                 f"{', '.join(graph.inputs)}"
             )
         given, made = (graph.types[name].elements for name in (graph.inputs[0], graph.outputs[0]))
         if given != made:
-            return f"anomalies are told where as much comes out as goes in, here {made} numbers of {given}"
+            return f"anomalies are found where as much comes out as goes in, here {made} numbers of {given}"
         return None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Anomaly:
 
 
 def _numbers(nodes: AddedNodes, label: str) -> str:
-    """The value as real numbers in one line."""
+    """The value as floats in one line."""
     if nodes.type.dtype is not DType.F32:
         nodes.then(f"{label} as numbers", Dequantize())
     nodes.view(f"{label} in line", 1, nodes.type.elements)

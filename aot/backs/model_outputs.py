@@ -11,10 +11,10 @@ _COLOURS = (1, 3)
 
 
 def no_number(graph: Graph, names: Sequence[str]) -> str | None:
-    """The refusal of the first value that is neither real nor stands for a real number."""
+    """The refusal of the first value that is neither a float nor stands for one."""
     for name in names:
         if not _is_number(graph.types[name]):
-            return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is no number'
+            return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is not a number'
     return None
 
 

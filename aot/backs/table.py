@@ -38,7 +38,7 @@ def declared_back(word: str) -> Back:
 def _back_of(name: str, values: Mapping[str, object]) -> Back:
     if name not in BACKS:
         raise DeclarationError(
-            f'"{name}" is no back end{did_you_mean(name, BACKS)}', f"known: {', '.join(BACKS)}"
+            f'"{name}" is not a back end{did_you_mean(name, BACKS)}', f"known: {', '.join(BACKS)}"
         )
     made = read_parameters(BACKS[name], values, name)
     made.check()

@@ -16,7 +16,7 @@ SEE_OPS = "deploy docs ops lists what each operator supports"
 
 
 class Names:
-    """The names that are taken; several may share the numbers that make wishes unique."""
+    """Names in use. Instances may share `numbers`, the counters that make a repeated name hint unique."""
 
     def __init__(self, numbers: dict[str, int] | None = None) -> None:
         self._taken: set[str] = set()

@@ -35,7 +35,7 @@ def model_in_c(data: bytes, file_name: str) -> bytes:
 
 
 def _bytes(numbers: str) -> bytes | None:
-    """None for what is no list of bytes."""
+    """None for what is not a list of bytes."""
     try:
         return bytes(
             int(number, 0) & 0xFF for number in numbers.replace("u", "").split(",") if number.strip()

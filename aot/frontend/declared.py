@@ -100,7 +100,9 @@ def parted(given: object, kind: str) -> tuple[str, dict[str, object]]:
         return name, dict(_pair(word, name) for word in rest.split(",") if word)
     if isinstance(given, Mapping) and isinstance(given.get(NAME), str):
         return given[NAME], {key: value for key, value in given.items() if key != NAME}
-    raise DeclarationError(f"{given!r} is no {kind}", "write NAME:PARAMETER=VALUE,... or a table with a name")
+    raise DeclarationError(
+        f"{given!r} is not a {kind}", "write NAME:PARAMETER=VALUE,... or a table with a name"
+    )
 
 
 def declared_word(name: str, values: Mapping[str, object]) -> str:
@@ -112,5 +114,5 @@ def declared_word(name: str, values: Mapping[str, object]) -> str:
 def _pair(word: str, name: str) -> tuple[str, object]:
     key, equals, value = word.partition("=")
     if not equals:
-        raise DeclarationError(f'"{word}" is no parameter of {name} with its value', f"write {word}=...")
+        raise DeclarationError(f'"{word}" is not a parameter of {name} with its value', f"write {word}=...")
     return key, value_of(value)

@@ -20,7 +20,7 @@ class FileOperator:
 
 
 def file_operators(data: bytes, file_name: str) -> Sequence[FileOperator]:
-    """The operators in a file's bytes, the most frequent first. Raises ModelError for what is no model."""
+    """The operators in a file's bytes, the most frequent first. Raises ModelError for what is not a model."""
     if is_tflite(data):
         from aot.frontend.tflite.read import operators_of_tflite
 

@@ -53,7 +53,7 @@ def load_model(path: Path, rounding: str = "tflm", overrides: InputOverrides = N
 def parse_model(
     data: bytes, file_name: str, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES
 ) -> Graph:
-    """The model in a file's bytes; the format is told by the content, not by the name."""
+    """The model in a file's bytes; its content says the format, not its name."""
     if is_tflite(data):
         if overrides != NO_OVERRIDES:
             raise ModelError(

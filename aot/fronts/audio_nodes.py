@@ -31,7 +31,7 @@ _LEAST_PEAK = 2.0**-15  # of a clip that is silent, where nothing can be divided
 
 
 def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
-    """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
+    """Makes samples [1, n] features [1, frames, 1, features] of floats."""
     samples = add_frames(chain, spectrum.frames, frames)
     used = _used_bins(spectrum)
     chain.then("dequantize", Dequantize())

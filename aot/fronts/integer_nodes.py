@@ -23,11 +23,11 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.smooth import Smooth
 
-_LARGEST_LEVEL = 65_535.0  # of a level that is told without a logarithm
+_LARGEST_LEVEL = 65_535.0  # of a level that is given without a logarithm
 
 
 def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: int) -> None:
-    """Makes samples [1, n] features [1, frames, 1, features] of real numbers."""
+    """Makes samples [1, n] features [1, frames, 1, features] of floats."""
     if features.continuous:
         _add_history(chain, features.frames)
     add_frames(chain, features.frames, frames)

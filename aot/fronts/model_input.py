@@ -22,7 +22,7 @@ class ModelInput:
 
     @property
     def is_number(self) -> bool:
-        """True for reals, and for integers that stand for reals."""
+        """True for floats, and for integers that stand for real values."""
         quant = self.type.quant
         return self.type.dtype is DType.F32 or (quant is not None and not quant.is_per_channel)
 

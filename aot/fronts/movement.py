@@ -51,7 +51,7 @@ class Movement:
     sample_rate: float  # rows a second
     samples: int | None  # rows of a window; None: as many as the model takes
     axes: int
-    steps: float | None  # that the sensor's integers of 16 bits mean; None: it gives real numbers
+    steps: float | None  # that the sensor's integers of 16 bits mean; None: it gives floats
     scale: float
     sections: Matrix | None  # [S, 5]: b0, b1, b2, a1, a2
     taps: Matrix | None  # of a filter without poles

@@ -56,7 +56,7 @@ class Picture:
     crop: Crop
     factors: tuple[float, ...]
     offsets: tuple[float, ...]
-    as_stored: bool = False  # bytes are the model's integers, in the place of numbers
+    as_stored: bool = False  # bytes are the model's integers, in place of numbers
     planes_first: bool = False  # the library's results are [channels, height, width]
     may_resize: bool = True
     why_not: str = ""  # where it may not

@@ -18,7 +18,7 @@ class Frames:
     hop: int
     before: int = 0
     span: int = 0  # samples that the first frame needs to count as one
-    mirrored: int = 0  # samples that are mirrored at both ends, in the place of zeros
+    mirrored: int = 0  # samples that are mirrored at both ends, in place of zeros
 
     def count(self, samples: int) -> int:
         return max(0, 1 + (samples - self.span) // self.hop)

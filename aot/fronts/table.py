@@ -71,6 +71,6 @@ def declared_rate(word: str) -> int | None:
 def _front_of(name: str, values: Mapping[str, object]) -> Front:
     if name not in FRONTS:
         raise DeclarationError(
-            f'"{name}" is no front end{did_you_mean(name, FRONTS)}', f"known: {', '.join(FRONTS)}"
+            f'"{name}" is not a front end{did_you_mean(name, FRONTS)}', f"known: {', '.join(FRONTS)}"
         )
     return read_parameters(FRONTS[name], values, name).front()

@@ -38,7 +38,7 @@ class Elements(Enum):
     """A way to write the elements of constants."""
 
     BASE64 = "base64"  # with their hash
-    HASH = "hash"  # alone: whoever reads the graph gives the arrays
+    HASH = "hash"  # alone: the reader of the graph gives the arrays
 
     def written(self, array: Array) -> dict[str, str]:
         data = _bytes(array)
@@ -53,7 +53,9 @@ def to_json(graph: Graph, elements: str = "base64") -> str:
     known = {each.value: each for each in Elements}
     if elements not in known:
         near = did_you_mean(elements, known)
-        raise InputError(f'"{elements}" is no way to write elements{near}', hint=f"known: {', '.join(known)}")
+        raise InputError(
+            f'"{elements}" is not a way to write elements{near}', hint=f"known: {', '.join(known)}"
+        )
     return json.dumps(_graph(graph, known[elements]), indent=1)
 
 
@@ -62,14 +64,14 @@ def from_json(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"this is no JSON: {error}") from None
+        raise InputError(f"this is not JSON: {error}") from None
     found = document.get("format") if isinstance(document, dict) else None
     if found != FORMAT:
         raise InputError(f"a graph as JSON has format {FORMAT}, this has {found}", hint="write it again")
     try:
         return _GraphReader(constants or {}).graph(document)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"this JSON is no graph: {type(error).__name__}: {error}") from error
+        raise InputError(f"this JSON is not a graph: {type(error).__name__}: {error}") from error
 
 
 def _bytes(array: Array) -> bytes:

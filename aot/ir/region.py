@@ -1,4 +1,4 @@
-"""The op of a region: nodes that run at one go somewhere else, as a graph of their own."""
+"""The op of a region: nodes that run in one go somewhere else, as a graph of their own."""
 
 from __future__ import annotations
 

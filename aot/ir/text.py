@@ -122,7 +122,7 @@ def _attribute(value: Any) -> str:
 def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
     """The graph that `print_graph` printed; `constants` holds the external ones.
 
-    Lines that start with # are comments. Raises GraphTextError where the text is no graph.
+    Lines that start with # are comments. Raises GraphTextError where the text is not a graph.
     """
     return _parsed(list(enumerate(text.splitlines(), start=1)), constants or {})
 
@@ -141,7 +141,7 @@ def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph
 
 
 def _read(parser: _Parser, line: Line, inside: Sequence[_Numbered]) -> None:
-    """Reads a line. What is written as it should be, but has values that cannot be, is no graph either."""
+    """Reads a line. What is written as it should be, but has values that cannot be, is not a graph either."""
     try:
         parser.line(line, inside)
     except GraphTextError:

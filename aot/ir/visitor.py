@@ -15,7 +15,7 @@ Visiting = TypeVar("Visiting", bound="Visitor")
 class Visitor:
     """Subclasses have `visit_conv2d(self, node)` for each op that they look at, `visit_node` for all others.
 
-    An op's name is the one in the graph's text; what is no letter or digit in it is _, as in
+    An op's name is the one in the graph's text; what is not a letter or digit in it is _, as in
     `visit_conv2d_add`. The graph that is gone over is `self.graph`.
     """
 

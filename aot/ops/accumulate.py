@@ -17,7 +17,7 @@ Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
 def centred(x: Array, x_type: TensorType) -> Reals:
-    """The input as real numbers: for integers in steps of the scale, counted from the zero point."""
+    """The input as floats: for integers in steps of the scale, counted from the zero point."""
     reals = x.astype(np.float64)
     return reals - quant_of(x_type).zero_point if x_type.dtype.is_integer else reals
 

@@ -1,4 +1,4 @@
-"""Fused activations: a clamp, in real numbers or in the output's integers."""
+"""Fused activations: a clamp, in floats or in the output's integers."""
 
 from __future__ import annotations
 

@@ -86,7 +86,7 @@ def _halves_to_odd(sums: Ints, counts: Ints) -> Ints:
 
 
 def _halves_by_parity(sums: Ints, counts: Ints, stays: int) -> Ints:
-    """A half above an integer stays at it if that leaves this rest divided by two."""
+    """Rounds halves to the integer whose remainder modulo 2 is `stays`."""
     whole, twice = sums // counts, 2 * (sums % counts)
     means: Ints = whole + ((twice > counts) | ((twice == counts) & (whole % 2 != stays)))
     return means

@@ -104,7 +104,7 @@ class BinaryOp(Op):
 
     @abstractmethod
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
-        """The meaning in real numbers."""
+        """The meaning in floats."""
 
     @abstractmethod
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:

@@ -59,7 +59,7 @@ class Concat(Op):
             "the axis must be rows, columns or channels of images, the last, or the first larger than 1",
             _axis,
         ),
-        Constraint("inputs must have the same shape but for the axis", _shapes),
+        Constraint("inputs must have the same shape except along the axis", _shapes),
     )
     axis: int = 0
 

@@ -23,7 +23,7 @@ def _width(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Convert(Elementwise):
-    """Input: x, its stored numbers. Reals are truncated and clamped to the type, integers lose upper bits.
+    """Input: x, its stored numbers. Floats are truncated and clamped to the type, integers lose upper bits.
 
     With `of_bits` no number is converted: its bits are read as the other type, which is as wide.
     """

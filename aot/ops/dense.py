@@ -38,7 +38,7 @@ def weight_scales(weights: TensorType) -> Reals:
 class Dense(Op):
     """Inputs: x [N, K], w [O, K], b [O] or None.
 
-    Of f32 with weights of i8, sums are of real numbers; the weights are steps of their scale.
+    Of f32 with weights of i8, sums are of floats; the weights are steps of their scale.
     """
 
     name: ClassVar[str] = "dense"

@@ -1,4 +1,4 @@
-"""Real numbers in 8 bits by the range that they have in this run, as LiteRT's hybrid kernels take them.
+"""Floats in 8 bits by the range that they have in this run, as LiteRT's hybrid kernels take them.
 
 It is computed in single and in double precision where LiteRT's kernels are: results have their bits.
 """

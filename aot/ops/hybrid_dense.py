@@ -1,4 +1,4 @@
-"""Fully connected layer on real numbers that are taken in 8 bits on the way, as LiteRT's hybrid kernel does.
+"""Fully connected layer on floats that are taken in 8 bits on the way, as LiteRT's hybrid kernel does.
 
 Each vector of the input has steps of its own, by the range of its numbers in this run. Products with int8
 weights are summed in integers, and each sum is multiplied once, in single precision.

@@ -15,7 +15,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
 
-LEAST_NORM = 1e-6  # what a vector of real numbers is divided by at least
+LEAST_NORM = 1e-6  # what a float vector is divided by at least
 OUTPUT_BITS = 7  # results are in steps of 1/128
 _MOST_ELEMENTS = 1 << 15  # squares of nine bits add up to 31
 

@@ -55,7 +55,7 @@ class NonMaxSuppression(Op):
 
     A box is two opposite corners, y before x, or its centre, width and height. Result: for each chosen box
     its batch, its class and its number, those of a class from the best on, of equal scores the first; then
-    how many there are. The rows behind those are 0. No box is chosen for a score that is no finite number.
+    how many there are. The rows behind those are 0. No box is chosen for a score that is not a finite number.
     """
 
     name: ClassVar[str] = "non_max_suppression"

@@ -1,4 +1,4 @@
-"""Real numbers as whole steps of a range that is measured in the run: what LiteRT's hybrid convolutions take.
+"""Floats as whole steps of a range that is measured in the run: what LiteRT's hybrid convolutions take.
 
 All numbers of an image have one step, by the range of the image; sums of products of whole steps are exact.
 """

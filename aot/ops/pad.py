@@ -23,7 +23,7 @@ def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Pad(Op):
-    """Input: x [1, H, W, C]. The value is a stored one, not the real number it stands for."""
+    """Input: x [1, H, W, C]. The value is a stored one, not the real value it stands for."""
 
     name: ClassVar[str] = "pad"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Between real numbers and integers, and from one quantisation to another."""
+"""Between floats and integers, and from one quantisation to another."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class Quantize(_Conversion):
         ),
     )
     to: DType = DType.I8
-    halves_to_even: bool = False  # of reals, as ONNX has it; TFLite rounds halves away from zero
+    halves_to_even: bool = False  # of floats, as ONNX has it; TFLite rounds halves away from zero
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((self.to.value, required(inputs[0]).shape),)
@@ -102,7 +102,7 @@ def _halves_away(steps: Reals) -> Reals:
 
 @dataclass(frozen=True, slots=True)
 class Dequantize(_Conversion):
-    """The real numbers that stored integers stand for."""
+    """The real values that stored integers stand for."""
 
     name: ClassVar[str] = "dequantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (

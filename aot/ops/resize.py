@@ -95,7 +95,7 @@ class Resize(Op):
     size: Pair = (1, 1)
     align_corners: bool = False
     half_pixels: bool = False
-    is_unsigned: bool = False  # in the file: then the references reckon with real numbers
+    is_unsigned: bool = False  # in the file: then the references reckon with floats
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = required(inputs[0])

@@ -1,4 +1,4 @@
-"""Real numbers rounded to the nearest that a format of fewer bits has, and kept as f32."""
+"""Floats rounded to the nearest that a format of fewer bits has, and kept as f32."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class RoundMantissa(Elementwise):
     least_exponent: int = -126
     largest: float = 1.0
     overflow: Overflow = Overflow.INFINITE
-    has_nan: bool = True  # else what is no number becomes 0
+    has_nan: bool = True  # else what is not a number becomes 0
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]

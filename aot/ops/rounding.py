@@ -51,7 +51,7 @@ MEANINGS: Mapping[Rounding, str] = MappingProxyType(
         FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
         FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
         FixedRounding.DOWN: "rounded down by a shift",
-        FixedRounding.OWN_RANGE: "the input in 8 bits by its range in the run, exact sums, one real product",
+        FixedRounding.OWN_RANGE: "the input in 8 bits by its range in the run, exact sums, one float product",
         FixedRounding.TOWARDS_0: "what is behind the point is dropped",
     }
 )
@@ -73,7 +73,7 @@ def _table(*parts: Mapping[str, Row]) -> Mapping[str, Row]:
 
 # TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
 # FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network move by 1 to 3.
-# ONNX Runtime multiplies by a real number in single precision; rounding once gives its integers, unless the
+# ONNX Runtime multiplies by a float in single precision; rounding once gives its integers, unless the
 # product lies within a millionth of the middle between two.
 _D, _S, _R = RequantRounding.DOUBLE, RequantRounding.SINGLE, RequantRounding.REDUCED
 _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
@@ -94,7 +94,7 @@ _UNSIGNED_PRODUCTS: Row = MappingProxyType(
 _NEAREST: Row = MappingProxyType(
     {"tflm": FixedRounding.NEAREST, "litert-ref": FixedRounding.NEAREST, "onnx": FixedRounding.NEAREST_EVEN}
 )
-# LiteRT takes real numbers in 8 bits where they meet weights of 8 bits; the others know no such layers.
+# LiteRT takes floats in 8 bits where they meet weights of 8 bits; the others know no such layers.
 STEPS = "f32, weights i8"
 _HYBRID: Row = MappingProxyType(
     {"tflm": FixedRounding.REAL, "litert-ref": FixedRounding.OWN_RANGE, "onnx": FixedRounding.REAL}

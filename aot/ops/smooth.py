@@ -45,7 +45,7 @@ class Smooth(Op):
         limits.BATCH_IS_ONE,
         Constraint("new, old and what was before must have the shape of a row", _shares),
         numbers_within(0, 31, "up", "down"),
-        Constraint("real numbers must not be shifted, and the first of integers must be one", _shifts),
+        Constraint("floats must not be shifted, and the first of integers must be one", _shifts),
     )
     up: int = 0
     down: int = 0

@@ -1,4 +1,4 @@
-"""Functions of one element: clamps and activation curves, in real numbers and in 8-bit integers."""
+"""Functions of one element: clamps and activation curves, in floats and in 8-bit integers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Unary(Op):
 
     @abstractmethod
     def on_reals(self, x: Floats) -> Floats:
-        """The meaning in real numbers."""
+        """The meaning in floats."""
 
     @abstractmethod
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
@@ -198,7 +198,7 @@ _CURVES = (
 
 
 def argument_16(scale: float) -> tuple[int, int]:
-    """(multiplier, right shift): from an i16 input to three times its real number with 12 bits."""
+    """(multiplier, right shift): from an i16 input to three times its real value with 12 bits."""
     if scale == 2.0**-12:
         return 3, 0
     real, right = scale * 4096.0 * 3.0, 0

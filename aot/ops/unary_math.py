@@ -1,4 +1,4 @@
-"""Functions of one number, in real numbers, in plain integers and in quantised ones."""
+"""Functions of one number, in floats, in plain integers and in quantised ones."""
 
 from __future__ import annotations
 
@@ -167,7 +167,7 @@ class UnaryMath(Elementwise):
         # As the references fill their tables: in single precision, half away from zero.
         reals = centred.astype(np.float32) * np.float32(quant_of(x_type).scale)
         results = np.asarray(REALS[self.of](reals, self.alpha), np.float32)
-        # What is no number becomes the least one, as in the references' conversion to integers.
+        # What is not a number becomes the least one, as in the references' conversion to integers.
         steps = np.nan_to_num(results * np.float32(1 / np.float32(quant_of(out).scale)), nan=-np.inf)
         limited = np.clip(steps, -(2.0**20), 2.0**20).astype(np.float64)
         whole = np.trunc(limited + np.copysign(0.5, limited)).astype(np.int64)

@@ -38,7 +38,7 @@ REGIONS: Mapping[str, str] = MappingProxyType(
 PLACEMENT: Mapping[str, str] = MappingProxyType(
     {
         "split-rearrangements-into-rows": "first: what is rearranged row by row may be joined row by row",
-        "split-matmuls-into-rows": "before sequences are split: the lines of a product are no sequence",
+        "split-matmuls-into-rows": "before sequences are split: the lines of a product are not a sequence",
         "split-concats-into-rows": "after what is joined has its rows",
         "split-sequences-into-rows": "after all else has rows: what is left goes along time",
         "view-streamed-input-as-image": "last: it needs the final readers of the input",

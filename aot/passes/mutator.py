@@ -15,12 +15,12 @@ from aot.passes.outcome import Miss, Outcome, outcome
 
 @dataclass(frozen=True, slots=True)
 class Same:
-    """A node is not needed: who reads its only result reads this value in its place."""
+    """Removes a node: readers of its only result read `value` instead."""
 
     value: str
 
 
-# In the place of a node: another or several, whose last makes its results, or nothing; or why it stays.
+# In place of a node: another or several, whose last makes its results, or nothing; or why it stays.
 Change = Node | Sequence[Node] | Same | Miss
 
 

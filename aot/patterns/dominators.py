@@ -57,7 +57,7 @@ def dominated(first: Pattern, path: Pattern, last: Pattern) -> Pattern:
 
 
 def _origins(graph: Graph, nodes: list[Node]) -> list[str]:
-    """The values before these nodes that are no constants, the nearest first."""
+    """The values before these nodes that are not constants, the nearest first."""
     found: dict[str, None] = {}
     due = [value for node in nodes for value in node.reads]
     while due:

@@ -1,7 +1,7 @@
 """Proof of a plan by replay: every byte of memory carries its owner's name while all steps are taken.
 
-Knows nothing of the planners. Each step must find in memory every row it reads, written by
-whoever writes it when the stages run one after another; what it writes and its stage's state
+Knows nothing of the planners. Each step must find in memory every row it reads, written by the
+stage that writes it when the stages run one after another; what it writes and its stage's state
 and scratch must not lie on each other nor on what it reads.
 """
 

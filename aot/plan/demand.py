@@ -116,7 +116,7 @@ class _DemandWalk:
                 taken[stage] = done + 1
 
     def _take_step(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
-        """Takes one, then those of its followers; stages now left with steps that nobody asks for are tails.
+        """Takes one step, then its followers' steps; stages left with steps that nobody needs become tails.
 
         Those would keep the rows they read alive; but they come after the reader of the last wanted row.
         """

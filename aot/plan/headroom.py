@@ -1,4 +1,4 @@
-"""Headroom of a plan: bytes that could be live under a limit beside its rows, told without another plan.
+"""Headroom of a plan: bytes that could be live under a limit beside its rows, found without another plan.
 
 Rings and their places need more than what is live, so a plan must be made before headroom counts as sure.
 """

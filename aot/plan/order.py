@@ -15,7 +15,7 @@ from aot.plan.steps import Ints, Steps
 from aot.plan.wholes import WholeOrder
 
 SEARCH_STEPS = 120_000  # put in order, all trials of a climb together
-SEARCH_ROWS = 1_200_000  # whose lives are told, all trials of a climb together
+SEARCH_ROWS = 1_200_000  # whose lives are computed, all trials of a climb together
 ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
 _IDLE_ROUNDS = 1  # a position idling for more rounds of all stages than that can hold something else
 

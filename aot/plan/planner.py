@@ -23,10 +23,10 @@ from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
 from aot.plan.steps import Steps, number_steps
 from aot.plan.wholes import order_whole_stages
 
-PLACED_ORDERS = 8  # as many of the best orders are placed, fewer of a model with
-PLACED_ROWS = 1_000_000  # more rows in them all,
-PLACED_PAIRS = 4_000_000  # or more pairs of tensors,
-REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor
+PLACED_ORDERS = 8  # most orders that are placed; the two limits below reduce it
+PLACED_ROWS = 1_000_000  # most rows in all placed orders together
+PLACED_PAIRS = 4_000_000  # most pairs of tensors in them
+REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor
 QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
 CAREFUL = (6_000_000, 1500)
 

@@ -14,13 +14,13 @@ from math import inf
 
 from aot.plan.model import Kind, PlanRequest
 
-EXACT_SETS = 10_000  # sets of stages visited before the search gives up: enough for all graphs of 13 stages
-EXACT_LOOKS = 400_000  # each at one stage: of graphs of more than 40 stages fewer sets are visited,
-MOST_LOOKS = 150_000  # and of graphs in which very many stages may be next
-BOUND_LOOKS = 250  # for each stage, where only a bound is wanted,
-MOST_BOUND_LOOKS = 20_000  # and in all
-BEAM = 24  # sets of equal size kept where it has given up,
-BEAM_LOOKS = 100_000  # as long as it has looked at fewer; then the stages follow as they were given
+EXACT_SETS = 10_000  # most sets of finished stages for the exact search: covers every graph of 13 stages
+EXACT_LOOKS = 400_000  # most (set, stage) pairs for the exact search; limits graphs of more than 40 stages
+MOST_LOOKS = 150_000  # most that it really looks at; limits graphs in which very many stages may be next
+BOUND_LOOKS = 250  # most (set, stage) pairs for each stage where only a bound is wanted
+MOST_BOUND_LOOKS = 20_000  # most (set, stage) pairs in all where only a bound is wanted
+BEAM = 24  # sets of equal size that are kept where the exact search has given up
+BEAM_LOOKS = 100_000  # most (set, stage) pairs for the beam; after that, stages stay in the given order
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The accelerators, which compute layers in the place of generated kernels: each has a folder here."""
+"""The accelerators, which compute layers in place of generated kernels: each has a folder here."""
 
 from __future__ import annotations
 

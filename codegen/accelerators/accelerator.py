@@ -18,7 +18,7 @@ from codegen.option_kinds import OptionKind
 
 @dataclass(frozen=True)
 class Regions:
-    """Regions of several nodes that a device runs at one go.
+    """Regions of several nodes that a device runs in one go.
 
     `claims` is given the device's name and the graph: `claims_by_rules` takes patterns, `claims_by_node` asks
     for each node, a function of your own sees the whole graph. The schedules' sites are regions.

@@ -22,7 +22,7 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
     def schema(self) -> Mapping[str, object]:
         return {
             "type": "array",
-            "description": "what computes layers in the place of generated kernels, the first that can",
+            "description": "what computes layers in place of generated kernels, the first that can",
             "items": {"type": "string"},
         }
 
@@ -44,7 +44,7 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
 def _word(name: object, settings: object) -> str:
     """The word for a name and a mapping of options."""
     if not isinstance(settings, Mapping):
-        raise WrongValueError(f"{settings!r} is no mapping from the options of {name} to values")
+        raise WrongValueError(f"{settings!r} is not a mapping from the options of {name} to values")
     options = ",".join(f"{option}={value}" for option, value in settings.items())
     return f"{name}:{options}" if options else str(name)
 
@@ -55,7 +55,7 @@ def _checked(given: object) -> str:
     if name not in known:
         near = did_you_mean(str(name if name is not None else given), known)
         said = f'"{given}"' if isinstance(given, str) else repr(given)
-        raise WrongValueError(f"{said} is no accelerator{near}", f"known: {', '.join(known)}")
+        raise WrongValueError(f"{said} is not an accelerator{near}", f"known: {', '.join(known)}")
     from codegen.accelerators.table import asked_for  # who asks for none needs none
 
     word = str(given).removesuffix(":")

@@ -1,4 +1,4 @@
-"""An accelerator of somebody else's whose Python fails is told with its name, the node and its own line."""
+"""Names somebody else's accelerator whose Python fails, with the node and the accelerator's own line."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def accelerators() -> Mapping[str, Accelerator]:
 def _accelerator(name: str, value: object) -> Accelerator:
     if not isinstance(value, Accelerator):
         raise ExtensionError(
-            f'the extension "{name}" is no Accelerator of codegen.accelerators.accelerator',
+            f'the extension "{name}" is not an Accelerator of codegen.accelerators.accelerator',
             hint="deploy docs adding-an-accelerator",
         )
     return value

@@ -1,4 +1,4 @@
-"""Comments that tell functions apart which do the same and are not the same."""
+"""Tells apart functions of a file that share a comment but not their code, by one more line of comment."""
 
 from __future__ import annotations
 

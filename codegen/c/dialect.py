@@ -31,7 +31,7 @@ class Dialect:
 
 C99 = Dialect("-std=c99", "", "memcpy", "")
 STRICT = Dialect("-std=c99", "", "memcpy", "", has_attributes=False)
-# On AVR flash is no part of the data's address space: avr-gcc's __flash, with avr-libc's functions for it.
+# On AVR flash is not part of the data's address space: avr-gcc's __flash, with avr-libc's functions for it.
 AVR = Dialect("-std=gnu99", "__flash", "memcpy_P", "avr/pgmspace.h")
 DIALECTS: Mapping[str, Dialect] = MappingProxyType({d.constant_space: d for d in (C99, AVR)})
 

@@ -146,7 +146,7 @@ def _symbols(parts: SourceParts) -> str:
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
     functions += [f"{name}_kernels"] if parts.callers else []
     constants = f"the constants of {name}_weights.c" if parts.constants.arrays else ""
-    every = [*functions, *([constants] if constants else []), f"{name}_model of {name}_describe.c"]
+    every = [*functions, *([constants] if constants else []), f"{name}_model ({name}_describe.c, if linked)"]
     every += [f"the functions of {library.header.name}" for library in parts.library.libraries]
     text = f"Global symbols: {', '.join(every)}."
     return "\n".join(wrap(text, LINE, initial_indent="   ", subsequent_indent="   "))

@@ -43,7 +43,7 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
-    """The C library's functions of real numbers, and what stands in for an FPU."""
+    """The C library's functions of floats, and what stands in for an FPU."""
     called, reals = library_calls(helper.definition for helper in library.helpers.every), Reals.of(target)
     is_real = bool(called) or any(_is_real(kernel.function) for kernel in library.kernels)
     computed = each.functions * (reals is Reals.NONE and computes_reals(called))

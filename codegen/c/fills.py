@@ -15,7 +15,7 @@ def _fill_between(bits: int, c_type: str) -> Helper:
     return Helper(
         f"fill_between_{bits}",
         f"""\
-/* The margins that planes share: `elements` after each plane, planes `step` apart. */
+/* Fills the gap after each plane with `value`: `elements` of padding per gap, planes `step` apart. */
 static inline void fill_between_{bits}(
     {c_type} *row, uint32_t planes, uint32_t step, uint32_t elements, {c_type} value)
 {{

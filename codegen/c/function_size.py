@@ -2,7 +2,7 @@
 
 What a part takes depends on the core: one with instructions for pairs of numbers has kernels that are mostly
 such instructions, another has plain loops. A row of factors for each kind of core was fitted to builds of the
-models in benchmarks/results.json at -O2, by gcc 12.2 but for one; tests/bench/test_counts.py holds them.
+models in benchmarks/results.json at -O2, all but one by gcc 12.2; tests/bench/test_counts.py holds them.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ class PartBytes:
     row_layer: float
     once_name: float  # a name in a layer that runs once
     start: float  # startup, the entry, the main program
-    library: float  # the C library's functions of real numbers, against newlib's for Thumb-2
-    reals: float  # real numbers at all: an FPU's instructions, or functions in their place
+    library: float  # the C library's functions of floats, against newlib's for Thumb-2
+    reals: float  # floats at all: an FPU's instructions, or functions in their place
     functions: float = 0  # more of the latter, which the C library's functions need
 
 
@@ -100,7 +100,7 @@ def _bytes_of(part: Node, each: PartBytes) -> float:
 
 
 def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> float:
-    """The machine code of functions written by hand: once, but for those copied into their callers."""
+    """The machine code of functions written by hand: once, except those copied into their callers."""
     counts = (
         _operators(helper.definition.partition("{")[2])
         for helper in helpers

@@ -21,11 +21,11 @@ from codegen.loops.ir import Buffer, Instruction, Proc
 from codegen.lower.stages import LoweredStage
 
 _PARTS_OF_GROWING = (
-    "\nBefore the first row: the sums begin.",
+    "\nBefore the first row: sets the sums to their start values.",
     "\nOne row is added to the sums.",
     "\nAfter the last row: the sums become the result.",
 )
-_PARTS_OF_STEPS = ("\nBefore the first step: the state begins.", "")
+_PARTS_OF_STEPS = ("\nBefore the first step: sets the state to its start values.", "")
 
 
 class Sharing(Enum):

@@ -1,4 +1,4 @@
-"""The functions of the C library that hand-written functions of real numbers call: their code and stack.
+"""The functions of the C library that hand-written functions of floats call: their code and stack.
 
 The bytes are those of newlib, as gcc 12.2 links each alone for a Cortex-M4, M55 and M3, with the
 functions that it calls; `PartBytes.library` scales them for other cores.
@@ -14,7 +14,7 @@ from aot.target import Feature, Target
 
 
 class Reals(IntEnum):
-    """The hardware for real numbers: the column of a table."""
+    """The hardware for floats: the column of a table."""
 
     SINGLE = 0
     DOUBLE = 1  # the C library then has shorter functions of doubles
@@ -80,7 +80,7 @@ def library_bytes(called: frozenset[str], reals: Reals) -> int:
 
 
 def computes_reals(called: frozenset[str]) -> bool:
-    """Some of them need products and sums of real numbers, which without an FPU are functions, too."""
+    """Some of them need products and sums of floats, which without an FPU are functions, too."""
     return bool(called - _OF_BITS)
 
 

@@ -199,13 +199,13 @@ def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -
             Define(TypedName(counter_type(part), "next", last - first + 1), Literal("{0}")),
             _walk(len(table.numbers), step, goes_back=period is not None),
         ),
-        comment="Rows in the order that needs least memory: an entry names the layer whose next row is due.",
+        comment="Rows in the planned order: each entry names the layer that computes its next row.",
     )
     return OrderTable(table, walk)
 
 
 def _walk(entries: int, step: tuple[Stmt, ...], goes_back: bool) -> ForLoop:
-    """The loop over the table. Before its first entry, where a period may begin, is -1."""
+    """The loop over the table; signed if it jumps back, since the index is -1 before a period at entry 0."""
     if goes_back:
         return ForLoop("int32_t", _STEP.name, Number(entries), step)
     return ForLoop("uint32_t", _STEP.name, unsigned(entries), step)
@@ -228,7 +228,7 @@ def _again(part: Sequence[int], period: Period) -> Stmt:
     # The counter, not `row`: that would have to outlive the call, in a register or on the stack.
     is_left = Infix("<", Subscript(Name("next"), Number(stage - min(part))), unsigned(rows))
     again = Assign(_STEP, Number(period.length), "-=")
-    return If(Infix("&&", is_end, is_left), (again,), comment="the steps that come again and again")
+    return If(Infix("&&", is_end, is_left), (again,), comment="repeat the period")
 
 
 def _switch(value: Expr, stages: Iterable[int], run_once: AbstractSet[int]) -> Stmt:

@@ -54,5 +54,5 @@ def _call(helper: Helper, *arguments: Expr) -> Stmt:
 
 
 def _value(fmt: RowFormat) -> Expr:
-    """The value that padding holds; only real numbers have four bytes and padding."""
+    """The value that padding holds; only floats have four bytes and padding."""
     return Literal(f"{fmt.fill}.0f") if fmt.dtype_bytes == 4 else Number(fmt.fill)

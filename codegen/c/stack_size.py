@@ -27,7 +27,7 @@ from codegen.isa.table import isas
 from codegen.loops.ir import Instruction, Role
 
 _FREE_VALUES = 3  # in registers that no function saves
-_MOST_REALS = 16  # registers of real numbers that a function saves
+_MOST_REALS = 16  # registers of floats that a function saves
 _MOST_ARGUMENTS = 4  # in registers
 _FEW_LOOPS = 2
 _ALIGN = 8
@@ -56,8 +56,8 @@ class StackBytes:
     loop: float
     inner_loop: float  # beyond two around it, beside that
     real: float  # in use, up to the registers there are
-    soft_reals: float  # functions in the place of an FPU
-    library: float  # the C library's functions of real numbers
+    soft_reals: float  # functions in place of an FPU
+    library: float  # the C library's functions of floats
     c_instruction: float  # an instruction that is a function of C and becomes part of the kernel
     function: float  # one that the kernel calls and that stays a function
     instruction_function: float  # the same for an instruction

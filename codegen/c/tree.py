@@ -54,7 +54,7 @@ class Room:
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A real number as C spells it, or a constant of a header."""
+    """A float as C spells it, or a constant of a header."""
 
     text: str
     header: str = ""
@@ -246,7 +246,7 @@ class ForLoop:
     count: Count | Linear
     body: tuple[Stmt, ...]
     comment: str = ""  # above it
-    first: Linear | None = None  # in the place of 0
+    first: Linear | None = None  # in place of 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,7 +54,7 @@ def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
 
 @cache
 def _field_names(kind: Hashable) -> tuple[str, ...] | None:
-    """The fields of a node that may hold nodes; None for what is no node."""
+    """The fields of a node that may hold nodes; None for what is not a node."""
     assert isinstance(kind, type)
     if kind.__module__ != tree.__name__ or not is_dataclass(kind):
         return None
@@ -63,7 +63,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
 
 @cache
 def _parts_backwards(kind: type) -> Callable[[Node], tuple[Node, ...]] | None:
-    """Gives the parts of a node of that kind, the last first; None for what is no node."""
+    """Gives the parts of a node of that kind, the last first; None for what is not a node."""
     names = _field_names(kind)
     if names is None:
         return None

@@ -72,7 +72,7 @@ def _up(number: int, multiple: int) -> int:
 
 
 def structure_of(sources: Mapping[str, str], model: str) -> str:
-    """The hash of generated C but for the weights of `model`."""
+    """The hash of generated C except for the weights of `model`."""
     digest = hashlib.sha256()
     for name, text in sorted(sources.items()):
         if name != f"{model}_weights.c":

@@ -50,7 +50,7 @@ def chosen_pools(target: Target, wished: Sequence[Pool]) -> tuple[Pool, ...]:
     for pool in wished:
         if pool.name not in regions:
             raise BoardError(
-                f'"{pool.name}" is no RAM of this board{did_you_mean(pool.name, list(regions))}',
+                f'"{pool.name}" is not a RAM region of this board{did_you_mean(pool.name, list(regions))}',
                 hint=f"--pool takes: {', '.join(regions) or 'nothing, name a board'}",
             )
     sizes = {pool.name: pool.bytes for pool in wished}

@@ -42,7 +42,7 @@ def _require_region(rule: ConstantRule, target: Target) -> None:
     known = [region.name for region in target.regions]
     if rule.region not in known:
         raise BoardError(
-            f'"{rule.region}" is no memory of this board{did_you_mean(rule.region, known)}',
+            f'"{rule.region}" is not a memory of this board{did_you_mean(rule.region, known)}',
             hint=f"--constants takes: {', '.join(known) or 'nothing, name a board'}",
         )
 

@@ -56,7 +56,7 @@ class MemoryUse:
 
 
 def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
-    """One for each memory that the model takes something of. What names no region lies in its role's fastest
+    """The use of each memory that the model needs. Parts without a region go to the fastest of their role
     with room."""
     other_flash = [r.name for r in target.by_speed("flash")[1:]]
     elsewhere = sum(size for region, size in needs.constant_bytes_by_region.items() if region in other_flash)

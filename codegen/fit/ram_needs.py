@@ -19,7 +19,7 @@ def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
         plan.stack_bytes,
-        constant_bytes=0,  # not in RAM, but for those that the options place there
+        constant_bytes=0,  # not in RAM, except those that the options place there
         constant_bytes_by_region=_constant_bytes_by_region(plan) if any(plan.constant_regions) else {},
         code_bytes=0,
         counter_bytes=OBSERVED_BYTES if job.options.observe else 0,

@@ -10,7 +10,7 @@ ISAS: Mapping[str, str] = MappingProxyType(
         "rvv": "anywhere: no core has both these vectors and another's",
         "helium": "before dsp: a core with vectors has the DSP extension, too",
         "dsp": "before fpu: integers are its own",
-        "fpu": "behind them: real numbers are no other's",
+        "fpu": "after them: none of those computes floats",
         "unaligned": "last: any of the others may read words at any address, too",
     }
 )

@@ -9,11 +9,10 @@ FEW_REGISTERS = ScalarFunction(
     "FEW_REGISTERS",
     DType.I32,
     """\
-/* Some tiles take every register. clang keeps some to itself, as does code that is not optimised or that is
-   independent of its position: it has no such tiles. Other options that do, such as -ffixed-r9,
-   -fno-omit-frame-pointer and at times -Og, are told of by "'asm' operand has impossible constraints" or
-   "r7 cannot be used in 'asm' here": compile with -DFEW_REGISTERS then, as `deploy docs own-project`
-   says. */
+/* Some tiles use every register. clang reserves a few, and so does code built without optimisation or with
+   -fPIC: those builds use the C version instead. If another option reserves one (-ffixed-r9,
+   -fno-omit-frame-pointer, sometimes -Og), gcc reports "'asm' operand has impossible constraints" or
+   "r7 cannot be used in 'asm' here": then add -DFEW_REGISTERS (`deploy docs own-project`). */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS

@@ -24,7 +24,7 @@ def isas() -> tuple[Isa, ...]:
     added = loaded(GROUP)
     wrong = next((name for name, isa in added.items() if not isinstance(isa, Isa)), None)
     if wrong is not None:
-        raise ExtensionError(f'the extension "{wrong}" is no Isa of codegen.isa.isa')
+        raise ExtensionError(f'the extension "{wrong}" is not an Isa of codegen.isa.isa')
     return (*(isa for isa in added.values() if isinstance(isa, Isa)), *_ours())
 
 

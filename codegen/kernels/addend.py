@@ -1,4 +1,4 @@
-"""The row that is added to a convolution's results as they are stored: by themselves these are nowhere.
+"""The row that is added to a convolution's results as they are stored: without it they are in no memory.
 
 This pays where the tile's sums are in core registers beside SMLAD: a quarter of the pass that it saves.
 On Helium a pass over both rows takes as few instructions as the same in a tile, and everywhere the

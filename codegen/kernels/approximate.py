@@ -1,4 +1,4 @@
-"""Exponentials, hyperbolic tangents and sigmoids by polynomials, in the place of the C library's.
+"""Exponentials, hyperbolic tangents and sigmoids by polynomials, in place of the C library's.
 
 e**v is 2**n * e**r with n whole and |r| at most half of ln 2, where a polynomial of degree five is as good as
 single precision: adding 1.5 * 2**23 rounds v / ln 2 to n and leaves n in the last bits of the sum. The others

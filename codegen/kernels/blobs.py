@@ -177,7 +177,7 @@ def _gap_closed(listed: _List) -> tuple[Stmt, ...]:
 
 
 def _finished(listed: _List) -> tuple[Stmt, ...]:
-    """Classes are counted behind the background, and what is no blob becomes 0."""
+    """Classes are counted behind the background, and what is not a blob becomes 0."""
     kind = listed.kind(_SLOT)
     others = [*listed.corners(_SLOT), listed.score(_SLOT)]
     is_blob = _is_blob(listed, _SLOT)

@@ -21,7 +21,7 @@ def _are_integers(site: Site) -> bool:
     return site.input(0).dtype in (DType.I8, DType.I16)
 
 
-F32_INPUTS = Condition[Site]("real numbers", lambda site: site.input(0).dtype is DType.F32)
+F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType.F32)
 NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.optimize is not Optimize.SIZE)
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)

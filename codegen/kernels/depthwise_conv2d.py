@@ -133,7 +133,7 @@ def _in_tiles(proc: Proc, pixels: int) -> Proc:
 def depthwise_nest(
     site: Site, x: RowFormat, y: RowFormat, tail: Requantised, element: Element | None = None
 ) -> Proc:
-    """One filter after the other; `element` is what is read under a tap where that is no plain load."""
+    """One filter after the other; `element` is what is read under a tap where that is not a plain load."""
     op, (kernel_rows, kernel_columns, channels) = op_of(site), site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)

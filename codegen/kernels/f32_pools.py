@@ -1,4 +1,4 @@
-"""Pools and the softmax on real numbers."""
+"""Pools and the softmax on floats."""
 
 from __future__ import annotations
 

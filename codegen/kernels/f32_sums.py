@@ -1,4 +1,4 @@
-"""Convolutions and dense layers on real numbers: sums of products, several channels at a time."""
+"""Convolutions and dense layers on floats: sums of products, several channels at a time."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def _starts(bias: Array) -> Array:
 def half_words(weights: Array, window: WindowOfPairs, words: int) -> Array:
     """Half-words of weights [channel][kernel row]..., in the order in which tiles take them.
 
-    Tiles have `words` half-words, whose channels lie one behind the other, but for the last one, which
+    Tiles have `words` half-words, whose channels lie one behind the other, except the last one, which
     has as few as hold the channels that are left.
     """
     rows = weights.reshape(weights.shape[0], window.kernel_rows, window.length).astype(np.int64)

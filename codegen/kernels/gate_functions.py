@@ -1,4 +1,4 @@
-"""The activations of recurrent layers as functions of one real number."""
+"""The activations of recurrent layers as functions of one float."""
 
 from __future__ import annotations
 

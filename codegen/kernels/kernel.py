@@ -186,7 +186,7 @@ class Kernel:
     whole: bool = False  # then `proc` runs once, over tensors in one piece
     rows_per_step: int = 1  # of the result, that one run of `proc` makes
     extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
-    calls: CFunction | None = None  # the function that computes the layer, in the place of loops
+    calls: CFunction | None = None  # the function that computes the layer, in place of loops
     started: Started | None = None  # then `calls` waits for what this has begun
     demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
     device: str = ""  # the accelerator that computes it; empty: the CPU

@@ -28,11 +28,11 @@ _NESTS: Mapping[str, Schedule] = {
 
 
 def unscheduled(op_name: str, site: Site) -> Schedule:
-    """The schedule that takes no steps; of real numbers and rarer ops, Solder's plain one."""
+    """The schedule that takes no steps; of floats and rarer ops, Solder's plain one."""
     return choose_schedule(plain_schedules(op_name, site), site).schedule
 
 
 def plain_schedules(op_name: str, site: Site) -> tuple[Schedule, ...]:
-    """The one that takes no steps alone; of real numbers and rarer ops, all that any core has."""
+    """The one that takes no steps alone; of floats and rarer ops, all that any core has."""
     in_order = None if site.input(0).dtype is DType.F32 else _NESTS.get(op_name)
     return KERNELS[op_name].schedules if in_order is None else (in_order,)

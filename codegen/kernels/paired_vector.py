@@ -1,4 +1,4 @@
-"""Dot products of one vector with weights in pairs: what the pairs are times is made again for each tile.
+"""Dot products of one vector with paired weights; the input factors are recomputed for each tile.
 
 A vector's factors would be there beside it, twice as long; a tile of six channels makes them as fast as
 it would load them.

@@ -1,4 +1,4 @@
-"""quantize and dequantize: a table between 8-bit types, a C function from and to real numbers."""
+"""quantize and dequantize: a table between 8-bit types, a C function from and to floats."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _quantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
 
 
 def _dequantize(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    return applied(site, f32_of(quant_of(site.input(0))), inputs[0], output, "as real numbers")
+    return applied(site, f32_of(quant_of(site.input(0))), inputs[0], output, "as floats")
 
 
 _DTYPES = frozenset({DType.I8, DType.U8, DType.I16, DType.I32, DType.F32})

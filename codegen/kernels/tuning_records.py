@@ -76,7 +76,7 @@ def read_records(path: Path) -> tuple[TuningRecord, ...]:
     except OSError as error:
         raise InputError(f"the tuning records cannot be read: {error.strerror}", str(path), _WRITES) from None
     except UnicodeDecodeError:
-        raise InputError("these are no tuning records: the file is no text", str(path), _WRITES) from None
+        raise InputError("these are not tuning records: the file is not text", str(path), _WRITES) from None
     whole = text[: text.rfind("\n") + 1].splitlines() or text.splitlines()
     return tuple(_record(line, f"{path}, line {n}") for n, line in enumerate(whole, 1) if line.strip())
 
@@ -122,7 +122,7 @@ def _record(line: str, where: str) -> TuningRecord:
         return _checked(found)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
         raise InputError(
-            "this is no tuning record", where, f"a record is a line such as\n{_EXAMPLE}"
+            "this is not a tuning record", where, f"a record is a line such as\n{_EXAMPLE}"
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Functions of one element: a table for int8, a C function for real numbers."""
+"""Functions of one element: a table for int8, a C function for floats."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _f32_function(op: Op) -> ScalarFunction:
             return f32_function(
                 "real_hard_swish", f"v * {clamped} / 6.0f", lambda v: v * min(max(v + 3, 0), 6) / 6
             )
-    raise AssertionError(f"{op.name} has no function of real numbers")
+    raise AssertionError(f"{op.name} has no function of floats")
 
 
 def _logistic(v: float) -> float:

@@ -1,4 +1,4 @@
-"""Arguments of the language's functions are of the kinds that their parameters take, or told with a line."""
+"""Arguments of the language's functions are of the kinds that their parameters take, or refused by line."""
 
 from __future__ import annotations
 

@@ -99,7 +99,7 @@ class Axis(Position):
 
     def __init__(self, name: str, extent: int) -> None:
         if not name.isidentifier():
-            raise misuse(f'"{name}" is no name of an axis', "a name is an identifier of Python")
+            raise misuse(f'"{name}" is not a name of an axis', "a name is an identifier of Python")
         if not 1 <= extent <= _MOST_TURNS:
             raise misuse(f"the axis {name} has the extent {extent}: it must be from 1 to {_MOST_TURNS:,}")
         super().__init__(variable(name), {name: extent})
@@ -115,4 +115,4 @@ def to_position(value: Position | int) -> Position:
         return value
     if isinstance(value, Integral) and not isinstance(value, bool):
         return Position(to_affine(int(value)))
-    raise misuse(f"{value!r} is no index", "an index is a number or a sum of axes times numbers")
+    raise misuse(f"{value!r} is not an index", "an index is a number or a sum of axes times numbers")

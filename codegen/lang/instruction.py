@@ -64,7 +64,7 @@ def _require_known(call: str, proc: Proc) -> None:
         named = [name for _, name, *_ in Formatter().parse(call) if name is not None]
     except ValueError as error:
         raise misuse(
-            f"the call of {proc.name} is no text with names in braces: {error}", "{x}, {acc[0]}"
+            f"the call of {proc.name} is not text with names in braces: {error}", "{x}, {acc[0]}"
         ) from None
     for name in named:
         param, _, rest = name.partition("[")

@@ -1,4 +1,4 @@
-"""Parts of a kernel by name, its loops or its tensors: an unknown name is told with its line."""
+"""Parts of a kernel by name, its loops or its tensors: an unknown name is reported with its line."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from codegen.lang.misuse import misuse
 
 _OWN = "a function(...) of your own"
 OF_VALUES: Mapping[str, tuple[str, str]] = {
-    "truediv": ("divided by /", f"x // 3 rounds down; multiply by a real number, or {_OWN}"),
+    "truediv": ("divided by /", f"x // 3 rounds down; multiply by a float, or {_OWN}"),
     "divmod": ("divided by divmod", "x // 3 and x % 3"),
     "pow": ("raised to powers", f"x * x, or {_OWN}"),
     "matmul": ("multiplied by @", "sum(a[i, k] * b[k, j], k)"),

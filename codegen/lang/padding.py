@@ -36,7 +36,7 @@ def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Pack
     )
     if kept is not None:
         raise ScheduleError(
-            f"what loop {loop} adds up is no product with {zeros}: a zero there is not nothing"
+            f"what loop {loop} adds up is not a product with {zeros}: a zero there is not nothing"
         )
     made = pad_reduction(proc, loop, multiple, zeros)
     order = list(dict.fromkeys(each.var for each in loops))

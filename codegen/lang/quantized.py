@@ -1,4 +1,4 @@
-"""Quantised types: integers that stand for real numbers, and how sums of products become such again."""
+"""Quantised types: integers that stand for real values, and how sums of products become such again."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
     """A quantised type, for placeholders and results: a result is rounded to it from its value's scale."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
-        raise misuse(f"{dtype} holds real numbers as they are", "a quantised type is one of integers")
+        raise misuse(f"{dtype} holds floats as they are", "a quantised type is one of integers")
     if not 0 < scale < math.inf:
         raise misuse(f"a scale of {scale} stands for nothing", "a scale is more than 0, and finite")
     low, high = kind.limits

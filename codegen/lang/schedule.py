@@ -319,7 +319,7 @@ class LoopSchedule:
 
     @checks_arguments
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
-        """Puts the first of the instructions that means the same in the place of each loop of that name."""
+        """Puts the first of the instructions that means the same in place of each loop of that name."""
         if not instructions:
             raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
@@ -375,7 +375,7 @@ class LoopSchedule:
         param = next((p for p in self.proc.params if p.name == name), None)
         if param is None or param.role is not Role.CONSTANT:
             raise misuse(
-                f"{name} is no constant of {self.proc.name}", "only constants are known when it is built"
+                f"{name} is not a constant of {self.proc.name}", "only constants are known when it is built"
             )
 
     def _inner_factor(self, loop: str, factor: int | tuple[int | None, int | None]) -> int:
@@ -384,9 +384,9 @@ class LoopSchedule:
             case int() | (None, int()) | (int(), None):
                 known = factor if isinstance(factor, int) else factor[0] or factor[1] or 0
             case _:
-                raise misuse(f"{factor!r} is no factor of {loop}", "4, (None, 4) or (4, None)")
+                raise misuse(f"{factor!r} is not a factor of {loop}", "4, (None, 4) or (4, None)")
         if known < 1:
-            raise misuse(f"{known} is no factor of {loop}: it must be at least 1")
+            raise misuse(f"{known} is not a factor of {loop}: it must be at least 1")
         if known > turns:
             raise misuse(f"{loop} has {turns} turns, fewer than a factor of {known}")
         is_outer = isinstance(factor, tuple) and factor[1] is None

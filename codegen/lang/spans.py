@@ -1,6 +1,6 @@
 """The span of a whole number: its least and greatest value, from which it is known that C does not overflow.
 
-Values of 32 bits and more, sums among them, have no span: whoever makes them says that they fit.
+Values of 32 bits and more, sums among them, have no span: the code that makes them says that they fit.
 """
 
 from __future__ import annotations

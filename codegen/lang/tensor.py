@@ -114,9 +114,7 @@ class TensorExpression(WholeOperators["TensorExpression"]):
     def _require_within(self, number: ElementValue) -> None:
         """Refuses a computed index that can be one of no element."""
         if number.dtype is DType.F32:
-            raise misuse(
-                f"the computed index of {self.name} is a real number", 'cast("i32", x) makes it whole'
-            )
+            raise misuse(f"the computed index of {self.name} is a float", 'cast("i32", x) makes it whole')
         least, most = number.span or type_range(number.dtype)
         if least < 0 or most >= self.shape[-1]:
             raise misuse(
@@ -127,7 +125,9 @@ class TensorExpression(WholeOperators["TensorExpression"]):
 
     def _inside(self, axis: int, index: Operand) -> Position:
         if isinstance(index, float):
-            raise misuse(f"{index} is no place along axis {axis} of {self.name}", "an axis or a whole number")
+            raise misuse(
+                f"{index} is not a place along axis {axis} of {self.name}", "an axis or a whole number"
+            )
         if isinstance(index, ElementValue):
             raise misuse(
                 f"axis {axis} of {self.name} has a computed index",
@@ -316,6 +316,6 @@ def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) ->
         foreign = {var for _, affine in indices_of(body) for var in affine.variables} - known
         if foreign:
             raise misuse(
-                f"{name} reads along {min(foreign)}, which is no axis there",
+                f"{name} reads along {min(foreign)}, which is not an axis there",
                 "reduce over it, or index by another",
             )

@@ -1,4 +1,4 @@
-"""ElementValue values of tensor expressions: Python's operators make expressions of the loop language."""
+"""Values of tensor expressions: Python's operators build expressions of the loop language."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def to_value(given: Operand) -> ElementValue:
     if isinstance(given, Position):
         low, high = DType.I32.limits
         if not low <= given.least <= given.most <= high:
-            raise misuse(f"a place from {given.least:,} to {given.most:,} is no number of 32 bits")
+            raise misuse(f"a place from {given.least:,} to {given.most:,} is not a number of 32 bits")
         return ElementValue(Index(given.affine), DType.I32, span=(given.least, given.most))
     if isinstance(given, bool) or not isinstance(given, Real):
-        raise misuse(f"{given!r} is no value", "values are elements of tensors, axes and numbers")
+        raise misuse(f"{given!r} is not a value", "values are elements of tensors, axes and numbers")
     if not isinstance(given, Integral):
         return ElementValue(Const(float(given)), DType.F32)
     number = int(given)
@@ -151,10 +151,10 @@ def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
     a, b = to_value(left), to_value(right)
     for value in (a, b):
         if value.dtype is DType.F32:
-            raise misuse(f"real numbers are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
+            raise misuse(f"floats are not {_DONE[op]}", 'cast("i32", x) makes a number whole')
         if value.scale is not None:
             raise misuse(
-                f"a value {_scale_text(value)} is not {_DONE[op]}: it stands for a real number",
+                f"a value {_scale_text(value)} is not {_DONE[op]}: it stands for a real value",
                 "a placeholder of a plain type has whole numbers",
             )
     a, b = (a, b) if op in SHIFTS else _of_one_sign(a, b)
@@ -309,13 +309,13 @@ def cast(dtype: str, value: Operand) -> ElementValue:
 def require_name(name: str, what: str) -> None:
     """Raises InputError where a word names nothing in Python's texts."""
     if not name.isidentifier() or iskeyword(name):
-        raise misuse(f'"{name}" is no name of {what}', "a name is an identifier of Python")
+        raise misuse(f'"{name}" is not a name of {what}', "a name is an identifier of Python")
 
 
 def dtype_of(name: str) -> DType:
     known = [dtype.value for dtype in DType]
     if name not in known:
-        raise misuse(f'"{name}" is no type', f"known: {', '.join(known)}")
+        raise misuse(f'"{name}" is not a type', f"known: {', '.join(known)}")
     return DType(name)
 
 

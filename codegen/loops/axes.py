@@ -100,7 +100,7 @@ def most(index: Affine, extents: Extents) -> int:
 
 
 def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Extents]]:
-    """Every statement that is no loop, with the loops around it."""
+    """Every statement that is not a loop, with the loops around it."""
     for stmt in body:
         if isinstance(stmt, For):
             yield from statements(stmt.body, {**around, stmt.var: stmt.extent})

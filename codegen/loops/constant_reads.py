@@ -109,7 +109,7 @@ def _joined(sets: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
 
 
 def _reads(stmt: Stmt) -> Iterator[_Read]:
-    """The reads of constants by a statement that is no loop."""
+    """The reads of constants by a statement that is not a loop."""
     match stmt:
         case Store(_, value) | Accumulate(_, value):
             for load in loads_of(value):

@@ -1,9 +1,9 @@
 """Halves of a proc for two cores: outermost loops cut in two, of which neither touches what the other writes.
 
-Nothing but the bounds of these loops differs between the halves, so that both are one function: it is told
-which half it computes. A loop that cannot be cut, of a single turn, belongs to the second half, which has the
-smaller share of loops with an odd number of turns. That the halves are apart is not read off the loops but
-found by listing every element that each of them writes, and reads of what is written.
+Nothing but the bounds of these loops differs between the halves, so that both are one function, which is
+given the half to compute. A loop that cannot be cut, of a single turn, belongs to the second half, which
+has the smaller share of loops with an odd number of turns. That the halves are apart is not read off the
+loops but found by listing every element that each of them writes, and reads of what is written.
 """
 
 from __future__ import annotations

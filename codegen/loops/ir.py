@@ -173,7 +173,7 @@ class Instruction:
     """A piece of C together with the loop nest `body` over `params` that says what it does.
 
     In `call`, a parameter held in registers stands as {name[0]}, {name[1]}, ..., any other as a
-    pointer {name}; a number of the body that the function is told, and not written for, as {its name}.
+    pointer {name}; a number of the body that the function is given, and not written for, as {its name}.
     `definition` is the C function that the call uses, printed once per file.
     """
 

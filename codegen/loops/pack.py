@@ -114,7 +114,7 @@ def _elements(site: _ReadSite, valid: Affine, limit: int, elements: int) -> list
 
 
 def _everywhere(affine: Affine, at: Mapping[str, IndexArray]) -> IndexArray:
-    """The values of an index at every point of the loops; a variable that is no loop here is zero."""
+    """The values of an index at every point of the loops; a variable that is not a loop here is zero."""
     value: IndexArray = np.asarray(affine.constant, np.int64)
     for name, factor in affine.terms:
         value = value + factor * at.get(name, np.zeros((), np.int64))

@@ -207,7 +207,7 @@ class _Reader:
         if name not in self.named:
             raise self.wrong(
                 node,
-                f"{name} is no instruction or function known here{did_you_mean(name, self.named)}",
+                f"{name} is not an instruction or function known here{did_you_mean(name, self.named)}",
                 "give those that the text calls with it",
             )
         return self.named[name]
@@ -223,7 +223,7 @@ class _Reader:
     def window(self, node: ast.expr) -> BufferPlace:
         buffer, (*rows, last) = self.subscripted(node)
         if not (isinstance(last, ast.Slice) and last.lower is not None and last.upper is last.step is None):
-            raise self.wrong(node, f"{ast.unparse(node)} is no window", f"such as {buffer.name}[0:]")
+            raise self.wrong(node, f"{ast.unparse(node)} is not a window", f"such as {buffer.name}[0:]")
         return self.place(node, buffer, [*rows, last.lower])
 
     def subscripted(self, node: ast.expr) -> tuple[Buffer, list[ast.expr]]:
@@ -234,7 +234,7 @@ class _Reader:
             found.insert(0, inner.slice)
             inner = inner.value
         if not (isinstance(inner, ast.Name) and found):
-            raise self.wrong(node, f"{ast.unparse(node)} is no element of a buffer")
+            raise self.wrong(node, f"{ast.unparse(node)} is not an element of a buffer")
         if inner.id not in self.buffers:
             near = did_you_mean(inner.id, self.buffers)
             raise self.wrong(node, f"there is no buffer {inner.id}{near}")
@@ -301,7 +301,7 @@ class _Reader:
                 return Choose(self.expr(test), self.expr(yes), self.expr(no))
             case ast.Call(func=ast.Name(id=name), args=arguments, keywords=[]):
                 return self.call(node, name, arguments)
-        raise self.wrong(node, f"{ast.unparse(node)} is no value that a proc can compute")
+        raise self.wrong(node, f"{ast.unparse(node)} is not a value that a proc can compute")
 
     def number(self, node: ast.expr) -> int | float:
         match node:
@@ -309,7 +309,7 @@ class _Reader:
                 return value
             case ast.Name(id="inf" | "nan" as name):
                 return float(name)
-        raise self.wrong(node, f"{ast.unparse(node)} is no number")
+        raise self.wrong(node, f"{ast.unparse(node)} is not a number")
 
     def call(self, node: ast.expr, name: str, arguments: Sequence[ast.expr]) -> Expr:
         match name, arguments:

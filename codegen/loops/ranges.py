@@ -107,7 +107,7 @@ def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
 
 
 def range_of(expr: Expr, extents: Extents) -> Range | None:
-    """The range of a value inside loops, of which some may not be known; None of a real number."""
+    """The range of a value inside loops, of which some may not be known; None of a float."""
     if value_type(expr) is DType.F32:
         return None
     match expr:
@@ -138,7 +138,7 @@ def _binary_range(op: str, left: Expr, right: Expr, extents: Extents) -> Range:
     a, b = range_of(left, extents), range_of(right, extents)
     kind = operand_type(op, left, right)
     if a is None or b is None:
-        return 0, 1  # real numbers are compared
+        return 0, 1  # floats are compared
     if fault(op, a, b, kind)[0]:
         return kind.limits
     low, high = result_range(op, a, b)
@@ -175,6 +175,6 @@ def _undefined(expr: Expr, extents: Extents) -> tuple[str, str]:
         case Binary(op, left, right) if op in (*SHIFTS, *DIVISIONS):
             a, b, kind = range_of(left, extents), range_of(right, extents), operand_type(op, left, right)
             if a is None or b is None or kind is DType.F32:
-                return f"an operation {op} of real numbers", 'cast("i32", x) makes a number whole'
+                return f"an operation {op} of floats", 'cast("i32", x) makes a number whole'
             return fault(op, a, b, kind)
     return "", ""

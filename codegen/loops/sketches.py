@@ -2,7 +2,7 @@
 
 A sketch is a structure made of schedule primitives: which loops are tiled, where sums are kept apart so that
 they stay in registers, which loops are written out. Its numbers are knobs, so that everything that searches
-hand-written schedules searches these too. What a primitive refuses is no point.
+hand-written schedules searches these too. What a primitive refuses is not a point.
 """
 
 from __future__ import annotations

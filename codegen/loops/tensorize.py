@@ -1,4 +1,4 @@
-"""Tensorize: put an instruction in the place of the loop nest that means the same."""
+"""Tensorize: put an instruction in place of the loop nest that means the same."""
 
 from __future__ import annotations
 

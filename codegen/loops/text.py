@@ -67,7 +67,7 @@ def print_instruction(instruction: Instruction) -> str:
 
 
 def text_name(named: Named) -> str:
-    """The name as Python writes one: where several are told apart by a mark, it stands behind two bars."""
+    """The name as Python writes one: where a mark distinguishes several, it stands behind two bars."""
     return named.name.replace("@", "__")
 
 

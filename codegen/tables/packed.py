@@ -16,7 +16,7 @@ _POINTER, _ACTION, _SEGMENT = struct.Struct("<I4H"), struct.Struct("<4H"), struc
 _TENSOR = struct.Struct("<6I8I")
 _MOST_RANK, _MOST_TENSORS, _MOST_NAME = 8, 8, 96
 _MEMORY_BIT, _MOST_OFFSET = 28, 1 << 28
-_FILLS = 0xFFFF  # in the place of a kernel's number
+_FILLS = 0xFFFF  # in place of a kernel's number
 
 
 def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:

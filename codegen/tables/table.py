@@ -32,7 +32,7 @@ _WRITTEN = (Role.OUTPUT, Role.STATE, Role.SCRATCH)
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Elements of one value in the place of a kernel's call: so many, and again a step further."""
+    """Elements of one value in place of a kernel's call: so many, and again a step further."""
 
     value: bytes  # of one element
     planes: int
@@ -210,7 +210,7 @@ class _TableMaker:
             if shared.name == called.function and dict(shared.numbers) == dict(called.shape):
                 own = {param.name: param for each in (*procs, proc) for param in each.params}
                 return shared, tuple(own[param.name] for param in shared.params)
-        raise AssertionError(f"layer {number} calls {called.function}, which is no kernel of its own")
+        raise AssertionError(f"layer {number} calls {called.function}, which is not a kernel of its own")
 
     def _reach(self, number: int, buffer: Buffer) -> int:
         """The bytes behind a pointer that the kernel may touch: of a row with its padding and its slack."""
@@ -230,7 +230,7 @@ class _TableMaker:
 
 
 def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
-    """The rules of all pointers; None where these calls are no sequence of one kind."""
+    """The rules of all pointers; None where these calls are not a sequence of one kind."""
     first = calls[0]
     alike = (first.function, first.numbers, first.shape, [len(each) for each in first.places])
     for each in calls:

@@ -49,7 +49,7 @@ def package_files(name: str, like: str) -> Mapping[str, str]:
 
 
 def _copied(name: str, like: str) -> Iterator[tuple[str, str]]:
-    """The accelerator's own files, with its name in the place of the other's."""
+    """The accelerator's own files, with its name in place of the other's."""
     for file in sorted(files(f"codegen.accelerators.{like}").iterdir(), key=lambda file: file.name):
         if file.name.endswith(_ENDINGS):
             text = file.read_text(encoding="utf-8")

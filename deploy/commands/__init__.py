@@ -9,7 +9,7 @@ COMMANDS = {
     "explore": "looks at every combination of models, boards and options",
     "diff": "says what differs between two compiled models",
     "ops": "lists the supported operators and their element types",
-    "accelerators": "lists what can compute layers in the place of generated kernels",
+    "accelerators": "lists what can compute layers in place of generated kernels",
     "boards": "lists the known boards and the facts about them",
     "doctor": "lists the compilers and emulators on this machine",
     "export": "makes a package of a model for Arduino, PlatformIO, ESP-IDF, Conan and others",

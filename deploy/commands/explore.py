@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="LABELLED.npz",
         type=Path,
-        help='inputs by name and, under "labels", their classes: accuracy is told, too',
+        help='inputs by name and, under "labels", their classes: shows accuracy, too',
     )
     options.add_option(parser, DATA["quantize"])
     parser.add_argument(

@@ -46,11 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         action="extend",
         default=[],
-        help="C files, with headers of theirs, whose functions (SOLDER_FUNCTION) are called by name",
+        help="C files (and their headers) whose functions (SOLDER_FUNCTION) are called by name",
     )
     sensor = parser.add_argument_group("programs for a sensor")
     sensor.add_argument(
-        "--labels", metavar="NAMES", help="of the classes: yes,no,... or a file with one in a line"
+        "--labels", metavar="NAMES", help="class names: yes,no,... or a file with one per line"
     )
     sensor.add_argument(
         "--rate",
@@ -62,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--recording",
         metavar="FILE",
         type=Path,
-        help="played in the place of a sensor: sound (WAV), numbers (CSV) or pictures (PPM, BMP)",
+        help="played in place of a sensor: sound (WAV), numbers (CSV) or pictures (PPM, BMP)",
     )
     slots = parser.add_argument_group("cartridges, which replace the model while the firmware runs")
     slots.add_argument(
@@ -72,13 +72,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--arena",
         metavar="SIZE",
         type=options.size,
-        help="what their models may work in; else what this one does",
+        help="arena for their models (default: this model's arena)",
     )
     slots.add_argument(
         "--public-key",
         metavar="KEY.pem",
         type=Path,
-        help="take only those that are signed with its private key; the program supplies solder_port_verify",
+        help="accept only cartridges signed with its private key; the program supplies solder_port_verify",
     )
     slots.add_argument(
         "--kernels",
@@ -86,13 +86,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         nargs="+",
         default=(),
-        help="archives (deploy compile --tables) whose kernels tables may run beside this model's",
+        help="more archives (deploy compile --tables) whose kernels tables may use",
     )
     parser.add_argument(
         "--line-key",
         metavar="FILE",
         type=Path,
-        help="answer only who has this key: 32 bytes, or 64 hexadecimal digits",
+        help="answer only clients that have this key: 32 bytes, or 64 hexadecimal digits",
     )
     options.add_json(parser)
 

@@ -30,13 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data",
         metavar="LABELLED.npz",
         type=Path,
-        help='inputs by name and, under "labels", their classes: accuracy and values of layers are told',
+        help='inputs by name and, under "labels", their classes: shows accuracy and values of layers',
     )
     parser.add_argument(
         "--float-model",
         metavar="MODEL",
         type=Path,
-        help="the model that this one was quantised from: with --data, each layer's distance to it is told",
+        help="the model that this one was quantised from: with --data, each layer's distance to it is shown",
     )
     options.add_option(parser, DATA["quantize"])
     parser.add_argument(

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--dequantize",
         action="store_true",
-        help="outputs become real numbers, by the model's scales and zero points",
+        help="dequantise outputs to floats by the model's scales and zero points",
     )
     options.add_compile_options(parser)
     options.add_toolchain(parser)
@@ -132,9 +132,9 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:
-    """Says why cycles are not told; "" where they are."""
+    """Says why cycles are not shown; "" where they are."""
     if ready.firmware is None or has_cartridge:
-        return "cycles are told of the model that firmware was built with here"
+        return "cycles are shown for the model that firmware was built with here"
     if is_emulated(ready.board) and uses_two_cores(ready.firmware.elf):
         return COUNTED
     return lacks_program(ready.platform.name, ready.board)

@@ -37,13 +37,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--layers", action="store_true", help="compare every layer, name the first that differs"
     )
     parser.add_argument(
-        "--labels", metavar="Y.npy", type=Path, help="the samples' classes: accuracy and confusion are told"
+        "--labels", metavar="Y.npy", type=Path, help="the samples' classes: prints accuracy and confusion"
     )
     parser.add_argument(
         "--expected",
         metavar="Z.npz",
         type=Path,
-        help="outputs by name, or output_0, ..., for all samples: RMSE, MAE and cosine are told",
+        help="outputs by name, or output_0, ..., for all samples: prints RMSE, MAE and cosine",
     )
     parser.add_argument(
         "--oracle",

@@ -13,7 +13,7 @@ _MORE_IS_BETTER = ("accuracy",)
 def mark_best(results: Sequence[Result]) -> list[Result]:
     """Says of each result whether no other one is at least as good in all, and better in something.
 
-    Models are compared with each other where their accuracy is known: else they are no rivals.
+    Models are compared with each other where their accuracy is known: else they are not rivals.
     """
     fitting = [each for each in results if each["fits"]]
     return [

@@ -29,7 +29,7 @@ def read_kept(path: Path) -> dict[str, dict[str, Any]]:
         except (ValueError, TypeError, KeyError, RecursionError):
             if number < len(lines) or number == 1:
                 raise InputError(
-                    f"line {number} is no result of deploy explore", str(path), "name another file"
+                    f"line {number} is not a result of deploy explore", str(path), "name another file"
                 ) from None
             write_whole(path, "".join(f"{json.dumps(result)}\n" for result in found.values()).encode())
     return found

@@ -25,7 +25,7 @@ from deploy.reporting.attempt import Measuring
 from deploy.reporting.given_data import give_data, on_data
 from platforms.board_files import all_boards, load_board
 
-ALL = "all"  # in the place of boards' names
+ALL = "all"  # in place of boards' names
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ def _read(text: str) -> tuple[str, list[Any]]:
 def _require_option(name: str) -> None:
     if name not in OPTIONS:
         raise InputError(
-            f'"{name}" is no option to be varied{did_you_mean(name, OPTIONS)}',
+            f'"{name}" is not an option to be varied{did_you_mean(name, OPTIONS)}',
             hint=f"known: {', '.join(OPTIONS)}",
         )
 

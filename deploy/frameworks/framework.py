@@ -34,7 +34,7 @@ class FrameworkModel(ABC):
 
     @abstractmethod
     def exported(self) -> bytes:
-        """The model as a file, real numbers in it. Raises ToolError."""
+        """The model as a file that computes in floats. Raises ToolError."""
 
     @abstractmethod
     def outputs(self, sample: Sample) -> list[Array]:
@@ -62,6 +62,6 @@ class Framework:
 
 
 def as_array(value: Any) -> Array:
-    """An array of what frameworks return; real numbers become single precision."""
+    """An array of what frameworks return; floats become single precision."""
     array: Array = np.asarray(value)
     return array.astype(np.float32) if array.dtype == np.float64 else array

@@ -47,7 +47,7 @@ class _KerasModel(FrameworkModel):
         return self._converted(None)
 
     def in_integers(self, samples: Sequence[Sample]) -> bytes:
-        """Weights and activations of eight bits; inputs and outputs stay real numbers."""
+        """Weights and activations of eight bits; inputs and outputs stay floats."""
         return self._converted(samples)
 
     def outputs(self, sample: Sample) -> list[Array]:
@@ -75,7 +75,7 @@ class _KerasModel(FrameworkModel):
             raise self._refused(error) from error
 
     def _at_its_sizes(self) -> Any:
-        """The model with the sizes of the examples in the place of open ones."""
+        """The model with the sizes of the examples in place of open ones."""
         import keras
 
         names = [getattr(each, "name", None) for each in getattr(self._model, "inputs", None) or ()]

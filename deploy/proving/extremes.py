@@ -26,7 +26,7 @@ _METHOD = (
     "Where all inputs are integers the outputs are compared with the reference.",
 )
 _NO_PROOF = "runs on some inputs prove nothing of others: that is the matter of the chapters with proofs"
-_NOT_COMPARED = "inputs are real numbers, so the outputs are not compared here"
+_NOT_COMPARED = "inputs are floats, so the outputs are not compared here"
 
 
 def examine_extremes(subject: Subject) -> Finding:

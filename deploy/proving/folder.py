@@ -58,7 +58,7 @@ def require_folder_place(directory: Path) -> None:
         listed = set()
     there = {path.relative_to(directory).as_posix() for path in directory.rglob("*") if not path.is_dir()}
     if not listed or there - listed:
-        what = f"it holds {min(there - listed)}" if listed else "it is no folder of evidence"
+        what = f"it holds {min(there - listed)}" if listed else "it is not a folder of evidence"
         raise OutputError(
             f"the folder is not empty and {what}, so it is left alone", str(directory), "name a new folder"
         )

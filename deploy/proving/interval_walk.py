@@ -30,7 +30,7 @@ _COLUMNS = (
     "verdict",
 )
 _METHOD = (
-    "The loops that are printed as C are run with an interval in the place of each number: inputs have all "
+    "The loops that are printed as C are run with an interval in place of each number: inputs have all "
     "values of their type, weights and biases are what the C has, and what nobody has written is anything. "
     "Each sum, product and store is held against its type in C. No theory of the layer is used: neither zero "
     "points nor signs of weights, nor the bound by which the compiler chose the kernel.",

@@ -24,7 +24,7 @@ def foreign_sources(artifact: Artifact) -> tuple[str, ...]:
 
 
 def obstacle(artifact: Artifact) -> str:
-    """Says why the C is no program for this computer's tools; empty where it is."""
+    """Says why the C is not a program for this computer's tools; empty where it is."""
     if artifact.facts.target.constant_space:
         return f"constants lie in {artifact.facts.target.constant_space}, which is not C"
     if foreign := foreign_sources(artifact):

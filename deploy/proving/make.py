@@ -19,7 +19,7 @@ def gather(
     chapters: Sequence[Chapter] = CHAPTERS,
     older: OlderEvidence | None = None,
 ) -> Evidence:
-    """Answers the chapters named, or all; the others are told as not run. Raises InputError."""
+    """Answers the chapters named, or all; the others are reported as not run. Raises InputError."""
     require_known(wanted, chapters)
     with progress("evidence", len(chapters)) as bar:
         found = []

@@ -191,7 +191,7 @@ def _functions(read: _Read) -> Table:
 
 def _by_compiler(read: _Read, name: str) -> Cell:
     """Its account; a library's functions have none."""
-    return read.usage.get(name.partition(".")[0], "not told")
+    return read.usage.get(name.partition(".")[0], "not given")
 
 
 def _deepest(read: _Read) -> Iterator[Table]:

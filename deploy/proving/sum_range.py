@@ -100,7 +100,7 @@ class ProductSums:
 
 
 def sum_range(graph: Graph, node: Node) -> ProductSums | None:
-    """The range of the node's sums; None where it is no integer sum with constant weights."""
+    """The range of the node's sums; None where it is not an integer sum with constant weights."""
     op, out = _of_products(node.op, graph.output_types(node)[0])
     if not isinstance(op, Conv2d | DepthwiseConv2d | Dense):
         return None

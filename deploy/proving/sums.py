@@ -177,7 +177,7 @@ def _of_pool(layer: LayerInfo, op: AveragePool2d) -> _Row:
 def _not_covered(layer: LayerInfo) -> _Row:
     cells = (layer.index, layer.op, layer.kernel, "", "", "", "", "", "", "", "")
     sentence = (
-        f"layer {layer.index} ({layer.origin or layer.name}): {layer.op} is no sum of products with "
+        f"layer {layer.index} ({layer.origin or layer.name}): {layer.op} is not a sum of products with "
         "constant integer weights, so this chapter proves nothing about it"
     )
     return replace(_exception(cells, sentence), has_range=False)

@@ -29,7 +29,7 @@ class Asked:
     boards: tuple[Board, ...]
     arrays: Mapping[str, Array] | None = None  # inputs by name, and "labels"
     where: str = "data"  # the arrays are from
-    quantize: bool = False  # inputs of real numbers become the model's integers
+    quantize: bool = False  # float inputs become the model's integers
     float_model: ImportedModel | None = None
     measuring: Measuring | None = None
 

@@ -30,7 +30,7 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True)
 class Measuring:
-    """The wish to know cycles: firmware is built and run in an emulator of the board's core."""
+    """A request for cycles: firmware is built and run in an emulator of the board's core."""
 
     toolchain: str | None = None
 

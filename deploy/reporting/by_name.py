@@ -34,7 +34,7 @@ def report(
 ) -> ModelReport:
     """Says of a model or an archive whether it fits each board, what needs what, and what would help.
 
-    `data` has inputs by name, and their classes as "labels": accuracy and the values of each layer are told,
+    `data` has inputs by name, and their classes as "labels": accuracy and the values of each layer are shown,
     with a `float_model` each layer's distance to it. `measure` finds cycles in an emulator.
     print() shows Markdown; save(path) writes a web page, Markdown or JSON.
     """

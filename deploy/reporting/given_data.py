@@ -22,7 +22,7 @@ from deploy.samples import Samples
 
 @dataclass(frozen=True)
 class GivenData:
-    """The samples, their classes where they are known, and the model of real numbers where there is one."""
+    """The samples, their classes where they are known, and the float model where there is one."""
 
     samples: Samples
     labels: Array | None = None
@@ -72,7 +72,7 @@ def give_data(
 
 
 def on_data(graph: Graph, data: GivenData) -> OnData:
-    """Runs the model, and the model of real numbers, on all samples."""
+    """Runs the model, and the float model, on all samples."""
     real = data.float_model
     if data.labels is None:
         return OnData(len(data.samples), float_name=real.source_name if real else None)
@@ -86,7 +86,7 @@ def on_data(graph: Graph, data: GivenData) -> OnData:
 
 
 def as_floats(graph: Graph, samples: Samples) -> Samples:
-    """The real numbers that the samples of a quantised model stand for."""
+    """The floats that the samples of a quantised model stand for."""
     each = (
         tuple(
             real_numbers(graph.types[name], array).astype(np.float32)

@@ -35,9 +35,9 @@ class ErrorToFloat:
 class LayerValues:
     """The values that a layer gave, of all samples together."""
 
-    low: float  # in real numbers where the layer has a scale
+    low: float  # in floats where the layer has a scale
     high: float
-    range_used: float | None  # share of what its integers can say; None for real numbers
+    range_used: float | None  # share of what its integers can say; None for floats
     at_least: float | None  # share of the values that are the least integer, to which others are cut off
     at_most: float | None  # and the largest one
     to_float: ErrorToFloat | None = None
@@ -81,7 +81,7 @@ def _values(tensor: TensorType, arrays: Sequence[Array]) -> LayerValues:
 
 
 def real_numbers(tensor: TensorType, array: Array) -> Reals:
-    """The real numbers that integers stand for; without a scale the integers themselves."""
+    """The real values that integers stand for; without a scale the integers themselves."""
     quant = tensor.quant
     if quant is None or not tensor.dtype.is_integer or quant.is_per_channel:
         return array.astype(np.float64)

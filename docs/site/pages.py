@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: pages of the site that lie elsewhere in the repository, and links to what is no page."""
+"""Hooks of MkDocs: pages of the site that lie elsewhere in the repository, and links to other files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def from_the_root(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
-    """Leads links to pages of the root to their copies; of what is no page only the name is left."""
+    """Leads links to pages of the root to their copies; of what is not a page only the name is left."""
     depth = page.file.src_uri.count("/")
     return with_links(markdown, depth)
 

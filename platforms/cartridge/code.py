@@ -134,7 +134,7 @@ def _holder(known: Iterable[Symbol], address: int) -> str:
 def _fixed(name: str, what: str) -> ToolError:
     return ToolError(
         f"{name} cannot be a cartridge: {what} would have to lie at a fixed address",
-        hint="real numbers through the C library do: a quantised model, or the model built into firmware",
+        hint="floats need such parts of the C library: quantise the model, or build it into firmware",
     )
 
 

@@ -14,7 +14,7 @@ _SMALL = (DType.I8, DType.U8, DType.I16)
 
 
 def self_test_inputs(specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
-    """Bytes of one generator for small integers; zeros for real numbers and indices."""
+    """Bytes of one generator for small integers; zeros for floats and indices."""
     state, found = 1, []
     for spec in specs:
         data = bytearray()
@@ -26,7 +26,7 @@ def self_test_inputs(specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
 
 
 def outputs_crc(specs: Sequence[TensorSpec], outputs: Sequence[Array]) -> int:
-    """The checksum of what must come out; 0 where real numbers may differ from core to core."""
+    """The checksum of what must come out; 0 where floats may differ from core to core."""
     if any(spec.type.dtype is DType.F32 for spec in specs):
         return 0
     return crc32(b"".join(np.ascontiguousarray(output).tobytes() for output in outputs))

@@ -25,7 +25,7 @@ _NOT_BEGUN = "Stopped execution"  # of the block in the line before, for QEMU's 
 
 @dataclass(frozen=True, slots=True)
 class LayerReport:
-    """A call of the function that is told of each row of a layer."""
+    """A call of the function that reports each row of a layer."""
 
     layer: int
     returns_to: int

@@ -14,7 +14,7 @@ Block = tuple[MachineInstruction, ...]
 def disassembled(
     disassembler: Any, code: bytes, address: int, instruction: Callable[[Any], MachineInstruction]
 ) -> Block:
-    """The instructions of a block. Raises ToolError for bytes that are no instruction."""
+    """The instructions of a block. Raises ToolError for bytes that are not an instruction."""
     found = tuple(instruction(each) for each in disassembler.disasm(code, address))
     end = found[-1].end if found else address
     if end != address + len(code):

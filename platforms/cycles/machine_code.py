@@ -16,7 +16,7 @@ class MachineCode:
     decode: Callable[[bytes, int], tuple[MachineInstruction, ...]]
     is_long: Callable[[bytes], bool]  # True for the first two bytes of an instruction of four
     page_bytes: int  # of QEMU's pages: a block ends with its page, or before an instruction across its end
-    changes_mode: tuple[str, ...]  # beginnings of names: what may end a block and is no jump
+    changes_mode: tuple[str, ...]  # beginnings of names: what may end a block and is not a jump
     argument: int  # numbers of registers at QEMU's debug port: a function's first argument,
     link: int  # the address that it returns to,
     pc: int  # and the next instruction's

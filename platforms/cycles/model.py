@@ -35,7 +35,7 @@ def lacks(board: Board) -> str:
 
 
 def lacks_program(platform: str, board: Board) -> str:
-    """Says why the cycles of that platform's programs are not told on a board; "" where they are."""
+    """Says why the cycles of that platform's programs are not known on a board; "" where they are."""
     if recorder_of(board) and platform == EMULATED:
         return lacks(board)
     return lacks(board) or f"no emulator runs what {platform} builds for a {board.name}"

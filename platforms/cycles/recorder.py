@@ -15,7 +15,7 @@ IT_BITS = 0x0600_FC00  # of XPSR: the rest of an IT block
 
 
 class Recorder:
-    """Records every block, of which it is told before it is executed, and watches data accesses by itself."""
+    """Records every block, which is reported before it is executed, and watches data accesses by itself."""
 
     def __init__(self, uc: Any, where: TracePoints) -> None:
         self._uc, self._where = uc, where
@@ -25,7 +25,7 @@ class Recorder:
         self._current = 0  # the block that is being executed
         self._is_running = False  # a run is under way, and no layer is reporting
         self._returns_to: int | None = None  # the end of the run; None: no run is under way
-        self._resumes_at: int | None = None  # the end of a layer's report, which is no part of the run
+        self._resumes_at: int | None = None  # the end of a layer's report, which is not part of the run
         self._begin()
         accesses = unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE
         uc.hook_add(accesses, self._on_access, begin=1, end=0)

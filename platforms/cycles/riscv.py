@@ -36,7 +36,7 @@ _REACHES_MEMORY = ("load", "store")
 
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
-    """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
+    """Decodes the instructions of a block. Raises ToolError for bytes that are not an instruction."""
     return disassembled(_disassembler(), code, address, _instruction)
 
 

@@ -42,7 +42,7 @@ _STACK = {"push", "pop", "vpush", "vpop"}
 
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
-    """Decodes the instructions of a block. Raises ToolError for bytes that are no instruction."""
+    """Decodes the instructions of a block. Raises ToolError for bytes that are not an instruction."""
     return disassembled(disassembler(), code, address, _instruction)
 
 
@@ -79,7 +79,7 @@ def _instruction(found: Any) -> MachineInstruction:
 
 
 def _instruction_name(found: Any) -> str:
-    """The instruction's own name, but for pushing and popping several: its operands are the short form's."""
+    """The instruction's own name, except for pushes and pops, whose operands are the short form's."""
     name, short = str(found.insn_name()), str(found.mnemonic).partition(".")[0]
     return short if short in _STACK and name not in _SINGLE else name
 

@@ -49,7 +49,7 @@ class Cartridges(Calls):
         return self._unpacked("cartridges", _unpack, reply)
 
     def load_cartridge(self, cartridge: bytes) -> None:
-        """Sends a cartridge and has its model run in the place of the one before.
+        """Sends a cartridge and has its model run in place of the one before.
 
         Raises RequestRefusedError where the device refuses it; the model before runs on.
         """

@@ -15,7 +15,7 @@ from platforms.transport.base import Clock, Transport
 
 READ_BYTES = 4096
 LOG_LINES = 200  # of the device's log that are shown during one request; more is a device gone wild
-GARBAGE_BYTES = 256  # of what is no frame, kept for the message
+GARBAGE_BYTES = 256  # of what is not a frame, kept for the message
 PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
 QUIET_S = 0.002  # after that, only when no byte has come for so long
 # So often and so long is a request sent at a raised rate; then the first one is tried again.

@@ -59,7 +59,7 @@ class WrongModelError(DeviceError):
 def silent(operation: str, line: str, deadline_s: float, damaged: int, garbage: bytes) -> DeviceSilentError:
     evidence = [f"{damaged} frames were damaged on the line"] if damaged else []
     if garbage:
-        evidence.append(f"instead came {len(garbage)} bytes that are no frames: {garbage[:SHOWN_BYTES]!r}")
+        evidence.append(f"instead came {len(garbage)} bytes that are not frames: {garbage[:SHOWN_BYTES]!r}")
     return DeviceSilentError(
         f"device does not answer within {deadline_s:g} s ({operation})",
         where="\n".join([line, *evidence]),

@@ -58,7 +58,7 @@ def decode_frame(encoded: bytes) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes between two zeros that are no packet: a damaged frame, or text from something else."""
+    """Bytes between two zeros that are not a packet: a damaged frame, or text from something else."""
 
     received: bytes
 

@@ -83,7 +83,7 @@ def read_function(number: int, text: str) -> FunctionType:
 def _parameter(name: str, word: str) -> Parameter:
     found = _PARAMETER.fullmatch(word)
     if found is None:
-        raise MalformedPayloadError(f"{name} takes {word!r}, which is no type")
+        raise MalformedPayloadError(f"{name} takes {word!r}, which is not a type")
     dtype, count = found.groups()
     return Parameter(_dtype(name, dtype), None if count is None else int(count))
 

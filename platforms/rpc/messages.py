@@ -285,7 +285,7 @@ def unpack_tensor(payload: bytes) -> TensorSpec:
     number, rank, _, size = fields.take("BBII")
     shape = fields.take(f"{rank}I")
     if number not in ELEMENT_TYPES:
-        raise MalformedPayloadError(f"{number} is no element type's number")
+        raise MalformedPayloadError(f"{number} is not the number of an element type")
     tensor = TensorSpec(fields.take_text(), TensorType(ELEMENT_TYPES[number], shape))
     if tensor.bytes != size:
         raise MalformedPayloadError(f"{tensor} has {tensor.bytes} bytes, not {size}")

@@ -13,7 +13,7 @@ from boards.board_keys import Section
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
-SOURCE = "simavr_machine.c"  # simavr's own program has its UART on a terminal's screen, which is no line
+SOURCE = "simavr_machine.c"  # simavr's own program has its UART on a terminal's screen, which is not a line
 LIBRARIES = ("-lsimavr", "-lelf")
 COMPILERS = ("cc", "gcc", "clang")
 HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")

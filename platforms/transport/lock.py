@@ -29,7 +29,7 @@ class PortLock:
 
 
 def _opened(path: Path) -> int:
-    """Opens the file, but no link: whoever made one in a shared folder would choose what is emptied."""
+    """Opens the file, but no link: the maker of one in a shared folder would choose what is emptied."""
     follows_none = getattr(os, "O_NOFOLLOW", 0)  # not on Windows, whose temporary folder is the user's own
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | BINARY | follows_none, 0o600)

@@ -15,7 +15,7 @@ SLICE_S = 0.05  # pyserial's own timeout: how often a read looks at its deadline
 _LIST = "deploy doctor   lists the serial ports of this machine"
 REASONS = {
     errno.ENOENT: ("there is no such port", _LIST),
-    errno.ENOTTY: ("this is no serial port", _LIST),
+    errno.ENOTTY: ("this is not a serial port", _LIST),
     errno.EISDIR: ("this is a folder", _LIST),
     errno.EACCES: ("permission denied", "on Linux: sudo usermod -aG dialout $USER, then log in again"),
 }

@@ -58,7 +58,7 @@ def _task_of(
     proc: Proc, memory: dict[str, list[Array]], scheduled: Callable[[Mapping[str, Point]], Kernel]
 ) -> AutoTask:
     kernel = scheduled(NOT_TUNED)
-    assert kernel.space is not None, f"{proc.name} is no plain nest"
+    assert kernel.space is not None, f"{proc.name} is not a plain nest"
     stage = LoweredStage(proc.name, None, proc.name, kernel, (), _result(proc), scheduled)
     task = Task(kernel.space.task, proc.name, kernel.space, stage, layers=1, steps=1, work=0.0)
     return AutoTask(task, _experiment(proc, memory))

@@ -90,7 +90,7 @@ class _ImageTrials:
     def measure(self, number: int) -> Outcome:
         ticks = []
         for _ in range(self._bench.choices.repeat):
-            session = self._ready()  # outside: a board that does not start is no candidate's fault
+            session = self._ready()  # outside: a board that does not start is not the candidate's fault
             try:
                 layers = session.profile(_candidate(number, self._places), ())
             except DeviceError as error:

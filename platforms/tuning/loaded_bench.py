@@ -143,7 +143,7 @@ class _LoadedTrials:
     code: Code | None = None
 
     def measure(self, number: int) -> Outcome:
-        session = self.bench.session()  # outside: a board that does not start is no candidate's fault
+        session = self.bench.session()  # outside: a board that does not start is not the candidate's fault
         code = self.code = self.code or self._load(session)
         try:
             return self._measured(session, code, number)

@@ -7,7 +7,7 @@ from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, DeviceS
 from platforms.rpc.protocol import Fault
 from platforms.tuning.trial import Failure, Outcome
 
-HELLO_S = 60.0  # a board that has to be waited for is no failure of a candidate
+HELLO_S = 60.0  # a board that has to be waited for is not a failure of a candidate
 _BY_CAUSE = {Fault.WATCHDOG: Failure.HANG, Fault.OVERWRITTEN: Failure.CORRUPTION}
 
 

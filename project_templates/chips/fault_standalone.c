@@ -1,4 +1,4 @@
-/* A fault of the processor is told on the UART, and the board starts anew: nobody may be there with a debugger. */
+/* A fault of the processor is reported on the UART, and the board starts anew: nobody may be there with a debugger. */
 #include "board.h"
 #include "solder_port.h"
 

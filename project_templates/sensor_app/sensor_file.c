@@ -1,4 +1,4 @@
-/* Files in the place of a sensor: those named on the command line, one after the other, or standard input. */
+/* Files in place of a sensor: those named on the command line, one after the other, or standard input. */
 #include "sensor.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* Plays a recording in the place of a sensor. In real time its rows come when the board's counter says that they would,
+/* Plays a recording in place of a sensor. In real time its rows come when the board's counter says that they would,
    but nobody waits for them: time in which there is nothing to do is skipped. What comes while the queue is full is
    lost, as a sensor's would be. */
 #include <string.h>

@@ -92,7 +92,7 @@ def compiled(name: str) -> None:
     [
         ((("one", "three"), ("three",)), 'error: npu claims "three" twice'),
         ((("one",), ("one",)), 'error: npu claims "one" twice'),
-        ((("four",),), 'error: npu claims "four", which is no node of net'),
+        ((("four",),), 'error: npu claims "four", which is not a node of net'),
         (((),), "error: npu claims a region without nodes"),
     ],
     ids=["overlapping", "twice", "unknown", "empty"],
@@ -117,7 +117,7 @@ def fails(*_given: object) -> Any:
     ],
     ids=["fails", "nothing"],
 )
-def test_claims_in_python_that_fail_are_told(claims: Any, said: str, add: Add) -> None:
+def test_claims_in_python_that_fail_are_reported(claims: Any, said: str, add: Add) -> None:
     assert SUMS.regions is not None
     add("npu", Accelerator("claims", regions=Regions(claims, SUMS.regions.schedules)))
     with pytest.raises(DeployError) as caught:
@@ -145,7 +145,7 @@ def test_schedules_in_python_that_fail_name_the_node(change: Any, said: str, add
     assert caught.value.what.startswith(said)
 
 
-def test_a_region_around_what_stays_is_no_region(add: Add) -> None:
+def test_a_region_around_what_stays_is_not_a_region(add: Add) -> None:
     """The node between would wait for the region, and the region for it."""
     add("npu", claiming(("one", "three")))
     model = ImportedModel(CHAIN, "net.tflite", "00" * 32, "net")

@@ -303,7 +303,7 @@ def test_a_library_that_is_not_whole_is_refused_before_anything_is_compiled(
     assert f"  hint: {HINT}\n" in done.err
 
 
-def test_without_a_path_the_way_to_one_is_told(run_deploy: Run, repo_root: Path) -> None:
+def test_without_a_path_the_way_to_one_is_reported(run_deploy: Run, repo_root: Path) -> None:
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "cmsis-nn")
     assert done.status == 2
     assert '"cmsis-nn" calls a library that you have, and there is no path=FOLDER that says where' in done.err

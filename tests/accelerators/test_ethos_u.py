@@ -237,7 +237,7 @@ def test_what_only_moves_elements_is_not_carried_there_and_back(needs_vela: None
 
 
 @pytest.mark.slow
-def test_vela_is_asked_about_the_others_and_its_reason_is_told(needs_vela: None) -> None:
+def test_vela_is_asked_about_the_others_and_its_reason_is_reported(needs_vela: None) -> None:
     graph = parse_graph(
         """graph "net"
 input "x": i8[1,4,4,8] {0.5, 0}

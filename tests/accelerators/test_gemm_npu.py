@@ -113,7 +113,7 @@ def test_wrong_assembly_is_named_with_its_line(text: str, says: str) -> None:
         assembled(text)
 
 
-def test_words_with_bits_beside_the_fields_are_no_instruction() -> None:
+def test_words_with_bits_beside_the_fields_are_not_an_instruction() -> None:
     with pytest.raises(EncodingError, match="bits beside the fields of GEMM"):
         decode([OPERATIONS.index("GEMM"), 0, 0, 0, 0, 0, 0, 1])
     with pytest.raises(EncodingError, match="no instruction"):

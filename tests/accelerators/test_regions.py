@@ -162,7 +162,7 @@ def test_a_graph_with_regions_is_text_and_back() -> None:
             'accelerator "vanilla:align=8": vanilla has no option "align"\n  hint: it has none',
         ),
         (["sums", "sums:align=8"], 'accelerator "sums" is named twice, with other options'),
-        ({"sums": 3}, "accelerator 3 is no mapping from the options of sums to values"),
+        ({"sums": 3}, "accelerator 3 is not a mapping from the options of sums to values"),
     ],
 )
 def test_options_are_checked_by_the_accelerator(word: object, text: str) -> None:

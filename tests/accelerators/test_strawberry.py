@@ -100,7 +100,7 @@ def test_what_it_computes_is_the_reference(
 
 
 @pytest.mark.cc
-def test_real_numbers_may_be_infinite(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_floats_may_be_infinite(require_tool: Callable[..., None], tmp_path: Path) -> None:
     require_tool("gcc")
     graph = parse_graph(print_graph(graph_of("pool", "f32"), 1 << 20).replace(", activation=relu", ""))
     inputs = {"x": np.full(graph.types["x"].shape, -3e38, np.float32)}

@@ -128,15 +128,15 @@ def test_accelerators_are_listed(run_deploy: Run) -> None:
 def test_an_unknown_one_is_refused_with_the_names_there_are(run_deploy: Run, repo_root: Path) -> None:
     done = run_deploy("inspect", repo_root / DIGITS, "--accelerator", "vanila")
     assert done.status == 2
-    assert 'error: --accelerator "vanila" is no accelerator - did you mean "vanilla"?' in done.err
+    assert 'error: --accelerator "vanila" is not an accelerator - did you mean "vanilla"?' in done.err
 
 
 @pytest.mark.parametrize("given", [5, b"vanilla", ["vanilla", 5]])
-def test_what_is_no_name_is_refused(given: object) -> None:
+def test_what_is_not_a_name_is_refused(given: object) -> None:
     with pytest.raises(WrongValueError) as caught:
         AcceleratorList().read(given)
     said = given[1] if isinstance(given, list) else given
-    assert str(caught.value).startswith(f"{said!r} is no accelerator")
+    assert str(caught.value).startswith(f"{said!r} is not an accelerator")
 
 
 @pytest.fixture
@@ -176,7 +176,7 @@ def test_the_first_that_is_named_comes_first(add: Callable[[str, object], None])
         (
             "number",
             3,
-            'error: the extension "number" is no Accelerator of codegen.accelerators.accelerator\n'
+            'error: the extension "number" is not an Accelerator of codegen.accelerators.accelerator\n'
             "  hint: deploy docs adding-an-accelerator",
         ),
     ],

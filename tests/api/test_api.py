@@ -204,7 +204,7 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
         ),
     ],
 )
-def test_a_value_that_an_option_does_not_take_is_told(
+def test_a_value_that_an_option_does_not_take_is_reported(
     model: Path, option: str, value: object, told: str
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -212,13 +212,13 @@ def test_a_value_that_an_option_does_not_take_is_told(
     assert str(caught.value) == told
 
 
-def test_a_rounding_that_is_not_known_is_told_when_a_model_is_loaded(model: Path) -> None:
+def test_a_rounding_that_is_not_known_is_reported_when_a_model_is_loaded(model: Path) -> None:
     with pytest.raises(InputError, match='rounding "foo" is not known'):
         deploy.load(model, rounding="foo")
 
 
 @pytest.mark.parametrize("model", [len, object(), None, 3])
-def test_what_is_no_model_is_told(model: object) -> None:
+def test_what_is_not_a_model_is_reported(model: object) -> None:
     with pytest.raises(InputError) as caught:
         deploy.compile(cast("Path", model), board="host")
     said = f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}"
@@ -228,17 +228,17 @@ def test_what_is_no_model_is_told(model: object) -> None:
     )
 
 
-def test_a_keyword_that_is_no_option_is_told_with_the_nearest(model: Path) -> None:
+def test_a_keyword_that_is_not_an_option_is_reported_with_the_nearest(model: Path) -> None:
     with pytest.raises(TypeError) as caught:
         deploy.compile(model, "host", shapes={"x": (1,)})
     assert str(caught.value).startswith(
-        '"shapes" is no option here - did you mean "shape"?; these are: optimize,'
+        '"shapes" is not an option here - did you mean "shape"?; these are: optimize,'
     )
     with pytest.raises(TypeError) as caught:
         deploy.load(model, optimize="ram")
     assert (
         str(caught.value)
-        == '"optimize" is no option here; these are: rounding, shape, value, front, back, name'
+        == '"optimize" is not an option here; these are: rounding, shape, value, front, back, name'
     )
 
 

@@ -138,7 +138,7 @@ def test_firmware_that_was_made_without_functions_says_so() -> None:
             device.array(IMAGE)
 
 
-def test_files_that_are_no_functions_are_refused(tmp_path: Path) -> None:
+def test_files_that_are_not_functions_are_refused(tmp_path: Path) -> None:
     for name, said in (("blink.py", "is neither .c nor .h"), ("main.c", "is a file of the project's own")):
         (tmp_path / name).touch()
         with pytest.raises(deploy.DeployError, match=f"{name} {said}"):

@@ -290,7 +290,7 @@ def test_what_does_not_fit_is_said_with_both_sides_numbers(
     ):
         device.load(bytes(30_000))
     (tmp_path / "text.cart").write_text("hello" * 50)
-    with pytest.raises(deploy.DeployError, match="this is no cartridge"):
+    with pytest.raises(deploy.DeployError, match="this is not a cartridge"):
         device.load(tmp_path / "text.cart")
     with (
         deploy.connect(DIGITS, board="host") as other,
@@ -365,7 +365,7 @@ def test_commands_make_and_load_cartridges(
     )
     ran = said("run", project, "--inputs", inputs, "--cartridge", cart)
     assert "1 sample" in ran
-    assert " cycles are told of the model that firmware was built with here)" in ran
+    assert " cycles are shown for the model that firmware was built with here)" in ran
     weights, alone, other = (tmp_path / name for name in ("w.tar", "w.cart", "weights"))
     assert f"weights    {alone}, " in said("compile", DIGITS, *board, "--weights", "external", "-o", weights)
     again = ("--weights", "external", "--cartridge", "-o", cart)

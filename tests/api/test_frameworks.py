@@ -147,7 +147,7 @@ def own_step() -> Any:
     return Doubled()
 
 
-def test_what_skl2onnx_cannot_export_is_told_with_its_step_and_line(
+def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
     require_package: Callable[..., None],
 ) -> None:
     require_package("sklearn", "skl2onnx")
@@ -164,7 +164,7 @@ def test_what_skl2onnx_cannot_export_is_told_with_its_step_and_line(
     assert hint.startswith("  hint: it says: ")
 
 
-def test_classes_that_are_texts_are_told(require_package: Callable[..., None]) -> None:
+def test_classes_that_are_texts_are_reported(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx")
     model = fitted(estimators()["tree"], np.array(["no", "yes", "perhaps"])[CLASSES])
     with pytest.raises(deploy.DeployError) as caught:
@@ -175,7 +175,7 @@ def test_classes_that_are_texts_are_told(require_package: Callable[..., None]) -
     )
 
 
-def test_what_is_not_read_is_told_with_the_estimator(
+def test_what_is_not_read_is_reported_with_the_estimator(
     require_package: Callable[..., None],
 ) -> None:
     require_package("sklearn", "skl2onnx")

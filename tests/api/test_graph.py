@@ -1,4 +1,4 @@
-"""A graph written in Python is a model like one of a file, and its mistakes are told as they are made."""
+"""A graph written in Python is a model like one of a file, and its mistakes are reported as they are made."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
     "text": (lambda g, x: x * "two", "'two' is neither a value of the graph nor an array of numbers"),
     "other": (
         lambda g, x: deploy.graph("f").output(x),
-        "<image: f32[1, 2, 6, 6]> is no value of the graph f",
+        "<image: f32[1, 2, 6, 6]> is not a value of the graph f",
     ),
     "nothing": (lambda g, x: g.model(), "g has no output"),
     "shape of a number": (lambda g, x: g.input("y", 4), "input: shape is 4, and must be a list"),  # type: ignore[arg-type]
@@ -144,7 +144,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
         lambda g, x: g.concat(x),  # type: ignore[arg-type]
         "concat: values is <image: f32[1, 2, 6, 6]>, and must be a list",
     ),
-    "two open sizes": (lambda g, x: g.reshape(x, (-1, -1)), "[-1, -1] is no shape to give <image"),
+    "two open sizes": (lambda g, x: g.reshape(x, (-1, -1)), "[-1, -1] is not a shape to give <image"),
     "no scale": (lambda g, x: g.quantize(x, 0.0), "a scale of 0 stands for nothing"),
     "scale without end": (lambda g, x: g.quantize(x, float("inf")), "a scale of inf stands for nothing"),
     "zero point": (lambda g, x: g.quantize(x, 0.1, 300), "i8 holds no zero point 300"),
@@ -161,7 +161,7 @@ MISTAKES: dict[str, tuple[Callable[[ModelGraph, GraphValue], object], str]] = {
 
 
 @pytest.mark.parametrize("name", MISTAKES)
-def test_a_mistake_is_told_with_its_line(name: str) -> None:
+def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     g = deploy.graph("g")
     x = g.input("image", (1, 2, 6, 6))
     make, what = MISTAKES[name]

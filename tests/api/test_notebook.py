@@ -70,7 +70,7 @@ def test_a_cell_shows_its_answer_as_a_page(cell: str, shown: Mapping[str, Any]) 
         assert words in output.data["text/html"]
 
 
-def test_what_goes_wrong_is_told_in_the_caller_s_words(shown: Mapping[str, Any]) -> None:
+def test_what_goes_wrong_is_reported_in_the_caller_s_words(shown: Mapping[str, Any]) -> None:
     (output,) = shown["wrong"]
     assert output.output_type == "error"
     assert output.evalue.splitlines()[:2] == ["error: the model file does not exist", "  absent.tflite"]

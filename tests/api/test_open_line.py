@@ -40,7 +40,7 @@ def test_runs_give_what_the_reference_gives(device: OpenLine) -> None:
     assert [spec.name for spec in (*device.inputs, *device.outputs)] == ["image", "digit"]
 
 
-def test_real_numbers_go_in_and_come_out(device: OpenLine) -> None:
+def test_floats_go_in_and_come_out(device: OpenLine) -> None:
     shares = np.random.default_rng(2).random((1, 8, 8, 1)).astype(np.float32)
     found = device.run(shares, quantize=True, dequantize=True).outputs["digit"]
     wanted = deploy.load(DIGITS).run(shares, quantize=True, dequantize=True)["digit"]

@@ -149,7 +149,7 @@ def test_a_compiled_model_is_measured_and_verified(require_tool: Callable[..., N
 
 
 @pytest.mark.cc
-def test_real_numbers_go_in_and_come_out(require_tool: Callable[..., None]) -> None:
+def test_floats_go_in_and_come_out(require_tool: Callable[..., None]) -> None:
     """By the scales of the model's inputs and outputs, on the board as in the reference."""
     require_tool("gcc")
     images = np.random.default_rng(3).random((4, 1, 8, 8, 1), np.float32)
@@ -165,7 +165,7 @@ def test_real_numbers_go_in_and_come_out(require_tool: Callable[..., None]) -> N
 
 
 @pytest.mark.cc
-def test_the_command_writes_real_numbers_too(tmp_path: Path, run_deploy: Run) -> None:
+def test_the_command_writes_floats_too(tmp_path: Path, run_deploy: Run) -> None:
     out = tmp_path / "out.npz"
     words = ("run", DIGITS, "--board", "host", "--fill", "zeros", "--output", out)
     assert run_deploy(*words, "--dequantize").status == 0

@@ -61,7 +61,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_makes_no_sense_is_told(name: str, module: FakeModule) -> None:
+def test_what_makes_no_sense_is_reported(name: str, module: FakeModule) -> None:
     words, text = WRONG[name]
     with pytest.raises(deploy.DeployError) as caught:
         deploy.compile(module, "host", **words)
@@ -80,7 +80,7 @@ def test_files_have_none_of_these_words(word: str) -> None:
     )
 
 
-def test_a_float_conversion_is_told_in_a_line() -> None:
+def test_a_float_conversion_is_reported_in_a_line() -> None:
     told = str(Conversion("PyTorch", 2.5e-7, 1, None, None, None))
     assert told == "exported      outputs differ from PyTorch's by 2.5e-07 at most, 1 sample"
 
@@ -205,7 +205,7 @@ def test_networks_of_several_kinds_compute_what_pytorch_computes() -> None:
         assert compiled.conversion.distance < 1e-4, name
 
 
-def test_what_pytorch_cannot_export_is_told() -> None:
+def test_what_pytorch_cannot_export_is_reported() -> None:
     torch = pytest.importorskip("torch")
 
     class Strange(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
@@ -223,7 +223,7 @@ def test_what_pytorch_cannot_export_is_told() -> None:
 
 
 @pytest.mark.slow
-def test_what_is_not_read_is_told_with_its_module_and_line() -> None:
+def test_what_is_not_read_is_reported_with_its_module_and_line() -> None:
     torch = pytest.importorskip("torch")
 
     class Finds(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here

@@ -88,7 +88,7 @@ def test_rows_of_a_ring_come_round_to_the_same_addresses(memory: MemoryMap) -> N
     assert list(ring.spans)[2] == Span(2, 32, 8, 4, 8)
 
 
-def test_a_tensor_that_is_held_whole_is_no_ring(memory: MemoryMap) -> None:
+def test_a_tensor_that_is_held_whole_is_not_a_ring(memory: MemoryMap) -> None:
     assert not memory.by_name["in"].is_ring
     assert not memory.by_name["sum.state"].is_ring
 

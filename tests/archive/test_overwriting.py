@@ -40,7 +40,7 @@ def test_an_empty_file_is_replaced(compiled: CompiledModel, tmp_path: Path) -> N
 def test_another_file_is_kept(data: bytes, compiled: CompiledModel, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(data)
     assert refusal(compiled, tmp_path / "x.tar") == (
-        "error: a file of that name is there already, and it is no archive of Solder\n"
+        "error: a file of that name is there already, and it is not an archive of Solder\n"
         "  x.tar\n  hint: name another file, or remove this one first"
     )
     assert (tmp_path / "x.tar").read_bytes() == data

@@ -74,7 +74,7 @@ def test_a_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"no tar at all", bytes(range(256)) * 8, b"\x1f\x8b" + bytes(2000)])
-def test_a_file_that_is_no_tar(data: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_tar(data: bytes, tmp_path: Path) -> None:
     (tmp_path / "x.tar").write_bytes(data)
     assert refusal(tmp_path / "x.tar") == (
         f"error: this is not an archive of a model ({len(data):,} bytes, not a tar file)\n"
@@ -85,7 +85,8 @@ def test_a_file_that_is_no_tar(data: bytes, tmp_path: Path) -> None:
 def test_a_tar_of_something_else(tmp_path: Path) -> None:
     pack(tmp_path / "x.tar", [(tarfile.TarInfo("photo.jpg"), b"smile")])
     assert refusal(tmp_path / "x.tar") == (
-        f"error: this tar is no archive of a model: it has no metadata.json\n  x.tar\n  hint: {WRITES_ONE}"
+        "error: this tar is not an archive of a model: it has no metadata.json\n"
+        f"  x.tar\n  hint: {WRITES_ONE}"
     )
 
 
@@ -135,7 +136,7 @@ def test_an_archive_of_a_newer_format(archive_path: Path) -> None:
 
 
 @pytest.mark.parametrize("stated", ["1", None, [2]])
-def test_a_format_that_is_no_number(stated: object, archive_path: Path) -> None:
+def test_a_format_that_is_not_a_number(stated: object, archive_path: Path) -> None:
     with_metadata(archive_path, lambda document: document["solder"].update(format=stated, tool_version="0.9"))
     assert refusal(archive_path) == (
         f"error: the archive has format {stated}, in which Solder 0.9 wrote it; this version reads 3\n"
@@ -152,7 +153,7 @@ def test_a_format_that_is_no_number(stated: object, archive_path: Path) -> None:
         (b"[7]", "holds no JSON object"),
     ],
 )
-def test_metadata_that_is_no_json_object(text: bytes, says: str, archive_path: Path) -> None:
+def test_metadata_that_is_not_a_json_object(text: bytes, says: str, archive_path: Path) -> None:
     (info, _), *others = entries(archive_path)
     pack(archive_path, [(info, text), *others])
     assert refusal(archive_path).startswith(f"error: the archive's metadata.json {says}")
@@ -175,7 +176,7 @@ SCHEMA_VIOLATIONS = {
         lambda document: document["solder"]["layers"][1].update(macs="many"),
         "solder.layers[1].macs: 'many' is not of type 'integer'",
     ),
-    "a name that is no identifier": (
+    "a name that is not an identifier": (
         lambda document: document["solder"].update(name="../kws"),
         "solder.name: '../kws' does not match '^[a-z_][a-z0-9_]*$'",
     ),
@@ -256,9 +257,9 @@ def test_an_entry_that_would_lie_outside(name: str, archive_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.FIFOTYPE, tarfile.CHRTYPE])
-def test_an_entry_that_is_no_plain_file(kind: bytes, archive_path: Path) -> None:
+def test_an_entry_that_is_not_a_plain_file(kind: bytes, archive_path: Path) -> None:
     add_entry(archive_path, "./runtime/x", kind, "./metadata.json")
-    assert "'./runtime/x', which is no plain file" in refusal(archive_path)
+    assert "'./runtime/x', which is not a plain file" in refusal(archive_path)
 
 
 def test_an_entry_that_is_there_twice(archive_path: Path) -> None:

@@ -133,7 +133,7 @@ def test_an_archive_unpacked_and_packed_again_is_still_one(archive_path: Path, t
     assert read_archive(tmp_path / "again.tar") == read_archive(archive_path)
 
 
-def test_an_archive_is_told_from_a_model(archive_path: Path, tmp_path: Path) -> None:
+def test_an_archive_is_distinguished_from_a_model(archive_path: Path, tmp_path: Path) -> None:
     (tmp_path / "model.tflite").write_bytes(b"\x1c\0\0\0TFL3" + bytes(600))
     assert is_archive(archive_path)
     assert not is_archive(tmp_path / "model.tflite")

@@ -77,7 +77,7 @@ def best_boxes(
 
 
 def only_best(scores: Reals) -> Reals:
-    """Of each box the best class alone."""
+    """Keeps each box's best class alone."""
     kept = np.full_like(scores, -1)
     rows = np.arange(len(scores))
     kept[rows, scores.argmax(axis=1)] = scores.max(axis=1)
@@ -90,7 +90,7 @@ def sigmoid(x: Reals) -> Reals:
 
 
 def corners(centres: Reals) -> Reals:
-    """Of x, y, width, height."""
+    """Corners from x, y, width, height."""
     half = centres[:, 2:] / 2
     return np.concatenate([centres[:, :2] - half, centres[:, :2] + half], axis=1)
 

@@ -130,7 +130,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
     "integers without a scale": (
         model(1, 4, dtype=DType.I32),
         "classes",
-        '"y" holds i32 without a scale, which is no number',
+        '"y" holds i32 without a scale, which is not a number',
     ),
     "no autoencoder": (
         Graph(
@@ -142,7 +142,7 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
             {"z": np.zeros((1, 4), np.float32)},
         ),
         "anomaly",
-        "anomalies are told where as much comes out as goes in, here 4 numbers of 3",
+        "anomalies are found where as much comes out as goes in, here 4 numbers of 3",
     ),
 }
 
@@ -160,7 +160,7 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
     [
         (
             "class",
-            '"class" is no back end - did you mean "classes"?',
+            '"class" is not a back end - did you mean "classes"?',
             f"known: {', '.join(BACKS)}",
         ),
         ("classes:average=0", "average is 0, it must be 1 to 1000 runs", ""),
@@ -171,10 +171,10 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
             'classes has no parameter "smooth"',
             "it has average, threshold, hold, softmax",
         ),
-        (3, "3 is no back end", "write NAME:PARAMETER=VALUE,... or a table with a name"),
+        (3, "3 is not a back end", "write NAME:PARAMETER=VALUE,... or a table with a name"),
     ],
 )
-def test_a_wrong_declaration_is_told(back: object, what: str, hint: str) -> None:
+def test_a_wrong_declaration_is_reported(back: object, what: str, hint: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_back(back)
     assert (caught.value.what, caught.value.hint) == (what, hint)

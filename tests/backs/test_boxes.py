@@ -61,7 +61,7 @@ def test_the_whole_head_of_yolov5() -> None:
 
 
 def grid_boxes_5(head: Reals, anchors: Reals) -> tuple[Reals, Reals]:
-    """Of [anchors, rows, columns, numbers]: corners in pixels and scores, in the library's order."""
+    """Corners in pixels and scores from [anchors, rows, columns, numbers], in the library's order."""
     _, rows, columns, width = head.shape
     y = sigmoid(head)
     down, across = np.meshgrid(np.arange(rows), np.arange(columns), indexing="ij")
@@ -240,7 +240,7 @@ REFUSED: dict[str, tuple[tuple[Any, ...], str]] = {
         "the default boxes are 120, with [1, 120, 4] and [1, 120, classes], "
         'the model gives "y0" [1, 100, 4], "y1" [1, 100, 3]',
     ),
-    "a picture that is no square": (
+    "a picture that is not a square": (
         (SSD, (1, 3, 64, 32), (1, 120, 4), (1, 120, 3)),
         "the grids are square, the model's picture has 32x64 pixels",
     ),
@@ -278,7 +278,7 @@ def test_what_does_not_fit_is_refused(name: str) -> None:
         ("torchvision.ssd:grid_sizes=4/2,steps=8", "steps has 1 numbers, for 2 grids it must have 2"),
     ],
 )
-def test_a_wrong_declaration_is_told(back: str, what: str) -> None:
+def test_a_wrong_declaration_is_reported(back: str, what: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_back(back)
     assert caught.value.what == what

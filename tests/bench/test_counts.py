@@ -75,7 +75,7 @@ def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path, require_tool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", COMPILED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
-def test_what_is_told_before_a_build_is_what_is_committed(case: Case, shared_dir: Path) -> None:
+def test_what_is_reported_before_a_build_is_what_is_committed(case: Case, shared_dir: Path) -> None:
     """Arena and constants; code is estimated."""
     target = load_board(case.board).target
     options = CompileOptions(Optimize(case.optimize), shapes=shapes_for(case.model))
@@ -116,7 +116,7 @@ def test_no_model_takes_more_than_tflite_micro_with_its_own_kernels(board: str) 
 
 @pytest.mark.parametrize("board", ["mps2-an383", "mps2-an385", "qemu-riscv32"])
 def test_no_count_of_a_core_without_fpu_is_what_a_counter_had_left_of_it(board: str) -> None:
-    """A product of two real numbers takes tens of instructions there."""
+    """A product of two floats takes tens of instructions there."""
     counted = [r for r in read_results() if r.board == board and r.model.endswith("_f32")]
     assert counted
     assert not [r.model for r in counted if r.instructions < 50 * r.macs]

@@ -61,5 +61,5 @@ def test_a_compile_orders_a_bounded_number_of_rows(
 
 @pytest.mark.slow
 def test_rows_that_speed_would_hold_alike_are_planned_once(shared_dir: Path) -> None:
-    """Of float32 no row is wider for speed: with margins, without, and no third time."""
+    """No float32 row is wider for speed: with margins, without, and no third time."""
     assert plan_model("tiny_ic_resnet8_f32", Optimize.RAM)[1].plans <= 2

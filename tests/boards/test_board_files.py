@@ -147,7 +147,7 @@ def test_ticks_of_an_emulated_board_are_whole_instructions() -> None:
     assert [counter.instructions(ticks) for ticks in (0, 6, 6_400, 6_401)] == [0, 1, 1000, 1000]
 
 
-def test_ticks_of_the_host_are_no_instructions() -> None:
+def test_ticks_of_the_host_are_not_instructions() -> None:
     counter = load_board("host").counter
     with pytest.raises(ValueError, match="measures time"):
         counter.instructions(1)
@@ -168,7 +168,7 @@ def test_the_region_of_a_role_is_the_fastest_one() -> None:
         ("nrf52840dk", 64_000_000, 0),
     ],
 )
-def test_the_compiler_is_told_of_a_cache_before_flash_that_waits(
+def test_the_compiler_knows_of_a_cache_before_flash_that_waits(
     name: str, clock_hz: int, cache_bytes: int
 ) -> None:
     assert replace(load_board(name), clock_hz=clock_hz).target.code_cache_bytes == cache_bytes

@@ -133,14 +133,14 @@ MISTAKES = (
     (
         "a condition that no chip decides",
         ("{no dsp:", "{no mve:"),
-        'error: "{no mve:+nodsp}" asks for "no mve", which is no choice of this core\n  FILE, in [options]\n'
-        "  hint: in gcc; known: dsp, fpu, no dsp, no fpu",
+        'error: "{no mve:+nodsp}" asks for "no mve", which is not a choice of this core\n'
+        "  FILE, in [options]\n  hint: in gcc; known: dsp, fpu, no dsp, no fpu",
     ),
 )
 
 
 @pytest.mark.parametrize(("change", "message"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
-def test_a_mistake_in_a_core_file_is_told(core_file: Path, change: tuple[str, str], message: str) -> None:
+def test_a_mistake_in_a_core_file_is_reported(core_file: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in CORE
     core_file.write_text(CORE.replace(*change), encoding="utf-8")
     with pytest.raises(BoardError) as caught:

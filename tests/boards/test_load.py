@@ -319,7 +319,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("change", "message"), [m[1:] for m in MISTAKES], ids=[m[0] for m in MISTAKES])
-def test_a_mistake_in_a_board_file_is_told(folder: Path, change: tuple[str, str], message: str) -> None:
+def test_a_mistake_in_a_board_file_is_reported(folder: Path, change: tuple[str, str], message: str) -> None:
     assert change[0] in BOARD
     file = write(folder / "boards/mine.toml", BOARD.replace(*change))
     with pytest.raises(BoardError) as caught:
@@ -327,12 +327,12 @@ def test_a_mistake_in_a_board_file_is_told(folder: Path, change: tuple[str, str]
     assert str(caught.value).replace(str(file.relative_to(folder)), "FILE") == message
 
 
-def test_a_file_that_is_no_toml_is_told(folder: Path) -> None:
+def test_a_file_that_is_not_toml_is_reported(folder: Path) -> None:
     write(folder / "boards/mine.toml", "title = \n")
     with pytest.raises(BoardError, match="not a TOML file: Invalid value"):
         load_board("mine")
 
 
-def test_a_missing_board_file_is_told(folder: Path) -> None:
+def test_a_missing_board_file_is_reported(folder: Path) -> None:
     with pytest.raises(BoardError, match="board file cannot be read: No such file"):
         load_board("nowhere/mine.toml")

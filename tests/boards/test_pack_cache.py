@@ -56,7 +56,7 @@ def test_a_device_that_the_index_lists_by_its_variants_is_found() -> None:
 
 
 @pytest.mark.usefixtures("kept")
-def test_a_part_that_no_pack_has_is_told() -> None:
+def test_a_part_that_no_pack_has_is_reported() -> None:
     with pytest.raises(BoardError) as caught:
         part_of_index("AC851")
     assert str(caught.value) == (
@@ -66,7 +66,7 @@ def test_a_part_that_no_pack_has_is_told() -> None:
 
 
 @pytest.mark.parametrize("ask", [search_index, part_of_index])
-def test_an_index_that_comes_empty_is_told_with_two_ways_out(
+def test_an_index_that_comes_empty_is_reported_with_two_ways_out(
     folder: Path, ask: Callable[[str], object]
 ) -> None:
     with pytest.raises(ToolError) as caught:
@@ -77,7 +77,7 @@ def test_an_index_that_comes_empty_is_told_with_two_ways_out(
     )
 
 
-def test_an_index_whose_fetching_fails_is_told_with_the_reason(
+def test_an_index_whose_fetching_fails_is_reported_with_the_reason(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_cache: object) -> None:
@@ -89,13 +89,13 @@ def test_an_index_whose_fetching_fails_is_told_with_the_reason(
     assert "no route to host" in caught.value.where
 
 
-def test_a_description_that_the_cache_has_lost_is_told(kept: Path) -> None:
+def test_a_description_that_the_cache_has_lost_is_reported(kept: Path) -> None:
     (kept / "Acme.Mini_DFP.1.2.0.pdsc").unlink()
     with pytest.raises(BoardError, match="pack description cannot be read: No such file"):
         part_of_index("AC850")
 
 
-def test_a_pack_that_is_not_text_is_told(tmp_path: Path) -> None:
+def test_a_pack_that_is_not_text_is_reported(tmp_path: Path) -> None:
     (tmp_path / "x.pdsc").write_bytes(b"PK\x03\x04\xff\xff")
     with pytest.raises(DeployError, match="cannot be read: it is not text"):
         read_pack(tmp_path / "x.pdsc")

@@ -38,7 +38,7 @@ def test_devices_and_their_variants_are_parts() -> None:
             "cortex-m33",
             {Feature.UNALIGNED},
             100_000_000,
-        ),  # NO_FPU and NO_DSP are no FPU, DSP
+        ),  # NO_FPU and NO_DSP are not FPU, DSP
         ("AC890", "CM0", "cortex-m0plus", set(), 50_000_000),
     ],
 )
@@ -105,7 +105,7 @@ MISTAKES = (
      "  hint: --processor with one of CM33, CM0"),
     ("AC890", "CM3", 'error: AC890 has no processor "CM3" - did you mean "CM33"?\n  Acme.Mini_DFP 1.2.0\n'
      "  hint: --processor with one of CM33, CM0"),
-    ("AC35", None, "error: AC35 has a Cortex-M35P, which is no core of ours\n  Acme.Mini_DFP 1.2.0\n"
+    ("AC35", None, "error: AC35 has a Cortex-M35P, which is not a core of ours\n  Acme.Mini_DFP 1.2.0\n"
      "  hint: known: avr, cortex-m0, cortex-m0plus, cortex-m23, cortex-m3, cortex-m33, cortex-m4, "
      "cortex-m55, cortex-m7, cortex-m85, esp32-c3, hazard3, host, rv32imac, rv32imac-zve32x, "
      "rv32imafc, rv64imafdc, "
@@ -116,7 +116,7 @@ MISTAKES = (
 
 
 @pytest.mark.parametrize(("name", "processor", "message"), MISTAKES, ids=[f"{m[0]}-{m[1]}" for m in MISTAKES])
-def test_a_part_that_makes_no_board_is_told(name: str, processor: str | None, message: str) -> None:
+def test_a_part_that_makes_no_board_is_reported(name: str, processor: str | None, message: str) -> None:
     with pytest.raises(BoardError) as caught:
         chip(name, processor)
     assert str(caught.value) == message
@@ -132,7 +132,7 @@ def test_a_part_that_makes_no_board_is_told(name: str, processor: str | None, me
         ),
     ],
 )
-def test_a_file_that_is_no_pack_description_is_told(text: str, message: str) -> None:
+def test_a_file_that_is_not_a_pack_description_is_reported(text: str, message: str) -> None:
     with pytest.raises(BoardError) as caught:
         read_parts(text, "x.pdsc")
     assert str(caught.value) == message

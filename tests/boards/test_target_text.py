@@ -47,7 +47,7 @@ WRONG = {
         'core "cortex-m9" is not known - did you mean "cortex-m7"?',
         f"known: {', '.join(core_names())}",
     ),
-    "cortex-m4,rom=1M": ('"rom=1M" is no part of a target - did you mean "ram"?', FORM),
+    "cortex-m4,rom=1M": ('"rom=1M" is not part of a target - did you mean "ram"?', FORM),
     "cortex-m4,ram=lots": ('ram: "lots" is not a size such as 65536, 64KB or 1MB', FORM),
     "ram=64K": ("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}"),
     "cortex-m4 cortex-m7": ('the target names two cores, "cortex-m4" and "cortex-m7"', FORM),
@@ -55,7 +55,7 @@ WRONG = {
         '"-mcup=cortex-m4" says nothing of a target - did you mean "-mcpu="?',
         "known: -mcpu=, -march=, -mattr=, -mfpu=, -mfloat-abi=, -mthumb",
     ),
-    "-mcpu=cortex-m4 -mfloat-abi=hot": ('"hot" is no floating-point ABI', "known: hard, softfp, soft"),
+    "-mcpu=cortex-m4 -mfloat-abi=hot": ('"hot" is not a floating-point ABI', "known: hard, softfp, soft"),
 }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_a_target_gets_the_code_of_a_board_with_the_same_core(model: Path) -> No
     assert all("mps2-an386" in board and "cortex-m4+fpu" in target for board, target in differing)
 
 
-def test_a_memory_that_is_too_small_is_told(model: Path, run_deploy: Run) -> None:
+def test_a_memory_that_is_too_small_is_reported(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", model, "--target", "cortex-m4,flash=1K")
     assert outcome.status == 1
     assert " of 1,024 bytes of FLASH (" in outcome.out

@@ -36,7 +36,7 @@ def changed(**figures: Any) -> dict[str, Any]:
     return copy.deepcopy(CASE) | figures
 
 
-def test_the_same_figures_are_no_change() -> None:
+def test_the_same_figures_are_not_a_change() -> None:
     found = changes_since([CASE], [changed()], 0.01)
     assert (found.changes, found.worse, found.new, found.missing, found.other_tools) == ((), (), (), (), ())
     found.require_none_worse()
@@ -105,13 +105,13 @@ def test_markdown_has_a_row_for_each_change() -> None:
 
 REFUSED = {
     "no file": (None, "the baseline cannot be read: No such file or directory"),
-    "no JSON": ("model,board", "the baseline is no JSON"),
+    "no JSON": ("model,board", "the baseline is not JSON"),
     "another JSON": ('[{"name": 1}]', "the baseline is not what deploy bench --json prints"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_a_file_that_is_no_baseline_is_refused(case: str, tmp_path: Path, run_deploy: Run) -> None:
+def test_a_file_that_is_not_a_baseline_is_refused(case: str, tmp_path: Path, run_deploy: Run) -> None:
     text, said = REFUSED[case]
     path = tmp_path / "baseline.json"
     if text is not None:

@@ -90,7 +90,7 @@ def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
     assert len(runs) == 1
 
 
-def test_what_cannot_fit_is_told_with_the_least_it_needs() -> None:
+def test_what_cannot_fit_is_reported_with_the_least_it_needs() -> None:
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     with pytest.raises(FitError) as raised:
         for_board(with_ram(least - 7), CompileOptions())

@@ -55,7 +55,9 @@ def test_a_filter_leaves_the_boards_that_suit(
         (["--platform", "zefyr"], 'platform "zefyr" is not known - did you mean "zephyr"?'),
     ],
 )
-def test_a_filter_for_what_no_board_can_have_is_told(words: list[str], message: str, run_deploy: Run) -> None:
+def test_a_filter_for_what_no_board_can_have_is_reported(
+    words: list[str], message: str, run_deploy: Run
+) -> None:
     outcome = run_deploy("boards", "list", *words)
     assert (outcome.status, outcome.out) == (1, "")
     assert outcome.err.startswith(f"error: {message}\n  hint: known: ")
@@ -157,7 +159,7 @@ def test_a_board_file_ends_in_toml(run_deploy: Run, tmp_path: Path) -> None:
     assert outcome.err == f"error: a board file's name ends in .toml\n  {wrong}\n  hint: -o {right}\n"
 
 
-def test_a_word_that_no_part_has_is_told(run_deploy: Run) -> None:
+def test_a_word_that_no_part_has_is_reported(run_deploy: Run) -> None:
     outcome = run_deploy("boards", "search", "zz", "--pack", PDSC)
     assert (
         outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n  hint: search for a shorter word\n'

@@ -105,7 +105,7 @@ def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: s
 
 def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:
     monkeypatch.setattr("deploy.machine.programs", lambda: MISSING)
-    monkeypatch.setattr("subprocess.Popen", None)  # whoever starts a process fails
+    monkeypatch.setattr("subprocess.Popen", None)  # code that starts a process fails
     said = run_deploy("doctor", "--fix", "--json")
     assert said.status == 0, said.err
     assert "west" in " ".join(json.loads(said.out)["commands"])

@@ -45,7 +45,7 @@ def test_all_but_those_used_last_are_deleted(keep: int, left: set[str], place: P
     assert len(facts["deleted"]) == 2 - len(left)
 
 
-def test_what_was_deleted_is_told(place: Path, run_deploy: Run) -> None:
+def test_what_was_deleted_is_reported(place: Path, run_deploy: Run) -> None:
     assert "deleted: 1 folders, 3 KiB" in run_deploy("cache", "--keep", "1").out
 
 

@@ -18,7 +18,7 @@ def test_there_is_none_in_the_tree(repo_root: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["deploy.py", "codegen/__init__.py"])
-def test_a_file_beside_a_notebook_is_told(name: str, tmp_path: Path) -> None:
+def test_a_file_beside_a_notebook_is_reported(name: str, tmp_path: Path) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text("")
     assert machine.clashes(tmp_path) == (
@@ -27,7 +27,7 @@ def test_a_file_beside_a_notebook_is_told(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_packages_of_these_names_on_pypi_are_told(
+def test_the_packages_of_these_names_on_pypi_are_reported(
     monkeypatch: pytest.MonkeyPatch, run_deploy: Callable[..., Any], tmp_path: Path
 ) -> None:
     def installed(name: str) -> list[Distribution]:
@@ -49,7 +49,7 @@ def test_the_packages_of_these_names_on_pypi_are_told(
     assert facts["clashes"] == [told.replace("NAME", name) for name in ("deploy", "solder")]
 
 
-def test_a_package_from_elsewhere_is_told(monkeypatch: pytest.MonkeyPatch, repo_root: Path) -> None:
+def test_a_package_from_elsewhere_is_reported(monkeypatch: pytest.MonkeyPatch, repo_root: Path) -> None:
     ours = machine._folder_of
     other = Path("/elsewhere")
     monkeypatch.setattr(machine, "_folder_of", lambda name: other if name == "boards" else ours(name))

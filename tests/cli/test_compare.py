@@ -1,4 +1,4 @@
-"""What counts as the same: integers in every bit, real numbers near the largest one."""
+"""What counts as the same: integers in every bit, floats near the largest one."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ def test_files_of_the_kind_that_is_wanted(ask: Ask, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_an_open_quote_is_no_error(ask: Ask) -> None:
+def test_an_open_quote_is_not_an_error(ask: Ask) -> None:
     assert ask('deploy inspect "kws') == []
 
 

@@ -1,4 +1,4 @@
-"""Instructions are told only where the board's counter counts them, and time only where it passes."""
+"""Instructions are shown only where the board's counter counts them, and time only where it passes."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _wait_for(name: str) -> None:
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.parametrize("name", sorted(PROGRAMS))
-def test_an_emulator_that_counts_is_told_from_one_that_does_not(
+def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(
     name: str, tmp_path: Path, run_deploy: Run, model: Path
 ) -> None:
     board, project = load_board(name), tmp_path / "project"
@@ -81,7 +81,7 @@ def test_an_emulator_that_counts_is_told_from_one_that_does_not(
         assert outcome.status == 0, outcome.err
     shown = " ".join(outcome.out.split())
     assert f"started with -icount shift={instruction_shift(board)}, and its counter tells this comp" in shown
-    assert "instructions " not in shown.replace("no instructions are told", "")
+    assert "instructions " not in shown.replace("no instructions are shown", "")
 
 
 class _Ticking:
@@ -120,11 +120,11 @@ def still(tmp_path: Path) -> Path:
 
 
 @pytest.mark.cc
-def test_no_time_is_told_where_the_clock_stands_still(model: Path, still: Path, run_deploy: Run) -> None:
+def test_no_time_is_reported_where_the_clock_stands_still(model: Path, still: Path, run_deploy: Run) -> None:
     words = ("run", model, "--board", still, "--fill", "zeros")
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
-    assert "(no time is told: the board's clock stands still while code runs)" in outcome.out
+    assert "(no time is shown: the board's clock stands still while code runs)" in outcome.out
     assert "ms" not in outcome.out.split()
     assert "time_s" not in json.loads(run_deploy(*words, "--json").out)
 

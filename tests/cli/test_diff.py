@@ -78,12 +78,12 @@ def test_another_model_has_other_layers_and_another_graph(model: Path, tmp_path:
     assert " more\n" in f"{found}\n" or len(found.graph_lines) <= 12
 
 
-def test_another_core_is_told_in_words(model: Path) -> None:
+def test_another_core_is_reported_in_words(model: Path) -> None:
     found = deploy.diff(compiled(model), deploy.compile(model, board="mps2-an385"))
     assert "target: cortex-m4 (dsp, fpu, unaligned) -> cortex-m3 (unaligned)" in str(found)
 
 
-def test_what_is_no_archive_is_refused(model: Path, run_deploy: Run) -> None:
+def test_what_is_not_an_archive_is_refused(model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("diff", model, model)
     assert outcome.status == 1
     assert outcome.err.startswith("error: ")

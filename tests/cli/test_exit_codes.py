@@ -68,7 +68,7 @@ def test_wrong_usage_gives_2(words: list[str], run_deploy: Run) -> None:
         ),
     ],
 )
-def test_wrong_usage_is_told_in_two_lines(words: list[str], told: str, run_deploy: Run) -> None:
+def test_wrong_usage_is_reported_in_two_lines(words: list[str], told: str, run_deploy: Run) -> None:
     command = " ".join(words[: 2 if words[0] == "boards" and "--cor" not in words else 1])
     hint = f"  hint: deploy {command} --help says what it takes\n"
     assert run_deploy(*words).err == f"error: {told}\n{hint}"
@@ -94,7 +94,7 @@ def test_wrong_usage_is_told_in_two_lines(words: list[str], told: str, run_deplo
         ),
     ],
 )
-def test_a_word_that_is_none_of_a_few_is_told_with_all_of_them(
+def test_a_word_that_is_none_of_a_few_is_reported_with_all_of_them(
     words: list[str], told: str, hint: str, run_deploy: Run
 ) -> None:
     outcome = run_deploy(*words)
@@ -117,7 +117,7 @@ def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch:
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EMFILE])
-def test_what_this_machine_lacks_is_no_bug(
+def test_what_this_machine_lacks_is_not_a_bug(
     number: int, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lack = OSError(number, os.strerror(number), "/some/file")
@@ -133,7 +133,7 @@ def test_ctrl_c_ends_without_a_traceback(run_deploy: Run, monkeypatch: pytest.Mo
 
 
 @pytest.mark.slow
-def test_a_reader_that_goes_away_is_no_error_of_ours() -> None:
+def test_a_reader_that_goes_away_is_not_an_error_of_ours() -> None:
     """As in `deploy boards --json | true`."""
     argv = [sys.executable, "-c", "import sys, deploy.__main__ as m; sys.exit(m.main(['boards', '--json']))"]
     process = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE)

@@ -87,7 +87,7 @@ def test_a_file_of_something_else_is_not_written_to(tmp_path: Path, run_deploy: 
     path.write_text("mine\n")
     outcome = run_deploy("explore", DIGITS, "--board", "host", "--kept", path)
     assert outcome.status == 1
-    assert "line 1 is no result of deploy explore" in outcome.err
+    assert "line 1 is not a result of deploy explore" in outcome.err
     assert path.read_text() == "mine\n"
 
 
@@ -149,7 +149,7 @@ def test_options_are_varied_in_all_combinations() -> None:
 
 
 REFUSED: dict[tuple[str, ...], str] = {
-    ("--vary", "optimise=speed"): '"optimise" is no option to be varied - did you mean "optimize"?',
+    ("--vary", "optimise=speed"): '"optimise" is not an option to be varied - did you mean "optimize"?',
     ("--vary", "optimize"): "optimize is varied, and no values are given",
     ("--vary", "optimize=fast"): 'optimize "fast" is not known',
     ("--rate", "20"): "a rate is asked for, and nothing is measured",

@@ -200,7 +200,7 @@ def test_the_optional_packages_are_those_that_the_project_names(repo_root: Path)
     assert set(PACKAGES) == set(page["project"]["optional-dependencies"]) - for_tests_alone
 
 
-def test_multiplications_that_passes_removed_are_told(
+def test_multiplications_that_passes_removed_are_reported(
     shared_dir: Path, tmp_path: Path, run_deploy: Callable[..., Any]
 ) -> None:
     """Dense layers of 1 x 16, 16 x 16 and 16 x 1, of which some channels can never change."""

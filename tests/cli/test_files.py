@@ -48,7 +48,7 @@ def test_an_earlier_result_may_be_replaced(tmp_path: Path) -> None:
     require_place(tmp_path / "a", everything_is_ours, "a result")
 
 
-def test_a_device_is_no_place(tmp_path: Path) -> None:
+def test_a_device_is_not_a_place(tmp_path: Path) -> None:
     """A file would be put in its place, or read to its end, which it has not."""
     for path in (Path("/dev/null"), Path("/dev/full")):
         with pytest.raises(OutputError, match="a result should be a file, this is a device or a pipe"):

@@ -49,13 +49,13 @@ def listed(boards: Sequence[Board], path: Path) -> dict[str, object]:
 
 @pytest.mark.slow
 def test_boards_are_those_that_inspect_finds_room_on() -> None:
-    """Of every core; also that whose kernels have measured points."""
+    """Boards of every core are tried, also of that whose kernels have measured points."""
     boards = all_boards()
     assert listed(boards, DIGITS) == inspected(boards, DIGITS)
 
 
 @pytest.mark.slow
-def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_told_alike() -> None:
+def test_boards_with_too_little_memory_in_one_piece_or_in_all_are_reported_alike() -> None:
     one, two = load_board("mps2-an386"), load_board("nucleo-f746zg")
     (ram,) = (region.name for region in one.target.by_speed("ram"))
     boards = [

@@ -112,7 +112,7 @@ def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.Mo
     assert cached("a", must_not_run) == place
 
 
-def test_a_file_in_the_place_of_the_cache_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_cache_is_reported(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file" / "cache"))
     with pytest.raises(OutputError) as caught:
@@ -120,7 +120,7 @@ def test_a_file_in_the_place_of_the_cache_is_told(monkeypatch: pytest.MonkeyPatc
     assert caught.value.what == "the folder for built firmware cannot be made: Not a directory"
 
 
-def test_a_file_in_the_place_of_kept_objects_is_told(tmp_path: Path) -> None:
+def test_a_file_in_place_of_kept_objects_is_reported(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(OutputError) as caught:
         keep_object(tmp_path / "file" / "kept.o", b"")

@@ -46,7 +46,7 @@ def test_equal_outputs_have_no_difference() -> None:
     assert differences(outputs, outputs, [SLOT]) == []
 
 
-def test_a_difference_is_counted_and_its_first_place_is_told() -> None:
+def test_a_difference_is_counted_and_its_first_place_is_reported() -> None:
     expected = [(np.array([[1, 2, 3]], np.int8),), (np.array([[1, 2, 3]], np.int8),)]
     found = [(np.array([[1, 2, 3]], np.int8),), (np.array([[1, -126, 4]], np.int8),)]
     (difference,) = differences(expected, found, [SLOT])
@@ -55,7 +55,7 @@ def test_a_difference_is_counted_and_its_first_place_is_told() -> None:
     )
 
 
-def test_a_float_that_is_no_number_must_be_none_on_the_board_too() -> None:
+def test_a_float_that_is_not_a_number_must_be_none_on_the_board_too() -> None:
     spec = TensorSpec("y", TensorType(DType.F32, (2,)))
     expected, other = (np.array([x, 1.0], np.float32) for x in (np.nan, 1.0))
     assert differences([(expected,)], [(expected,)], [spec]) == []

@@ -34,7 +34,7 @@ def test_compile_and_inspect_say_it(file: Path, tmp_path: Path, run_deploy: Run)
     assert "float32[1, 8]" in inspected.out
 
 
-def test_a_shape_that_is_given_is_no_news(file: Path, run_deploy: Run) -> None:
+def test_a_shape_that_is_given_is_not_news(file: Path, run_deploy: Run) -> None:
     inspected = run_deploy("inspect", file, "--shape", "x=3,8")
     assert "batch" not in inspected.out
     assert "float32[3, 8]" in inspected.out

@@ -57,7 +57,7 @@ def test_an_axis_has_a_size_or_several(given: Any, meant: Any, word: str) -> Non
 
 
 @pytest.mark.parametrize("given", ["", "4..1", "0..2", "1..", "a", "1/", -1, [], None])
-def test_what_is_no_size_of_an_axis_is_refused(given: Any) -> None:
+def test_what_is_not_a_size_of_an_axis_is_refused(given: Any) -> None:
     with pytest.raises((ValueError, TypeError)):
         read_axis_size(given)
 
@@ -200,7 +200,7 @@ WRONG = {
     "too many": (
         ("compile", "FILE", "--board", "host", "-o", "a.tar", "--shape", "x=1..17,4,8"),
         "error: --shape gives 17 sizes, and one firmware has 16 at most: each has code of its own\n"
-        "  hint: name those that you use, with 16/32/64 in the place of 16..64\n",
+        "  hint: name those that you use, with 16/32/64 in place of 16..64\n",
     ),
     "weights elsewhere": (
         (*("compile", "FILE", "--board", "host", "-o", "a.tar"), "--shape", SHAPE, "--weights", "external"),

@@ -33,7 +33,7 @@ def test_sizes_have_units(text: str, expected: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "K", "-1", "0.3", "1.0001K", "64T", "64iB", "6,4K", "64  K", "lots"])
-def test_what_is_no_size_is_refused_with_examples(text: str) -> None:
+def test_what_is_not_a_size_is_refused_with_examples(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="is not a size such as 65536, 64KB or 1MB"):
         size(text)
 

@@ -124,7 +124,7 @@ def test_what_an_oracle_says_otherwise_fails_though_board_and_reference_agree(
 
 
 @pytest.mark.usefixtures("flipping")
-def test_a_rounding_that_is_not_the_oracles_is_told(model: Path, run_deploy: Run) -> None:
+def test_a_rounding_that_is_not_the_oracles_is_reported(model: Path, run_deploy: Run) -> None:
     words = ("verify", model, "--board", "host", "--oracle", "tflm", "--rounding", "litert-ref")
     assert run_deploy(*words).err.endswith(
         "  hint: this is compiled with --rounding litert-ref; --rounding tflm is TensorFlow Lite Micro's\n"
@@ -151,7 +151,7 @@ def test_a_runtime_for_other_files_is_refused(model: Path, onnx_model: Path, run
     )
 
 
-def test_a_front_end_is_no_part_of_the_file_that_a_runtime_reads(model: Path, run_deploy: Run) -> None:
+def test_a_front_end_is_not_part_of_the_file_that_a_runtime_reads(model: Path, run_deploy: Run) -> None:
     front = "tf.signal.log_mel:sample_rate=16000,frame_length=64,frame_step=32,num_mel_bins=8"
     outcome = run_deploy("verify", model, "--board", "host", "--oracle", "tflm", "--front", front)
     assert outcome.err == (
@@ -162,7 +162,7 @@ def test_a_front_end_is_no_part_of_the_file_that_a_runtime_reads(model: Path, ru
     )
 
 
-def test_a_model_that_the_runtime_refuses_is_told_with_its_words(
+def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(
     model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object) -> Any:

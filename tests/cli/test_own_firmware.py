@@ -150,4 +150,4 @@ def test_what_cannot_be_tuned_on_is_refused_with_words(
     )
     assert "firmware that runs already is not built anew: candidates go into its RAM" in in_image.err
     assert "firmware does not hold the model tiny_ml" in another.err
-    assert "no instructions are told: the emulator was not started with -icount shift=3" in by_clock.err
+    assert "no instructions are shown: the emulator was not started with -icount shift=3" in by_clock.err

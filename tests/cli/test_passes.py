@@ -75,7 +75,7 @@ def test_the_graph_of_a_model_that_is_refused_is_printed_too(
     assert error.startswith("the input cannot be streamed")
 
 
-def test_of_a_file_that_is_no_model_nothing_but_the_error_is_printed(tmp_path: Path, run_deploy: Run) -> None:
+def test_a_file_that_is_not_a_model_prints_only_the_error(tmp_path: Path, run_deploy: Run) -> None:
     (tmp_path / "no.tflite").write_bytes(b"nothing")
     outcome = run_deploy("inspect", tmp_path / "no.tflite", "--print-after", "all")
     assert outcome.status == 1
@@ -97,9 +97,9 @@ def test_machines_are_told_the_same(model: Path, run_deploy: Run) -> None:
 
 
 @pytest.mark.parametrize("flag", ["--explain", "--print-after", "--disable"])
-def test_an_unknown_pass_is_told_with_the_nearest(flag: str, model: Path, run_deploy: Run) -> None:
+def test_an_unknown_pass_is_reported_with_the_nearest(flag: str, model: Path, run_deploy: Run) -> None:
     outcome = run_deploy("inspect", model, flag, "merge-pad")
-    what = "is no pass" if flag == "--disable" else "is not known"
+    what = "is not a known pass" if flag == "--disable" else "is not known"
     known = KNOWN if flag == "--disable" else f"all, {KNOWN}"
     assert outcome.status == 2
     assert (
@@ -149,7 +149,7 @@ def test_a_dump_has_each_graph_that_differs_and_what_came_of_it(
 def test_python_explains_and_disables_too(model: Path) -> None:
     found = deploy.inspect(model, disable="remove-identity")
     assert found.explain("remove-identity").endswith("it was disabled")
-    with pytest.raises(InputError, match='"merge-pad" is no pass - did you mean "merge-pads"'):
+    with pytest.raises(InputError, match='"merge-pad" is not a known pass - did you mean "merge-pads"'):
         found.explain("merge-pad")
 
 

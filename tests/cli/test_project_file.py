@@ -101,7 +101,7 @@ def test_a_command_that_takes_several_models_and_boards_takes_this_one(run_deplo
 
 
 WRONG = {
-    'bord = "host"': '"bord" is no key of a project file - did you mean "board"?',
+    'bord = "host"': '"bord" is not a key of a project file - did you mean "board"?',
     "board = 3": "board is 3, and must be a text",
     'optimize = "fast"': 'optimize "fast" is not known',
     "board = ": "not a TOML file",

@@ -79,7 +79,7 @@ def test_python_takes_both_as_arrays(model: Path, found: np.ndarray[Any, Any], o
     assert [distance.largest for distance in verdict.distances] == [0]
 
 
-def test_expected_real_numbers_are_compared_with_what_integers_mean() -> None:
+def test_expected_floats_are_compared_with_what_integers_mean() -> None:
     spec = TensorSpec("y", TensorType(DType.I8, (1, 2), Quant((0.5,), (-1,))))
     stored = [(np.array([[3, -1]], np.int8),)]
     (distance,) = distances_to({"y": np.array([[2.0, 0.25]])}, stored, [spec])
@@ -106,7 +106,7 @@ def test_labels_that_do_not_belong_to_the_samples(
         f'error: the file of labels has no "labels"\n  {data} holds "image"\n'
     )
     (tmp_path / "text.npy").write_text("1 2 3")
-    assert "no .npy file of plain numbers" in run_deploy(*words, tmp_path / "text.npy").err
+    assert "not an .npy file of plain numbers" in run_deploy(*words, tmp_path / "text.npy").err
     assert "No such file" in run_deploy(*words, tmp_path / "none.npy").err
 
 
@@ -133,7 +133,9 @@ def test_a_run_without_inputs_prints_the_largest_outputs(
 
 
 @pytest.mark.cc
-def test_outputs_in_a_file_are_told_by_name(model: Path, data: Path, tmp_path: Path, run_deploy: Run) -> None:
+def test_outputs_in_a_file_are_reported_by_name(
+    model: Path, data: Path, tmp_path: Path, run_deploy: Run
+) -> None:
     words = ("run", model, "--board", "host", "--inputs", data, "--output", tmp_path / "o.npz")
     (name,) = deploy.load(model).outputs
     said = run_deploy(*words).out
@@ -144,7 +146,7 @@ def test_outputs_in_a_file_are_told_by_name(model: Path, data: Path, tmp_path: P
 
 
 @pytest.mark.cc
-def test_real_numbers_are_quantised_on_request(model: Path, own_folders: None) -> None:
+def test_floats_are_quantised_on_request(model: Path, own_folders: None) -> None:
     (kind,) = deploy.load(model).inputs.values()
     assert kind.quant is not None
     reals = kind.quant.scale * (IMAGES.astype(np.float64) - kind.quant.zero_point)

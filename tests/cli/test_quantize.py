@@ -156,7 +156,9 @@ def test_a_model_that_takes_integers_is_not_quantised_again(
     assert said.err.startswith("error: the model is quantised already: it has a ")
 
 
-def test_samples_that_hold_no_numbers_are_told(float_model: Path, tmp_path: Path, run_deploy: Deploy) -> None:
+def test_samples_that_hold_no_numbers_are_reported(
+    float_model: Path, tmp_path: Path, run_deploy: Deploy
+) -> None:
     broken = images()
     broken[3, 0, :2] = np.nan
     np.savez(tmp_path / "calib.npz", x=broken)
@@ -221,7 +223,7 @@ OPEN = "\n  open.onnx\n  hint: give a size for each open dimension, and the othe
         ("z=1", 'there is no input "z"\n  open.onnx\n  hint: inputs: x\n'),
     ],
 )
-def test_sizes_that_do_not_fit_are_told(
+def test_sizes_that_do_not_fit_are_reported(
     shape: str, says: str, data: Path, tmp_path: Path, run_deploy: Deploy
 ) -> None:
     open_model = small_net(tmp_path / "open.onnx", shape=("n", 2, "h", 8))
@@ -230,7 +232,7 @@ def test_sizes_that_do_not_fit_are_told(
     assert said.err == f"error: {says}"
 
 
-def test_a_tflite_model_is_told_where_it_is_quantised(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_a_tflite_model_is_refused_with_the_way_to_quantise_it(tmp_path: Path, run_deploy: Deploy) -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float32")
     y = build.operator("RELU", 1, (x,), [FileTensor("y", (1, 4), "float32")])

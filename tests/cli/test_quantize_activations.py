@@ -103,7 +103,7 @@ def types_of(graph: Graph) -> set[DType]:
 
 @pytest.mark.slow
 def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Path) -> None:
-    """From none of them to all; the loss that is told is that of the file."""
+    """From none of them to all; the loss that is shown is that of the file."""
     wanted = outputs(tmp_path / "net.onnx")
     wide, reached = [], []
     options = [("mixed", "--signal-to-noise", str(each)) for each in ASKED_DB]
@@ -207,7 +207,7 @@ def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
     assert "in eight bits" not in quantize().out
 
 
-def test_more_decibels_than_16_bits_give_are_told(quantize: Deploy) -> None:
+def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
     assert quantize("--activations", "mixed", "--signal-to-noise", "90").err == (
         "error: activations of 16 bits keep the outputs 74.0 dB above the error,"
         " less than the 90 dB that they must\n"

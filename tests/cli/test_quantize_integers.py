@@ -70,7 +70,7 @@ def loaded(path: Path) -> Graph:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("suffix", ["onnx", "tflite"])
-def test_integer_ends_leave_no_real_number_and_give_the_same(
+def test_integer_ends_leave_no_float_and_give_the_same(
     suffix: str, tmp_path: Path, run_deploy: Deploy
 ) -> None:
     inside, facts = quantised(tmp_path, suffix, "int8", run_deploy)
@@ -103,13 +103,13 @@ def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_
     assert (last is not None and last.scale, last is not None and last.zero_point) == (1 / 16, 127)
 
 
-def test_an_end_in_real_numbers_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
+def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     words = ("--data", tmp_path / "calib.npz", "-o", tmp_path / "a.onnx", "--io", "int8")
     said = run_deploy("quantize", network(tmp_path / "net.onnx", last="Softplus"), *words)
     assert (said.status, said.err) == (
         1,
-        'error: output "y" cannot be int8: it is made by Softplus, in real numbers\n'
+        'error: output "y" cannot be int8: it is made by Softplus, in floats\n'
         "  net.onnx\n"
         "  hint: --io float32   converts them on the board\n",
     )
@@ -117,7 +117,7 @@ def test_an_end_in_real_numbers_is_named(tmp_path: Path, run_deploy: Deploy) -> 
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_board_computes_a_quantised_network_without_a_real_number(
+def test_a_board_computes_a_quantised_network_without_a_float(
     tmp_path: Path, run_deploy: Deploy, require_tool: Callable[..., None]
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")

@@ -94,7 +94,7 @@ def test_the_same_is_computed_by_channels_of_like_ranges(
 def test_corrected_biases_make_the_mean_of_each_channel_what_it_was(
     tmp_path: Path, require_package: Callable[..., None]
 ) -> None:
-    """Of the third layer, with weights rounded to whole numbers; it had no bias."""
+    """The third layer has weights rounded to whole numbers; it had no bias."""
     require_package("onnxruntime")
     data = uneven_net(tmp_path / "a.onnx", 1).read_bytes()
     watched, layers = with_differences(data, with_whole_numbers(data, "w3"))

@@ -192,7 +192,7 @@ def test_weights_of_eight_bits_are_not_looked_at(quantize: Deploy) -> None:
     assert json.loads(quantize("--json").out)["weights"] == []
 
 
-def test_a_bound_that_four_bits_do_not_meet_is_told(quantize: Deploy) -> None:
+def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> None:
     said = quantize("--weights", "mixed", "--flash", "62")
     assert said.err == (
         "error: weights of four bits take 63 bytes, more than the 62 that they may\n"

@@ -100,7 +100,7 @@ NO_FILE = """error: the tuning records cannot be read: No such file or directory
   nowhere.jsonl
   hint: deploy tune MODEL --board B -o FILE writes them
 """
-NO_TEXT = """error: these are no tuning records: the file is no text
+NO_TEXT = """error: these are not tuning records: the file is not text
   binary.jsonl
   hint: deploy tune MODEL --board B -o FILE writes them
 """

@@ -126,7 +126,7 @@ def test_smaller_boards_are_named_that_have_room(facts: dict[str, Any]) -> None:
 
 
 @pytest.mark.slow
-def test_a_model_without_room_is_told_with_what_would_do(kws: Path) -> None:
+def test_a_model_without_room_is_reported_with_what_would_do(kws: Path) -> None:
     (board,) = deploy.report(kws, board=TIGHT).as_json()["boards"]
     assert not board["fits"]
     ram, flash, most = board["verdict"]

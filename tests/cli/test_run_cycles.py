@@ -19,7 +19,7 @@ def _tools(require_tool: Callable[..., None], require_package: Callable[..., Non
     require_package("unicorn", "capstone")
 
 
-def test_time_is_told_at_the_boards_clock_with_the_models_error(
+def test_time_is_reported_at_the_boards_clock_with_the_models_error(
     model: Path, inputs: Path, tmp_path: Path, run_deploy: Run
 ) -> None:
     words = ("run", model, "--board", "mps2-an386", "--runner", "unicorn", "--inputs", inputs)

@@ -88,10 +88,10 @@ def test_named_memories_come_fastest_first_and_are_no_larger_than_they_are() -> 
         ),
     ],
 )
-def test_a_memory_that_is_not_there_is_told(target: Target, says: str) -> None:
+def test_a_memory_that_is_not_there_is_reported(target: Target, says: str) -> None:
     with pytest.raises(BoardError) as refused:
         chosen_pools(target, (Pool("SRAN"),))
-    assert str(refused.value) == f'error: "SRAN" is no RAM of this board{says}'
+    assert str(refused.value) == f'error: "SRAN" is not a RAM region of this board{says}'
 
 
 def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
@@ -114,7 +114,7 @@ def test_what_is_used_most_for_its_size_lies_in_the_fast_memory(residual: Graph)
     assert used["DTCM"] / size["DTCM"] > used["SRAM"] / size["SRAM"]
 
 
-def test_a_memory_that_nothing_lies_in_is_no_parameter(residual: Graph) -> None:
+def test_a_memory_that_nothing_lies_in_is_not_a_parameter(residual: Graph) -> None:
     assert tuple(spread(residual, (Pool("DTCM"), Pool("SRAM"))).plan.pool_bytes) == ("DTCM",)
 
 

@@ -82,7 +82,7 @@ def test_the_passes_of_real_models_change_nothing(name: str, shared_dir: Path) -
     deploy.compile(shared_dir / "models" / name / "model.tflite", "mps2-an386", check=True)
 
 
-def test_sums_of_real_numbers_may_be_made_in_another_order() -> None:
+def test_sums_of_floats_may_be_made_in_another_order() -> None:
     numbers = np.array([1.0, 1000.0, np.nan], np.float32)
     assert _are_same(numbers, numbers + np.float32(0.005))
     assert not _are_same(numbers, numbers + np.float32(0.02))

@@ -92,7 +92,7 @@ def _rest(model: CompiledModel) -> int:
             ("dense", "QSPY"),
             TARGET,
             BoardError,
-            'error: "QSPY" is no memory of this board - did you mean "QSPI"?\n'
+            'error: "QSPY" is not a memory of this board - did you mean "QSPI"?\n'
             "  hint: --constants takes: FLASH, QSPI, ITCM",
         ),
         (
@@ -110,7 +110,7 @@ def _rest(model: CompiledModel) -> int:
         ),
     ],
 )
-def test_a_rule_that_cannot_be_kept_is_told(
+def test_a_rule_that_cannot_be_kept_is_reported(
     rule: tuple[str, str], target: Target, kind: type[DeployError], says: str, graph: Graph
 ) -> None:
     with pytest.raises(kind) as refused:

@@ -47,7 +47,7 @@ def test_what_the_user_names_is_all_that_is_offered() -> None:
         (Target("cortex-m55"), (), "which this board does not have", "there is none: name a board"),
     ],
 )
-def test_a_memory_that_is_not_offered_is_told(
+def test_a_memory_that_is_not_offered_is_reported(
     target: Target, chosen: tuple[Pool, ...], why: str, hint: str
 ) -> None:
     with pytest.raises(BoardError) as refused:

@@ -1,4 +1,4 @@
-"""Code and stack are told before there is a compiler: near what a build of the bundled model takes."""
+"""Code and stack are estimated before there is a compiler: near what a build of the bundled model takes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def keywords(seen_of: Callable[[str, str], Any]) -> Callable[[str], Any]:
 def test_layers_that_run_once_are_not_reckoned_as_rows_in_rings(
     model: str, seen_of: Callable[[str, str], Any]
 ) -> None:
-    """The code of unrolled and recurrent models was told half as large again as it is."""
+    """The code of unrolled and recurrent models was estimated half as large again as it is."""
     facts, seen = seen_of(model, "mps2-an386")
     assert facts["code_bytes_estimate"] == pytest.approx(seen["code_bytes"], rel=PART_OF_CODE)
 
@@ -83,14 +83,14 @@ def test_vector_registers_that_helium_saves_are_counted(keywords: Callable[[str]
             "onnx_dc_mnist_logsoftmax_f32",
             "mps2-an386",
         ),  # the C library's functions: was 38 % too small
-        ("ut_tanh_int8", "mps2-an385"),  # real numbers without an FPU
-        ("tiny_ad_fc_f32", "qemu-riscv32"),  # was told 66 % too small
+        ("ut_tanh_int8", "mps2-an385"),  # floats without an FPU
+        ("tiny_ad_fc_f32", "qemu-riscv32"),  # was estimated 66 % too small
         ("tiny_kws_dscnn_f32", "mps2-an383"),
         ("tflm_mnist_lstm_int8", "mps2-an386"),  # sigmoid and tanh of integers
         ("ml_lstm_unrolled_f32", "mps2-an386"),
     ],
 )
-def test_code_is_told_within_15_percent_on_each_kind_of_core(
+def test_code_is_reported_within_15_percent_on_each_kind_of_core(
     model: str, board: str, seen_of: Callable[[str, str], Any]
 ) -> None:
     facts, seen = seen_of(model, board)
@@ -101,20 +101,20 @@ MOST_TIMES_THE_STACK = 1.5
 
 
 BOUNDED = (
-    ("ml_micro_kws_m_f32", "mps2-an386"),  # real numbers in tiles: the FPU's registers are saved
+    ("ml_micro_kws_m_f32", "mps2-an386"),  # floats in tiles: the FPU's registers are saved
     ("onnx_mnist8_f32", "mps3-an547"),
-    ("tiny_kws_dscnn_f32", "qemu-riscv32"),  # real numbers without an FPU
+    ("tiny_kws_dscnn_f32", "qemu-riscv32"),  # floats without an FPU
     ("ml_cifar10_f32", "qemu-riscv32"),
     ("tmx_mnist_rect_int8", "mps2-an385"),  # kernels of many rows
     ("ut_tanh_int8", "mps2-an386"),  # next to nothing
     ("tiny_ad_fc_f32", "mps2-an386"),
-    ("dtln_1_hybrid", "mps2-an386"),  # loops that keep few values: was told 2.43 times as large
+    ("dtln_1_hybrid", "mps2-an386"),  # loops that keep few values: was estimated 2.43 times as large
     ("dtln_1_hybrid", "mps3-an547"),  # the same where an interrupt comes
     ("ml_reduce_max_multi", "mps2-an386"),
     ("tflm_simple_add_int8", "mps3-an547"),  # few vectors: none of their registers is saved
     ("tflm_audio_preproc_f32", "mps2-an386"),  # values that blocks have one after the other
     ("ml_detpost_static", "mps2-an386"),  # an interrupt with the FPU's registers
-    # Those for which a part of the estimate decides: with a tenth of its factor they are told too little.
+    # Those for which a part of the estimate decides: with a tenth of its factor they are estimated too small.
     ("ut_tanh_int8", "mps2-an383"),
     ("tflm_hello_world_f32", "mps2-an385"),
     ("tflm_hello_world_f32", "qemu-riscv32"),
@@ -141,7 +141,7 @@ FOR_SIZE = (("tflm_hello_world_int8", "mps2-an386"), ("tflm_micro_speech_int8", 
 def test_the_stack_is_never_below_what_is_painted(
     model: str, board: str, goal: str, seen_of: Callable[..., Any]
 ) -> None:
-    """With an FPU, on RISC-V and for many rows it was told too small, else twice as large."""
+    """With an FPU, on RISC-V and for many rows it was estimated too small, else twice as large."""
     facts, seen = seen_of(model, board, goal)
     most = MOST_TIMES_THE_STACK * seen["stack_bytes"]
     assert seen["stack_bytes"] <= facts["stack_bytes_estimate"] <= most

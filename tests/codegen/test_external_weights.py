@@ -161,7 +161,7 @@ def checks(target: Target, options: CompileOptions) -> list[Check]:
 @pytest.mark.cc
 @pytest.mark.parametrize("optimize", [Optimize.SPEED, Optimize.RAM])
 def test_the_bits_are_the_same(optimize: Optimize, require_tool: Callable[..., None], tmp_path: Path) -> None:
-    """Without padding in rows there are constants that are no weights: they stay with the code."""
+    """Without padding in rows there are constants that are not weights: they stay with the code."""
     require_tool("gcc")
     made = checks(PLAIN, replace(EXTERNAL, optimize=optimize))
     assert failures_on_host(made, tmp_path / "checks") == {}

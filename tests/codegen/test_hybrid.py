@@ -1,4 +1,4 @@
-"""Dense layers on real numbers whose weights have 8 bits: bytes in flash, sums of real numbers."""
+"""Dense layers on floats whose weights have 8 bits: bytes in flash, sums of floats."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def compiled(graph: Graph) -> CompiledModel:
 
 
 KINDS = {
-    "a vector of real numbers": float32(1, 64),
+    "a float vector": float32(1, 64),
     "a vector of integers": int8(1, 64),
     "many rows in one piece": float32(1, 80, 3),
 }

@@ -1,4 +1,4 @@
-"""Kernels that are equal but for literals share one text, and each gets back what it was."""
+"""Kernels that are equal except for literals share one text, and each gets back what it was."""
 
 from __future__ import annotations
 

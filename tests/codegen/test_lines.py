@@ -42,7 +42,7 @@ def test_broken_lines_give_the_same_results(name: str, loss: float, is_pushed: b
         assert all(np.array_equal(made[value], wanted[value]) for value in graph.outputs)
 
 
-def test_what_is_no_line_stays_the_very_same_graph() -> None:
+def test_what_is_not_a_line_stays_the_very_same_graph() -> None:
     graph = run_meaning(GRAPHS["residual"]()).graph
     assert placed(graph, LOSSES[-1]) is graph
 

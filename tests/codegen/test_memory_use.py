@@ -48,6 +48,6 @@ def test_what_no_memory_has_room_for_is_missing_in_the_largest() -> None:
     assert missing_ram_bytes(NEEDS, TARGET) == 0
 
 
-def test_of_memories_that_nobody_knows_nothing_is_said() -> None:
+def test_unknown_memories_are_not_reported() -> None:
     assert memory_use_of(NEEDS, Target("cortex-m4")) == ()
     assert list(taken(NEEDS, Target("cortex-m4", regions=(FLASH,)))) == ["FLASH"]

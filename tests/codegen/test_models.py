@@ -56,7 +56,7 @@ FLOAT32 = (
     "ml_reduce_max_multi",
     "ml_text_class_f32",
     "sl_autoencoder_conv_f32",
-    "te_lenet300_logsoftmax_int8",  # its last layer is one of real numbers
+    "te_lenet300_logsoftmax_int8",  # its last layer is a float one
     "tflm_hello_world_f32",
     "tflm_magic_wand_f32",
     "tflm_mnist_lstm_f32",
@@ -114,7 +114,7 @@ def test_a_model_on_this_computer_gives_its_golden_outputs(
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "tolerance"), [*((name, 1e-5) for name in FLOAT32), *HYBRID.items()])
-def test_a_model_of_real_numbers_on_this_computer_is_near_its_golden_outputs(
+def test_a_float_model_on_this_computer_is_near_its_golden_outputs(
     name: str, tolerance: float, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")

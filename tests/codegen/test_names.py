@@ -44,7 +44,7 @@ def test_names_become_identifiers(name: str, identifier: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["string", "board", "solder_2", "arm_mve"])
-def test_a_header_of_others_is_no_model_s(name: str) -> None:
+def test_a_header_of_others_is_not_a_model_s(name: str) -> None:
     """An instruction set brings the headers that its code includes."""
     assert model_identifier(name, headers()) == f"model_{name}"
     assert model_identifier(f"my_{name}", headers()) == f"my_{name}"

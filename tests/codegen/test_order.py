@@ -24,7 +24,7 @@ def test_a_pipeline_is_a_beginning_a_period_and_an_end() -> None:
 @pytest.mark.parametrize(
     "order", [(0, 1), (0, 0, 1, 0, 1, 1), (0, 1) * 8, tuple(range(100))], ids=lambda o: str(len(o))
 )
-def test_what_saves_too_little_is_no_period(order: Sequence[int]) -> None:
+def test_what_saves_too_little_is_not_a_period(order: Sequence[int]) -> None:
     assert find_period(order) is None
 
 

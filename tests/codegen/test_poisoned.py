@@ -27,7 +27,7 @@ SHARED = (
     ("onnx_mnist8_f32", "ram"),
     ("tflm_mnist_lstm_int8", "speed"),
 )
-REAL_RTOL, REAL_ATOL = 1e-5, 1e-7  # sums of real numbers are made in another order
+REAL_RTOL, REAL_ATOL = 1e-5, 1e-7  # sums of floats are made in another order
 
 
 def same(model: CompiledModel, poisoned: Poisoned, seed: int) -> bool:

@@ -1,4 +1,4 @@
-"""A generated file says what makes it again and what it needs, and a compiler that lacks it is told so."""
+"""A generated file says what makes it again and what it needs, and a compiler that lacks it says so."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_the_head_has_every_option_that_changes_the_file(options: CompileOptions
     assert " ".join(told.split()).endswith(words)
 
 
-def test_tuning_records_are_told() -> None:
+def test_tuning_records_are_reported() -> None:
     assert made_by("Solder", _job(PLAIN), True).endswith("with tuning records.")
 
 
@@ -88,7 +88,7 @@ def test_only_what_is_used_is_needed() -> None:
         (MVE, "conv.c needs Helium (Arm's MVE for integers): give -mcpu"),
     ],
 )
-def test_a_core_without_the_instructions_is_told(
+def test_a_core_without_the_instructions_is_reported(
     target: Target, sentence: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("arm-none-eabi-gcc")
@@ -100,7 +100,7 @@ def test_a_core_without_the_instructions_is_told(
 
 
 @pytest.mark.cc
-def test_strict_c_without_flash_is_told(require_tool: Callable[..., None], tmp_path: Path) -> None:
+def test_strict_c_without_flash_is_reported(require_tool: Callable[..., None], tmp_path: Path) -> None:
     require_tool("avr-gcc")
     avr = Target("avr", pointer_bytes=2, constant_space="__flash")
     (tmp_path / "conv.c").write_text(_source(avr))
@@ -118,7 +118,7 @@ def _needs(graph: Graph, target: Target, goal: Optimize) -> frozenset[Feature]:
 @pytest.mark.slow
 @pytest.mark.parametrize("goal", Optimize)
 def test_code_reads_words_at_any_address_only_where_the_core_can(goal: Optimize, shared_dir: Path) -> None:
-    """Of one core, with and without: planes of a depthwise layer, thin rows."""
+    """One core, with and without it: planes of a depthwise layer, thin rows."""
     without = Target("cortex-m4", frozenset({Feature.DSP})), Target("cortex-m0plus")
     spotting = (shared_dir / "models/tiny_kws_dscnn_int8/model.tflite").read_bytes()
     for data in (TINY["conv"](), TINY["depthwise"](), spotting):

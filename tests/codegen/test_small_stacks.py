@@ -1,4 +1,4 @@
-"""Small models' stack and code are told before there is a compiler: no stack below what was painted.
+"""Small models' stack and code are estimated before there is a compiler: no stack below what was painted.
 
 Each was built and run once by `deploy bench`'s firmware; a model of one operator shows a part of the estimate
 that in a whole model is hidden beneath a hungrier layer.
@@ -77,7 +77,7 @@ _MAKERS = {**MAKERS, "POW": plain_pair("POW", "PowOptions", "float32")}
 
 
 @pytest.mark.parametrize(("name", "painted"), PAINTED, ids=lambda each: getattr(each, "board", each))
-def test_stack_and_code_of_a_small_model_are_told(name: str, painted: Painted) -> None:
+def test_stack_and_code_of_a_small_model_are_reported(name: str, painted: Painted) -> None:
     data = _MAKERS[name](drawn(name, painted)) if painted.seed != () else TINY[name]()
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     options = CompileOptions(optimize=painted.optimize, cores=painted.cores)

@@ -66,7 +66,7 @@ def test_what_follows_no_rule_has_none(offsets: list[int]) -> None:
     assert rule_of([Place(1, offset, 1) for offset in offsets]) is None
 
 
-def test_two_memories_are_no_rule() -> None:
+def test_two_memories_are_not_a_rule() -> None:
     assert rule_of([Place(1, 0, 1), Place(2, 0, 1)]) is None
 
 

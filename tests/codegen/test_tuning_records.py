@@ -1,4 +1,4 @@
-"""Tuning records change tiles, never results; what is no record, or no gain, is not used."""
+"""Tuning records change tiles, never results; what is not a record, or not a gain, is not used."""
 
 from __future__ import annotations
 
@@ -78,9 +78,9 @@ def test_a_nest_that_nobody_scheduled_is_compiled_as_the_search_found_it(tmp_pat
 
 
 @pytest.mark.parametrize("line", ["{", '{"task": "x"}', _line(pixels=0), "[]"])
-def test_a_line_that_is_no_record_is_named(line: str, tmp_path: Path) -> None:
+def test_a_line_that_is_not_a_record_is_named(line: str, tmp_path: Path) -> None:
     path = tmp_path / "records.jsonl"
     path.write_text(f"{_line()}\n{line}\n")
     with pytest.raises(InputError) as caught:
         read_records(path)
-    assert str(caught.value).startswith(f"error: this is no tuning record\n  {path}, line 2\n")
+    assert str(caught.value).startswith(f"error: this is not a tuning record\n  {path}, line 2\n")

@@ -66,7 +66,7 @@ def test_a_block_ends_with_its_page(require_package: Callable[..., None]) -> Non
     assert blocks(trace) == [(0x3F6, 10), (0x400, 8)]
 
 
-def test_what_a_layer_reports_is_no_part_of_the_run(traced: Callable[..., Trace]) -> None:
+def test_what_a_layer_reports_is_not_part_of_the_run(traced: Callable[..., Trace]) -> None:
     found = traced([RUN, REPORT, RUN + 8, RUN + 12], (LayerReport(3, RUN + 8),))
     assert blocks(found) == [(RUN, 8), (RUN + 8, 4), (RUN + 12, 4)]
     assert found.layer_ends.tolist() == [[3, 1]]

@@ -66,7 +66,7 @@ def test_a_run_is_its_blocks_in_order(recorded: Callable[[int | None], Trace]) -
     assert trace.reads_before.tolist() == [0, 1, 2, 3]
 
 
-def test_what_a_layer_reports_is_no_part_of_the_run(recorded: Callable[[int | None], Trace]) -> None:
+def test_what_a_layer_reports_is_not_part_of_the_run(recorded: Callable[[int | None], Trace]) -> None:
     trace = recorded(REPORT)
     assert starts(trace) == [RUN, RUN + 0x16, RUN + 0x20]
     assert trace.layer_ends.tolist() == [[3, 1]]

@@ -58,7 +58,7 @@ def test_instructions_are_told_apart(code: str, name: str, kind: str, part: str)
     assert found.kind in {*KINDS, ""}
 
 
-def test_registers_are_told() -> None:
+def test_registers_are_reported() -> None:
     load, store = decode(bytes.fromhex("8387350088c1"), 0)  # lb a5,3(a1); sw a0,0(a1)
     assert [load.reads, load.writes, load.address_of] == [
         frozenset(each) for each in (("a1",), ("a5",), ("a1",))
@@ -68,7 +68,7 @@ def test_registers_are_told() -> None:
     ]
 
 
-def test_what_is_no_instruction_is_told() -> None:
+def test_what_is_not_an_instruction_is_reported() -> None:
     with pytest.raises(ToolError, match="capstone knows no instruction ffffffff"):
         decode(b"\xff" * 4, 0)
 
@@ -83,7 +83,7 @@ def test_what_is_no_instruction_is_told() -> None:
         pytest.param("3305f502 3e95", (0, 1), id="mul a0,a0,a5; add a0,a0,a5"),
         pytest.param("33c5c502 0100", (0, 18), id="div a0,a1,a2; nop: nothing goes past a division"),
         pytest.param(
-            "33a5c520 2e95", (0, 1), id="sh1add a0,a1,a2; add a0,a0,a1: it is no store of a half-word"
+            "33a5c520 2e95", (0, 1), id="sh1add a0,a1,a2; add a0,a0,a1: it is not a store of a half-word"
         ),
     ],
 )

@@ -55,6 +55,6 @@ def test_an_address_is_made_of_base_and_index_only() -> None:
     assert one("0844").address_of == frozenset()  # add r0,r1
 
 
-def test_what_is_no_instruction_is_named() -> None:
+def test_what_is_not_an_instruction_is_named() -> None:
     with pytest.raises(ToolError, match="capstone knows no instruction ffffffff"):
         decode(bytes.fromhex("0868ffffffff"), 0x100)

@@ -15,7 +15,7 @@ Run = Callable[..., Any]
 
 
 @pytest.mark.parametrize(("name", "guess"), [("mps2-an368", ' - did you mean "mps2-an386"?'), ("zx81", "")])
-def test_an_unknown_board_is_told_where_the_known_ones_are(
+def test_an_unknown_board_is_reported_with_the_place_of_the_known_ones(
     name: str, guess: str, model: Path, complaint: Complaint
 ) -> None:
     assert complaint("inspect", model, "--board", name) == (
@@ -25,7 +25,7 @@ def test_an_unknown_board_is_told_where_the_known_ones_are(
     )
 
 
-def test_a_name_that_a_script_left_empty_is_no_board(model: Path, complaint: Complaint) -> None:
+def test_a_name_that_a_script_left_empty_is_not_a_board(model: Path, complaint: Complaint) -> None:
     assert complaint("inspect", model, "--board", "") == (
         "error: the board's name is empty\n  hint: deploy boards list   names them all\n"
     )
@@ -50,7 +50,7 @@ def needs(model: Path, run_deploy: Run, *more: object) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
+def test_too_little_ram_is_reported_in_bytes_with_the_layer_of_the_peak(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
     facts = needs(model, run_deploy, "--optimize", "ram")
@@ -70,7 +70,7 @@ def test_too_little_ram_is_told_in_bytes_with_the_layer_of_the_peak(
     assert not (tmp_path / "out.tar").exists()
 
 
-def test_too_little_flash_is_told_in_bytes(
+def test_too_little_flash_is_reported_in_bytes(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
     facts = needs(model, run_deploy)
@@ -86,7 +86,7 @@ def test_too_little_flash_is_told_in_bytes(
     )
 
 
-def test_what_fits_but_for_the_estimates_is_refused_only_without_force(
+def test_what_fits_except_by_the_estimates_is_refused_only_without_force(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
     """An estimate may be too high: then the linker has the last word."""
@@ -107,7 +107,7 @@ def test_what_fits_but_for_the_estimates_is_refused_only_without_force(
     assert run_deploy("new", archive, tmp_path / "p", "--board", board).status == 0
 
 
-def test_what_is_no_estimate_is_refused_with_force_too(
+def test_what_is_not_an_estimate_is_refused_with_force_too(
     model: Path, small_board: Callable[..., Path], complaint: Complaint, tmp_path: Path
 ) -> None:
     words = ("compile", model, "--board", small_board(flash_bytes=100), "-o", tmp_path / "out.tar")
@@ -141,7 +141,7 @@ def test_an_option_that_makes_a_model_fit_is_named(
 
 
 @pytest.mark.slow
-def test_a_limit_that_is_too_low_is_told_with_what_is_enough(
+def test_a_limit_that_is_too_low_is_reported_with_what_is_enough(
     model: Path, complaint: Complaint, run_deploy: Run, tmp_path: Path
 ) -> None:
     least = needs(model, run_deploy, "--optimize", "ram")["arena_bytes"]
@@ -198,7 +198,7 @@ def test_a_model_needs_a_board_to_run_on(model: Path, complaint: Complaint) -> N
     )
 
 
-def test_what_is_not_there_is_told_before_a_missing_board(tmp_path: Path, complaint: Complaint) -> None:
+def test_what_is_not_there_is_reported_before_a_missing_board(tmp_path: Path, complaint: Complaint) -> None:
     assert complaint("run", tmp_path / "my-app", "--inputs", "in.npz") == (
         "error: there is no such model, archive or project\n  FOLDER/my-app\n"
         "  hint: check the path: a .tflite or .onnx file, an archive, or a project folder\n"

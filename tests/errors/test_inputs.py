@@ -100,11 +100,11 @@ def test_a_single_array_has_no_name(refuse: Callable[[Path], str], tmp_path: Pat
     )
 
 
-NOT_NPZ = "error: the file of inputs is no .npz file of plain numbers\n  FOLDER/in.npz\n" + HOW
+NOT_NPZ = "error: the file of inputs is not an .npz file of plain numbers\n  FOLDER/in.npz\n" + HOW
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"PK\x03\x04 and then nonsense"])
-def test_what_is_no_npz_file_is_told_how_to_become_one(
+def test_what_is_not_an_npz_file_is_refused_with_the_way_to_make_one(
     data: bytes, refuse: Callable[[Path], str], tmp_path: Path
 ) -> None:
     (tmp_path / "in.npz").write_bytes(data)
@@ -147,7 +147,7 @@ def test_a_batch_is_a_series_whose_outputs_are_a_batch(shape: tuple[int, ...]) -
 
 
 @pytest.mark.parametrize("element", [np.float64, np.float16])
-def test_real_numbers_of_another_precision_are_taken(element: type[np.floating[Any]]) -> None:
+def test_floats_of_another_precision_are_taken(element: type[np.floating[Any]]) -> None:
     """NumPy makes float64 of everything, and nobody means it."""
     image = TensorSpec("image", TensorType(DType.F32, IMAGE.shape))
     ((taken,),) = make_samples({"image": IMAGE.astype(element)}, [image], "in.npz").each

@@ -1,4 +1,4 @@
-"""A file that is no model, a broken one, an unsupported one: the whole text that is printed."""
+"""A file that is not a model, a broken one, an unsupported one: the whole text that is printed."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ COMMANDS = ("inspect", "compile", "verify", "run", "bench")
     # run takes project folders too
     [(name, command) for name in MISTAKES for command in COMMANDS if (name, command) != ("folder", "run")],
 )
-def test_a_file_that_is_no_good_model_is_refused_the_same_by_every_command(
+def test_a_file_that_is_not_a_good_model_is_refused_the_same_by_every_command(
     name: str, command: str, complaint: Complaint, tmp_path: Path
 ) -> None:
     make, expected = MISTAKES[name]

@@ -126,7 +126,7 @@ def test_a_device_that_talks_of_something_else(run_on: Callable[[str], str]) -> 
     assert text == (
         "error: device does not answer within 4 s (hello)\n"
         "  PYTHON\n"
-        "  instead came 14 bytes that are no frames: b'Hello, world!\\n'\n"
+        "  instead came 14 bytes that are not frames: b'Hello, world!\\n'\n"
         "  hint: the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)\n"
     )
 

@@ -34,12 +34,12 @@ WRONG: dict[str, tuple[Callable[[Path], object], str, bool]] = {
     "bytes": (lambda path: wav(path, bits=8), "the file has samples of 8 bits, the model takes 16", True),
     "no WAV file": (
         lambda path: path.write_bytes(b"ID3 something else"),
-        "the file of inputs is no WAV file of whole numbers",
+        "the file of inputs is not a WAV file of whole numbers",
         False,
     ),
     "cut short": (
         lambda path: path.write_bytes(b"RIFF"),
-        "the file of inputs is no WAV file of whole numbers",
+        "the file of inputs is not a WAV file of whole numbers",
         False,
     ),
     "no file": (lambda path: None, "the file of inputs does not exist", False),
@@ -48,7 +48,7 @@ WRONG: dict[str, tuple[Callable[[Path], object], str, bool]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_told(name: str, tmp_path: Path) -> None:
+def test_it_is_reported(name: str, tmp_path: Path) -> None:
     make, what, has_hint = WRONG[name]
     path = tmp_path / "in.wav"
     make(path)

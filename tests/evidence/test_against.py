@@ -135,14 +135,14 @@ def test_a_chapter_that_is_not_run_again_stands_by_the_older_folder(subject: Sub
     assert {each.chapter: each.outcome for each in back.chapters}["time"] is Fate.NONE
 
 
-def test_another_answer_without_a_reason_is_told(subject: Subject, tmp_path: Path) -> None:
+def test_another_answer_without_a_reason_is_reported(subject: Subject, tmp_path: Path) -> None:
     after = gather(subject, chapters=table(said="so it was"))
     found = compared(gather(subject, chapters=table()), after, tmp_path / "old")
     assert len(found.invalid) == len(CHAPTERS)
     assert {each.outcome for each in found.chapters} == {Fate.UNEXPLAINED}
 
 
-def test_layers_that_come_and_go_are_told(subject: Subject, tmp_path: Path) -> None:
+def test_layers_that_come_and_go_are_reported(subject: Subject, tmp_path: Path) -> None:
     other = replace(subject, artifact=artifact(model("dense")))
     found = compared(gather(subject, chapters=table()), gather(other, chapters=table()), tmp_path / "old")
     words = {word for layer in found.layers for word in layer.changed}
@@ -163,13 +163,13 @@ def test_the_first_page_and_the_facts_say_it(graph: Graph, subject: Subject, tmp
     assert json.loads(files_of(gather(other, chapters=table()))["evidence.json"])["against"] is None
 
 
-def test_what_is_no_folder_of_evidence_is_refused(subject: Subject, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="it is no folder of evidence") as caught:
+def test_what_is_not_a_folder_of_evidence_is_refused(subject: Subject, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="it is not a folder of evidence") as caught:
         read_older(tmp_path)
     assert caught.value.hint == "make a folder: deploy evidence OLDER.tar -o OLDER_FOLDER"
     (tmp_path / "evidence.json").write_text('{"solder": 3}')
     (tmp_path / "SHA256SUMS").touch()
-    with pytest.raises(InputError, match="it is no folder of evidence"):
+    with pytest.raises(InputError, match="it is not a folder of evidence"):
         read_older(tmp_path)
     place = tmp_path / "old"
     gather(subject, chapters=table()).save(place)

@@ -78,7 +78,7 @@ def test_the_sums_of_digits_are_proven_but_for_softmax(subject: Subject) -> None
     assert found.verdict is Standing.EXCEPTIONS
     assert found.summary == "the sums of 4 of 5 computing layers stay within 32 bits for every input"
     (exception,) = found.exceptions
-    assert exception.startswith('layer 6 (SOFTMAX #6 "digit"): softmax is no sum of products')
+    assert exception.startswith('layer 6 (SOFTMAX #6 "digit"): softmax is not a sum of products')
 
 
 def test_a_range_is_what_numpy_finds_by_trying_all_inputs() -> None:

@@ -32,7 +32,7 @@ ASKED = tuple(word for name in ITSELF for word in ("--chapter", name))
 
 
 def chapter(name: str, verdict: Standing) -> Chapter:
-    exceptions = ("but for this",) if verdict is Standing.EXCEPTIONS else ()
+    exceptions = ("except for this",) if verdict is Standing.EXCEPTIONS else ()
     return Chapter(name, name, "?", lambda subject: Finding(verdict, "so it is", exceptions))
 
 
@@ -66,7 +66,7 @@ def test_the_whole_is_as_good_as_its_worst_chapter(
     assert gather(subject, chapters=chapters).verdict is whole
 
 
-def test_a_missing_tool_is_told_on_the_first_page_which_is_not_green(subject: Subject) -> None:
+def test_a_missing_tool_is_reported_on_the_first_page_which_is_not_green(subject: Subject) -> None:
     chapters = [chapter("first", Standing.PROVEN), Chapter("eva", "EVA", "?", needs_a_tool)]
     evidence = gather(subject, chapters=chapters)
     page = files_of(evidence)["index.html"].decode()
@@ -87,7 +87,7 @@ def test_chapters_that_were_not_asked_for_count_as_not_run(subject: Subject) -> 
 
 
 @pytest.mark.slow
-def test_files_changed_by_hand_are_told_on_the_first_page(tmp_path: Path) -> None:
+def test_files_changed_by_hand_are_reported_on_the_first_page(tmp_path: Path) -> None:
     compiled = deploy.compile(DIGITS, "host")
     project = tmp_path / "project"
     deploy.new(compiled, project)
@@ -134,7 +134,7 @@ def test_only_an_earlier_folder_is_replaced(subject: Subject, tmp_path: Path) ->
     other = tmp_path / "other"
     other.mkdir()
     (other / "evidence.json").write_text("{}")
-    with pytest.raises(OutputError, match="it is no folder of evidence"):
+    with pytest.raises(OutputError, match="it is not a folder of evidence"):
         evidence.save(other)
     (tmp_path / "file").touch()
     with pytest.raises(OutputError, match="a file is where the folder should be"):

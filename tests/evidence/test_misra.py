@@ -57,7 +57,7 @@ def test_what_is_put_into_the_runtime_is_found() -> None:
 
 @pytest.mark.slow
 @needs_cppcheck
-def test_cert_c_is_told_where_it_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cert_c_is_reported_where_it_was_not_checked(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(files: object, folder: object) -> CertFindings:
         raise MissingToolError("clang-tidy is not installed")
 

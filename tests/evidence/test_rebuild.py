@@ -81,7 +81,7 @@ def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[RebuildResult]
 
 
 @pytest.mark.usefixtures("no_wheel")
-def test_what_could_not_be_made_again_is_told(made: Callable[[RebuildResult], Subject]) -> None:
+def test_what_could_not_be_made_again_is_reported(made: Callable[[RebuildResult], Subject]) -> None:
     subject = made(twice("archive", [b""]))
     by_itself = examine_rebuild(replace(subject, source=None))
     assert by_itself.exceptions[0] == (
@@ -113,5 +113,5 @@ def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
     assert wheel_again(tree, tmp_path).says == "the same 2 times"
 
 
-def test_names_of_parts_that_differ_are_told() -> None:
+def test_names_of_parts_that_differ_are_reported() -> None:
     assert twice(WHEEL, [b"a", b"b"], ["deploy/x.py"]).says == "differs: deploy/x.py"

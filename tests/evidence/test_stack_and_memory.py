@@ -118,7 +118,7 @@ def test_what_a_table_of_offsets_reaches_is_followed(folder: Path, tree: Callabl
 
 
 @pytest.mark.arm
-def test_what_has_no_bound_is_told(tree: Callable[[str], CallTree]) -> None:
+def test_what_has_no_bound_is_reported(tree: Callable[[str], CallTree]) -> None:
     assert tree("parity").circle == ("even", "odd", "even")
     assert tree("parity").deepest == {}
     (frame,) = tree("by_pointer").frames.values()
@@ -136,7 +136,7 @@ def test_addresses_of_functions_and_written_memory_are_found_in_objects(folder: 
 
 
 @pytest.mark.arm
-def test_a_function_that_is_not_there_is_told(tree: Callable[[str], CallTree]) -> None:
+def test_a_function_that_is_not_there_is_reported(tree: Callable[[str], CallTree]) -> None:
     with pytest.raises(ToolError, match="the program has no function nothing"):
         tree("nothing")
 
@@ -166,7 +166,7 @@ def test_a_model_has_a_bound_that_paint_confirms(dense: Subject) -> None:
     calls, functions, memory = found.tables
     assert calls.rows[0][0] == "dense_run"
     assert calls.rows[0][2] == calls.rows[-1][2] + sum(int(row[1]) for row in calls.rows[:-1])  # type: ignore[operator]
-    assert all(row[2] == row[3] for row in functions.rows if row[3] != "not told")
+    assert all(row[2] == row[3] for row in functions.rows if row[3] != "not given")
     kinds = {row[1]: row for row in memory.rows}
     assert kinds["arena"][0] == "arena"
     assert all(row[4] == row[5] for row in memory.rows)

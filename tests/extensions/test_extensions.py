@@ -120,7 +120,7 @@ def test_a_group_that_is_none_is_refused_with_those_there_are() -> None:
     with pytest.raises(ExtensionError) as raised:
         register("solder.op", "median", 1)
     assert str(raised.value).startswith(
-        'error: "solder.op" is no group of extensions\n  hint: there are solder.ops'
+        'error: "solder.op" is not a group of extensions\n  hint: there are solder.ops'
     )
 
 
@@ -146,7 +146,7 @@ def test_an_instruction_set_that_is_none_is_refused() -> None:
             isas()
     finally:
         unregister(ISAS, "quad")
-    assert str(raised.value) == 'error: the extension "quad" is no Isa of codegen.isa.isa'
+    assert str(raised.value) == 'error: the extension "quad" is not an Isa of codegen.isa.isa'
 
 
 def test_ours_are_found_without_looking_for_extensions(install: Callable[..., None]) -> None:

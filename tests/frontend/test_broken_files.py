@@ -206,7 +206,7 @@ BROKEN: dict[str, tuple[Callable[[], bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_file_is_told_what_and_where(name: str) -> None:
+def test_a_broken_file_is_reported_with_what_and_where(name: str) -> None:
     build, text = BROKEN[name]
     assert message(build()) == text
 

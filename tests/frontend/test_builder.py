@@ -50,7 +50,7 @@ def test_operands_are_known_where_all_that_are_there_are_constants() -> None:
     assert made.tolist() == [2, 2]
 
 
-def test_a_rule_that_is_broken_is_told() -> None:
+def test_a_rule_that_is_broken_is_reported() -> None:
     build = builder()
     assert build.violation(Add(), ("x", "one"), REAL) is None
     assert build.violation(Add(), ("x",), REAL) == "there must be 2 inputs and one output: it has 1"

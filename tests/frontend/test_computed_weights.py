@@ -26,7 +26,7 @@ def given(dtype: str, seed: int) -> Array:
 
 @pytest.mark.parametrize("activation", ["NONE", "RELU", "RELU6"])
 @pytest.mark.parametrize("has_bias", [False, True])
-def test_real_numbers_are_those_of_litert(
+def test_floats_are_those_of_litert(
     activation: str, has_bias: bool, require_package: Callable[..., None]
 ) -> None:
     require_package("ai_edge_litert")
@@ -58,7 +58,7 @@ def test_the_result_keeps_its_dimensions() -> None:
     assert graph.types[graph.outputs[0]].shape == (1, ROWS, UNITS)
 
 
-def test_integers_with_a_bias_are_told_with_a_way_out() -> None:
+def test_integers_with_a_bias_are_reported_with_a_way_out() -> None:
     with pytest.raises(ModelError) as caught:
         read_tflite(computed_weights("int8", np.arange(UNITS, dtype=np.int32)), "net.tflite")
     assert caught.value.what == (

@@ -59,7 +59,7 @@ def test_a_node_that_mixes_rows_is_refused(operator: str) -> None:
     ]
 
 
-def test_the_number_of_rows_is_no_output_and_nothing_is_computed_with_it() -> None:
+def test_the_number_of_rows_is_not_an_output_and_nothing_is_computed_with_it() -> None:
     shape = MAKE("Shape", ["chosen"], ["shape"])
     with pytest.raises(ModelError) as caught:
         read_onnx(file_of(Written([shape], {"shape": WHOLES}), 1, 2, 6), "net.onnx")

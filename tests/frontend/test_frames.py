@@ -90,11 +90,11 @@ def test_real_frames_are_added_without_limits() -> None:
         ),
         (
             ("Delay", (1, 4), [("int16", (1, 4))], {}),
-            "its options delay_length are no whole numbers from 0 on",
+            "its options delay_length are not whole numbers from 0 on",
         ),
     ],
 )
-def test_what_does_not_fit_is_told(
+def test_what_does_not_fit_is_reported(
     graph: tuple[str, Shape, list[tuple[str, Shape]], dict[str, int]], what: str
 ) -> None:
     code, x, outputs, options = graph

@@ -1,4 +1,4 @@
-"""Dense layers of real numbers by int8 weights: with `litert-ref` LiteRT's hybrid kernel, in every bit."""
+"""Dense float layers by int8 weights: with `litert-ref` LiteRT's hybrid kernel, in every bit."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_a_layer_has_the_bits_of_litert(
 def test_the_layers_of_a_published_model_have_the_bits_of_litert(
     shared_dir: Path, require_package: Callable[..., None]
 ) -> None:
-    """Each on what LiteRT's layer gets: functions of real numbers between them differ in last digits."""
+    """Each on what LiteRT's layer gets: functions of floats between them differ in last digits."""
     require_package("ai_edge_litert")
     data = (shared_dir / "models" / "dtln_1_hybrid" / "model.tflite").read_bytes()
     graph, rng, interpreter = hybrid(data), np.random.default_rng(1), interpreter_of(data, "BUILTIN_REF")

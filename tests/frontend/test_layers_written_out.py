@@ -156,7 +156,7 @@ def test_means_of_unsigned_numbers_round_up() -> None:
     assert only(run_graph(graph, {"x": x})).ravel().tolist() == [1, 255, 8, 101]
 
 
-def test_layers_on_real_numbers_take_what_quantised_weights_stand_for() -> None:
+def test_layers_on_floats_take_what_quantised_weights_stand_for() -> None:
     w = np.array([[1, -2, 3], [4, 5, -6]], np.int8)
     build = ModelBuilder()
     x = build.input("x", (1, 3), dtype="float32")

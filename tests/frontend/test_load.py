@@ -1,4 +1,4 @@
-"""What is no model file is refused with a text that says what to do."""
+"""What is not a model file is refused with a text that says what to do."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     assert str(caught.value) == f"error: the model file does not exist\n  {tmp_path / 'net.tflite'}"
 
 
-def test_a_folder_is_no_model(tmp_path: Path) -> None:
+def test_a_folder_is_not_a_model(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as caught:
         load_model(tmp_path)
     assert str(caught.value) == (

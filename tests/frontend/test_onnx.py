@@ -141,7 +141,7 @@ def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
 MISTAKES = {
     "no protocol buffer": (
         b"\x08\x07garbage",
-        "error: this is not an ONNX model: 9 bytes that are no protocol buffer of one\n"
+        "error: this is not an ONNX model: 9 bytes that are not a protocol buffer of one\n"
         "  net.onnx\n"
         "  hint: get or export the file again",
     ),

@@ -13,7 +13,7 @@ from aot.interpret import run_graph
 from aot.ir.types import Array
 from aot.passes.pipeline import run_meaning
 
-SCALE = 0.0625  # a power of two: real numbers make no error of their own
+SCALE = 0.0625  # a power of two: floats make no error of their own
 SHAPE = (1, 3, 8, 8)
 
 

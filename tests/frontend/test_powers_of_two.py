@@ -38,7 +38,7 @@ def test_numbers_are_rounded_as_the_file_says(mode: str) -> None:
     assert np.array_equal(made[1:], wanted[1:])
 
 
-def test_of_the_two_least_powers_the_right_one_is_taken() -> None:
+def test_the_right_one_of_the_two_least_powers_is_taken() -> None:
     x = np.asarray([LEAST * 1.25, LEAST * 1.5, LEAST * 1.75], np.float32)
     wanted = {"up": [2, 2, 2], "down": [1, 1, 1], "nearest": [1, 2, 2]}
     for mode, factors in wanted.items():

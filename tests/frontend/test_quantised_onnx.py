@@ -159,7 +159,7 @@ def normalised(build: QdqBuilder, rng: np.random.Generator) -> str:
 
 
 def biased(build: QdqBuilder, rng: np.random.Generator) -> str:
-    """A bias of real numbers behind a layer's integers."""
+    """A float bias behind a layer's integers."""
     x = build.input("x", (1, 24), STEP, -4)
     y = build.quantised(build.node("MatMul", x, build.weights(filters_of(rng, 24, 9), [0.003])), 1 / 30, 6)
     summands = build.constant(rng.standard_normal(9).astype(np.float32))
@@ -253,7 +253,7 @@ def wide_gemm(build: QdqBuilder, rng: np.random.Generator) -> str:
 
 
 def qlinear(op_type: str, domain: str = "com.microsoft", **attributes: Any) -> Build:
-    """Of one operand, in ONNX Runtime's form."""
+    """An operator with one operand, in ONNX Runtime's form."""
 
     def make(build: QdqBuilder, rng: np.random.Generator) -> str:
         operands = [build.integers[image(build)][0]]

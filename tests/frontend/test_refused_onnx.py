@@ -100,7 +100,7 @@ def test_broken_limits_alone_are_counted() -> None:
     ]
 
 
-def test_of_very_many_the_first_are_named() -> None:
+def test_the_first_of_very_many_are_named() -> None:
     nodes = [MAKE("Transpose", ["x"], [f"y{number}"], perm=[0, 0]) for number in range(60)]
     told = refusal(file_of(nodes, [info("x", 2, 3)], ["y0"]))
     assert told[0] == "error: 50 things keep the model from being compiled"

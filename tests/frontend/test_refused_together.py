@@ -37,7 +37,7 @@ def test_broken_limits_are_named_together() -> None:
         'at L2_POOL_2D #0 "layer0/out" (net.tflite): it is supported on f32, not on i8',
         "  convert this part of the model as float",
         'at NEG #2 "layer2/out" (net.tflite): i8 is negated as it is stored: with a zero point, or into '
-        "another scale, that is no negation",
+        "another scale, that is not a negation",
         "  convert the model again with a symmetric scale, or this part as float",
         'at LOGISTIC #3 "layer3/out" (net.tflite): an i8 output must have scale 1/256 and zero point -128: '
         "it has scale 0.5, zero point 3",

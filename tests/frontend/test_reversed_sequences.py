@@ -52,7 +52,7 @@ def test_it_gives_what_litert_gives(
     assert made.tolist() == wanted.tolist()
 
 
-def test_sequences_longer_than_the_tensor_are_told() -> None:
+def test_sequences_longer_than_the_tensor_are_reported() -> None:
     with pytest.raises(ModelError) as caught:
         read_tflite(reversing((2, 3, 1), 1, 0, [2, 4]), "net.tflite")
     assert caught.value.what == "lengths [2, 4] do not fit dimensions 0 and 1 of shape [2, 3, 1]"

@@ -68,7 +68,7 @@ def test_a_transform_is_of_pairs_and_then_of_single_samples(samples: int, length
 
 @pytest.mark.parametrize("length", [4, 8, 64])
 def test_a_transform_back_gives_the_samples(length: int) -> None:
-    """Of a spectrum in real numbers exactly those, of integers divided by their number."""
+    """A spectrum in floats gives exactly those, one in integers those divided by their number."""
     x = np.random.default_rng(length).normal(size=length)
     pairs = np.fft.rfft(x).view(np.float64)
     real = read("SignalIrfft", ("float32", pairs.shape), [("float32", (length,))], T=0, fft_length=length)
@@ -105,7 +105,7 @@ def test_a_filter_bank_shares_an_energy_between_two_channels() -> None:
 
 FAR = tuple(np.array(v, np.int16) for v in ([1, 2, 3], [3, 2, 1], [0, 1, 4], [0, 1, 2], [1, 1, 1]))
 REFUSED = {
-    "a length that is no power of two": (
+    "a length that is not a power of two": (
         ("SignalRfft", ("int16", (48,)), [("int16", (50,))], (), {"T": 7, "fft_length": 48}),
         "a transform of 48 samples is not supported",
     ),
@@ -115,7 +115,7 @@ REFUSED = {
     ),
     "no options": (
         ("SignalWindow", ("int16", (4,)), [("int16", (4,))], (np.array([1, 2, 3, 4], np.int16),), {}),
-        "its options shift are no whole numbers from 0 on",
+        "its options shift are not whole numbers from 0 on",
     ),
     "a shift beyond the bits": (
         (
@@ -153,7 +153,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("kind", REFUSED)
-def test_what_does_not_fit_is_told(kind: str) -> None:
+def test_what_does_not_fit_is_reported(kind: str) -> None:
     (code, x, outputs, constants, options), says = REFUSED[kind]
     with pytest.raises(ModelError) as refusal:
         read(code, x, outputs, constants, **options)  # type: ignore[arg-type]

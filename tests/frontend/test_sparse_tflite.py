@@ -98,7 +98,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_a_description_that_contradicts_itself_is_told(name: str) -> None:
+def test_a_description_that_contradicts_itself_is_reported(name: str) -> None:
     sparsity, stored, what = WRONG[name]
     with pytest.raises(ModelError) as caught:
         read_tflite(densified(sparsity, stored), "net.tflite")

@@ -64,7 +64,7 @@ def test_results_are_those_of_litert(layer: str, dtype: str, require_package: Ca
         assert made.tolist() == wanted.tolist()
 
 
-def test_behind_another_operator_it_is_told() -> None:
+def test_behind_another_operator_it_is_reported() -> None:
     with pytest.raises(ModelError, match="L2_NORMALIZATION"):
         read_tflite(dilated("L2_NORMALIZATION"), "net.tflite")
 
@@ -126,19 +126,19 @@ def test_lists_of_boxes_are_as_long_as_litert_makes_them(
     assert float(np.abs(made - wanted).max()) < 1e-6
 
 
-def test_a_shape_that_does_not_hold_the_elements_is_told() -> None:
+def test_a_shape_that_does_not_hold_the_elements_is_reported() -> None:
     with pytest.raises(ModelError, match="the number of elements must stay the same"):
         read_tflite(boxes((-1, 5)), "net.tflite")
 
 
-def test_crops_that_leave_nothing_are_told() -> None:
+def test_crops_that_leave_nothing_are_reported() -> None:
     with pytest.raises(ModelError) as caught:
         read_tflite(dilated("", crop=10), "net.tflite")
     assert caught.value.what == "crops [0, 1, 10, 0] do not fit [1, 8, 10, 2]"
 
 
 @pytest.mark.parametrize("number", [1, 2])
-def test_bounds_that_are_no_integers_are_told(number: int) -> None:
+def test_bounds_that_are_not_integers_are_reported(number: int) -> None:
     build = ModelBuilder()
     x = build.input("x", (4,), dtype="float32")
     bounds = [np.array([0], np.int32), np.array([2], np.int32)]
@@ -149,7 +149,7 @@ def test_bounds_that_are_no_integers_are_told(number: int) -> None:
         read_tflite(build.finish(build.operator("SLICE", 1, reads, made)), "net.tflite")
 
 
-def test_blocks_that_are_no_integers_are_told() -> None:
+def test_blocks_that_are_not_integers_are_reported() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4, 4, 1), dtype="float32")
     blocks = build.constant("blocks", np.array([np.nan, 2], np.float32))

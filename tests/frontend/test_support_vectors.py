@@ -95,7 +95,7 @@ def test_sums_are_those_of_onnx_runtime(
 @pytest.mark.filterwarnings("ignore:.*deprecated in version 1.9:FutureWarning")  # the exporter asks for it
 @pytest.mark.parametrize("classes", [2, 3])
 def test_what_scikit_learn_exports_is_read(classes: int, require_package: Callable[..., None]) -> None:
-    """Of three classes the exporter writes what turns votes into scores behind the operator."""
+    """For three classes the exporter writes what turns votes into scores behind the operator."""
     require_package("onnxruntime")
     require_package("skl2onnx")
     from skl2onnx import to_onnx
@@ -148,7 +148,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_cannot_be_done_is_told(name: str) -> None:
+def test_what_cannot_be_done_is_reported(name: str) -> None:
     data, what, hint = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         read_onnx(data, "net.onnx")
@@ -156,6 +156,6 @@ def test_what_cannot_be_done_is_told(name: str) -> None:
 
 
 @pytest.mark.parametrize("degree", [np.nan, np.inf, 2.5])
-def test_a_degree_that_is_no_whole_number_is_a_power(degree: float) -> None:
+def test_a_degree_that_is_not_a_whole_number_is_a_power(degree: float) -> None:
     graph = read_onnx(classifier("POLY", 2, kernel_params=[0.4, 0.5, degree]), "svm.onnx")
     assert any("pow" in str(node.op) for node in graph.nodes)

@@ -100,7 +100,7 @@ def test_sizes_of_its_tensors_that_the_file_leaves_open_are_asked_for() -> None:
 
 
 @pytest.mark.parametrize("shape", [(3, 2), (5000,), ()])
-def test_a_shape_that_is_no_length_is_refused(shape: tuple[int, ...]) -> None:
+def test_a_shape_that_is_not_a_length_is_refused(shape: tuple[int, ...]) -> None:
     with pytest.raises(ModelError, match="is not the length of a sequence, up to 4,096") as error:
         read_onnx(JOINED, "net.onnx", shapes={"x": shape})
     assert error.value.hint == "give how many tensors it holds: --shape x=3"

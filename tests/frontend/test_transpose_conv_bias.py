@@ -105,7 +105,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_what_is_no_such_operator_is_told(name: str) -> None:
+def test_what_is_not_such_an_operator_is_reported(name: str) -> None:
     fields, what, hint = REFUSED[name]
     with pytest.raises(ModelError) as caught:
         read_tflite(transpose_conv_bias((4, 4), (2, 2), (2, 2), SAME, **fields), "net.tflite")  # type: ignore[arg-type]

@@ -111,7 +111,7 @@ def test_trees_that_do_not_fit_are_refused(data: bytes, what: str) -> None:
 
 
 def table_bytes(data: bytes) -> list[int]:
-    """Of the constants that are tables of branches and leaves, and not a number for each row and tree."""
+    """The bytes of constants that are tables of branches and leaves, not a number for each row and tree."""
     constants = read_onnx(data, "trees.onnx").constants.values()
     tables = [array for array in constants if array.size > 1 and array.shape[:2] != (12, 2)]
     return sorted((array.nbytes for array in tables), reverse=True)

@@ -43,7 +43,7 @@ def test_four_bits_are_unpacked_the_low_half_first() -> None:
     assert (w.dtype, w.tolist()) == (np.int8, [[1, -1, 7, -8, -2]])  # type: ignore[comparison-overlap]
 
 
-def test_too_few_bytes_of_four_bit_values_are_told() -> None:
+def test_too_few_bytes_of_four_bit_values_are_reported() -> None:
     with pytest.raises(ModelError) as caught:
         read(four_bits([0xF1, 0x87], 5))
     assert caught.value.what == "its buffer has 2 bytes, 5 values of 4 bits need 3"
@@ -108,7 +108,7 @@ def with_half_weights() -> bytes:
     return build.finish(build.operator("FULLY_CONNECTED", 4, (x, w32, b32), [y], "FullyConnectedOptions"))
 
 
-def test_weights_of_16_bits_are_the_real_numbers_that_they_stand_for() -> None:
+def test_weights_of_16_bits_become_the_values_that_they_stand_for() -> None:
     graph = read(with_half_weights())
     (node,) = graph.nodes
     weights = graph.constants[node.inputs[1] or ""]
@@ -124,7 +124,7 @@ def test_weights_of_16_bits_give_what_litert_gives(require_package: Callable[...
     np.testing.assert_allclose(made, wanted, rtol=0, atol=1e-5 * np.abs(wanted).max())  # type: ignore[arg-type]
 
 
-def test_too_few_bytes_of_16_bit_numbers_are_told() -> None:
+def test_too_few_bytes_of_16_bit_numbers_are_reported() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 2), dtype="float32")
     build.tensors["w"] = FileTensor("w", (1, 2), "float16", data=np.zeros(3, np.int8))
@@ -135,13 +135,13 @@ def test_too_few_bytes_of_16_bit_numbers_are_told() -> None:
     assert caught.value.what == "its buffer 1 has 3 bytes, shape [1, 2] of f16 needs 4"
 
 
-def test_activations_of_16_bit_real_numbers_are_refused() -> None:
+def test_activations_of_16_bit_floats_are_refused() -> None:
     build = ModelBuilder()
     x = build.input("x", (1, 4), dtype="float16")
     y = FileTensor("y", (1, 4), "float16")
     with pytest.raises(ModelError) as caught:
         read(build.finish(build.operator("RELU", 1, (x,), [y])))
-    assert caught.value.what == "16-bit real numbers are supported as constants only"
+    assert caught.value.what == "16-bit floats are supported as constants only"
     assert caught.value.hint == "convert with float32 activations"
 
 

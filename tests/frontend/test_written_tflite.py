@@ -55,7 +55,7 @@ def test_a_model_after_the_passes_can_be_written_too(name: str) -> None:
 
 
 def product(turned: bool, matrices: int = 3) -> Graph:
-    """Of matrices, the second of each pair constant."""
+    """A product of matrices, the second of each pair constant."""
     shape = (1, matrices, 4, 8) if turned else (1, matrices, 8, 4)
     y = Weights(int8(*shape), np.random.default_rng(5).integers(-128, 128, shape).astype(np.int8))
     op = BatchMatmul(y_transposed=turned)

@@ -67,7 +67,7 @@ def moments(x: Numbers) -> list[Any]:
 
 
 def features(x: Numbers, **words: Any) -> Any:
-    """Of the movement without what is slower than 1 Hz and without its mean."""
+    """Features of the movement without what is slower than 1 Hz and without its mean."""
     from scipy.signal import welch
 
     y = sosfilt(butter(2, 1, "highpass"))(x)

@@ -1,4 +1,4 @@
-"""How a front end is declared, and the words to whoever declares it wrongly."""
+"""How a front end is declared, and what a wrong declaration is answered with."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def test_what_is_kept_is_read_again(given: object, kept: str) -> None:
 WRONG: dict[str, tuple[object, str, str]] = {
     "no such front end": (
         "librosa.mfc",
-        '"librosa.mfc" is no front end - did you mean "librosa.mfcc"?',
+        '"librosa.mfc" is not a front end - did you mean "librosa.mfcc"?',
         f"known: {', '.join(FRONTS)}",
     ),
     "no front end at all": (
         7,
-        "7 is no front end",
+        "7 is not a front end",
         "write NAME:PARAMETER=VALUE,... or a table with a name",
     ),
     "no value": (
         "librosa.mfcc:htk",
-        '"htk" is no parameter of librosa.mfcc with its value',
+        '"htk" is not a parameter of librosa.mfcc with its value',
         "write htk=...",
     ),
     "misspelt parameter": (
@@ -135,7 +135,7 @@ WRONG: dict[str, tuple[object, str, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_is_wrong_is_told(name: str) -> None:
+def test_what_is_wrong_is_reported(name: str) -> None:
     given, what, hint = WRONG[name]
     with pytest.raises(DeclarationError) as caught:
         read_front(given)

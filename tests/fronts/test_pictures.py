@@ -174,7 +174,7 @@ def test_what_does_not_fit_is_refused_with_both_numbers(name: str) -> None:
         ("tf.image:width=30", "tf.image needs height"),
     ],
 )
-def test_a_wrong_declaration_is_told(front: str, what: str) -> None:
+def test_a_wrong_declaration_is_reported(front: str, what: str) -> None:
     with pytest.raises(DeclarationError) as caught:
         read_front(front)
     assert caught.value.what == what

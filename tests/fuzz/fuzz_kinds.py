@@ -85,7 +85,7 @@ def _read_made_anew(data: bytes, name: str, folder: Path) -> object:
         facts["solder"][_OWN_HASH] = digest
         entries[METADATA] = json.dumps(facts).encode()
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        pass  # it is no such document any more
+        pass  # it is not such a document any more
     return _read_archive(tar_bytes(entries, 0), name, folder)
 
 

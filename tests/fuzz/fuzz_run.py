@@ -141,7 +141,7 @@ def main() -> None:
     shared = Path(__file__).resolve().parents[3] / "shared"
     of = seeds(shared, options.kind or KINDS)
     found: dict[str, Counter[str]] = {}
-    with suppress(KeyboardInterrupt):  # Ctrl-C ends it, and what was done is told
+    with suppress(KeyboardInterrupt):  # Ctrl-C ends it, and what was done is shown
         for ending in run_fuzz(of, options.count, options.seed):
             found.setdefault(ending.seed.kind, Counter())[ending.how] += 1
             if ending.how not in GOOD:

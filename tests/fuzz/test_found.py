@@ -141,13 +141,13 @@ FOUND = {
 
 
 @pytest.mark.parametrize("make", FOUND, ids=lambda make: make.__name__)
-def test_what_was_found_is_told_now(make: Callable[[], bytes]) -> None:
+def test_what_was_found_is_reported_now(make: Callable[[], bytes]) -> None:
     with pytest.raises(ModelError) as refusal:
         read_tflite(make(), "found.tflite")
     assert refusal.value.what == FOUND[make]
 
 
-def test_millions_of_rows_are_told_before_memory_is_spent_on_their_lives() -> None:
+def test_millions_of_rows_are_reported_before_memory_is_spent_on_their_lives() -> None:
     build = ModelBuilder()
     x = build.input("x", (400_000, 4, 5, 2), dtype="float32")
     result = [FileTensor("y", (4, 5, 2), "int64")]
@@ -160,14 +160,14 @@ def test_millions_of_rows_are_told_before_memory_is_spent_on_their_lives() -> No
     assert refusal.value.what == "the tensors have 8,000,024 rows in all, the limit is 1,000,000"
 
 
-def test_a_node_whose_name_is_no_text_is_told_too() -> None:
+def test_a_node_whose_name_is_not_text_is_reported_too() -> None:
     make = onnx.helper.make_node("Relu", ["x"], ["y"], name="NAME")
     tensors = [onnx.helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, (1, 4)) for name in "xy"]
     graph = onnx.helper.make_graph([make], "net", tensors[:1], tensors[1:])
     data = onnx.helper.make_model(graph).SerializeToString().replace(b"NAME", b"N\xa0ME")
     with pytest.raises(ModelError) as refusal:
         parse_model(data, "found.onnx")
-    assert refusal.value.what == "a name in the file is no UTF-8 text"
+    assert refusal.value.what == "a name in the file is not UTF-8 text"
 
 
 def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
@@ -190,7 +190,7 @@ def test_tables_of_fields_of_odd_size_are_checked_as_they_are_read() -> None:
         'constant "c": i8[1] = [300]': "Python integer 300 out of bounds for int8",
     }.items(),
 )
-def test_a_graph_with_a_value_that_cannot_be_is_no_graph(line: str, why: str) -> None:
+def test_a_graph_with_a_value_that_cannot_be_is_not_a_graph(line: str, why: str) -> None:
     with pytest.raises(GraphTextError) as refusal:
         parse_graph(f'graph "net"\n{line}\n')
     assert str(refusal.value).startswith(f"line 2: a value that cannot be ({why}")
@@ -203,17 +203,17 @@ def whole() -> Artifact:
     return artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))
 
 
-def test_a_source_in_an_archive_that_is_no_text_is_told(whole: Artifact) -> None:
+def test_a_source_in_an_archive_that_is_not_text_is_reported(whole: Artifact) -> None:
     changed = Artifact(whole.facts, {**whole.files, "codegen/host/src/found.c": b"\xff"})
     with pytest.raises(ModelError) as refusal:
         _ = changed.sources
     assert refusal.value.what == (
-        "codegen/host/src/found.c in the archive is no UTF-8 text: invalid start byte at byte 0"
+        "codegen/host/src/found.c in the archive is not UTF-8 text: invalid start byte at byte 0"
     )
 
 
 @pytest.mark.parametrize("missing", ["src/found.graph", "parameters/found.params"])
-def test_a_file_that_an_archive_lacks_is_told(missing: str, whole: Artifact) -> None:
+def test_a_file_that_an_archive_lacks_is_reported(missing: str, whole: Artifact) -> None:
     """The model's name, which its files have in theirs, was changed in the metadata."""
     files = dict(whole.files)
     del files[missing]
@@ -223,9 +223,9 @@ def test_a_file_that_an_archive_lacks_is_told(missing: str, whole: Artifact) -> 
     assert refusal.value.hint == "compile the model again with this version"
 
 
-def test_a_parameter_whose_name_is_no_text_is_told() -> None:
+def test_a_parameter_whose_name_is_not_text_is_reported() -> None:
     packed = pack_parameters({"weights": np.zeros(1, np.int8)}).replace(b"weights", b"w\xffights")
-    with pytest.raises(ParametersError, match="a name in it is no UTF-8 text"):
+    with pytest.raises(ParametersError, match="a name in it is not UTF-8 text"):
         unpack_parameters(packed)
 
 
@@ -249,7 +249,7 @@ LATE = (
         ("board.toml", f"a = {DEEP}", lambda path: read_toml(path, "the board file")),
     ],
 )
-def test_what_is_too_deep_or_too_large_is_told(
+def test_what_is_too_deep_or_too_large_is_reported(
     name: str, text: str, read: Callable[[Path], object], tmp_path: Path
 ) -> None:
     (tmp_path / name).write_text(text)

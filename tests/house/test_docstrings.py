@@ -1,4 +1,4 @@
-"""Docstrings are sentences: they begin as one, end with a full stop, and are no clause alone."""
+"""Docstrings are sentences: they begin as one, end with a full stop, and are not a clause alone."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def docstrings(text: str) -> Iterator[tuple[int, str]]:
 
 
 def fault(docstring: str) -> str:
-    """The reason why the first paragraph of a docstring is no sentence; "" where it may be one."""
+    """The reason why the first paragraph of a docstring is not a sentence; "" where it may be one."""
     paragraph = docstring.partition("\n\n")[0].strip()
     if not paragraph:
         return "says nothing"

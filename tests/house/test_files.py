@@ -39,7 +39,7 @@ def source(path: Path) -> str:
 
 
 def texts(files: tuple[Path, ...]) -> list[tuple[Path, str]]:
-    """The files that hold text, but for this one, which names what it looks for."""
+    """The files that hold text, except this one, which names what it looks for."""
     return [
         (path, source(path)) for path in files if path != Path(__file__) and b"\0" not in path.read_bytes()
     ]
@@ -103,7 +103,7 @@ def test_no_path_of_one_machine_is_named(repo_files: tuple[Path, ...]) -> None:
         ("in aot/ops/add.py", False),
     ],
 )
-def test_a_path_of_one_machine_is_told_from_others(text: str, is_a_machine_path: bool) -> None:
+def test_a_path_of_one_machine_is_distinguished_from_others(text: str, is_a_machine_path: bool) -> None:
     assert bool(MACHINE_PATH.search(text)) == is_a_machine_path
 
 

@@ -28,14 +28,14 @@ def test_no_message_names_a_file_that_only_the_tree_has(package_modules: tuple[P
 
 
 def test_no_file_that_users_get_names_one_either(package_files: tuple[Path, ...]) -> None:
-    """But for the first line, which says to maintainers where a file of ours belongs."""
+    """All but the first line, which says to maintainers where a file of ours belongs."""
     others = [path for path in package_files if path.suffix != ".py" and b"\0" not in path.read_bytes()]
     texts = {path: path.read_text(encoding="utf-8").partition("\n")[2] for path in others}
     assert not {path for path, text in texts.items() if A_FILE.search(text)}
 
 
 def _messages(path: Path) -> Iterator[str]:
-    """Yields the strings of a module that are no docstrings."""
+    """Yields the strings of a module that are not docstrings."""
     tree = tree_of(path.read_text(encoding="utf-8"))
     described = (node.body[0] for node in ast.walk(tree) if isinstance(node, A_DOCSTRING) and node.body)
     docstrings = {id(first.value) for first in described if isinstance(first, ast.Expr)}

@@ -20,10 +20,10 @@ INTRODUCTION = """\
 # The ops and their limits
 
 Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
-whoever brings a model that breaks it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`,
+the user whose model breaks it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`,
 `u32`, `u64`), `bool` and `f32`; quantised are `i8`, `i16` and `u8`. An `i8` with another zero point is
 what a `u8` of a file becomes where it is computed with. Integer results are those of the reference in every
-bit; real ones differ in the last digits.
+bit; floats differ in the last digits.
 """
 MATRIX = """\
 ## Types, rounding and sources of each op
@@ -44,16 +44,16 @@ by chosen boxes, joined beside each other) may read them; one that mixes rows, o
 """
 ON_QUANTISED = """\
 Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
-and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a real number and rounds
+and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a float and rounds
 halves to even: a layer's result may differ from its by one step. With `--rounding onnx` convolutions, dense
 layers and products of matrices give its integers, too, unless the product is within a millionth of the
-middle between two; sums, products and means of activations may still differ by one. QuantizeLinear of real
-numbers rounds halves to even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of
+middle between two; sums, products and means of activations may still differ by one. QuantizeLinear of
+floats rounds halves to even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of
 exact results; what only moves or compares elements is exact.
 """
 ON_SMALL_WEIGHTS = """
-Between real numbers, weights that the file stores as integers (hybrid models, dynamic range quantisation)
-mean their integer times their scale, and sums are of real numbers: activations are not quantised on the way,
+Between floats, weights that the file stores as integers (hybrid models, dynamic range quantisation)
+mean their integer times their scale, and sums are of floats: activations are not quantised on the way,
 as LiteRT's hybrid kernels do, so results are nearer to the float model's. With `--rounding litert-ref` dense
 layers whose weights stay bytes take each vector in 8 bits, convolutions each image, and have the bits of
 LiteRT's reference kernels (its XNNPACK has others); convolutions of several images or groups of channels,
@@ -134,7 +134,7 @@ def onnx_section() -> Iterator[str]:
         names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN[domain]))
         yield f"Of the domain `{domain}`: {names}."
     yield from ON_QUANTISED.splitlines()
-    yield "float64, float16, bfloat16 and narrower reals are computed in f32, rounded where the file casts;"
+    yield "float64, float16, bfloat16 and narrower floats are computed in f32, rounded where the file casts;"
     yield "functions of bfloat16, such as Attention, are rounded at each step."
     yield "uint16 is kept in i32, uint32 and uint64 (below 2**63) in i64, integers below 8 bits in 8."
     yield ""

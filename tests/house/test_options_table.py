@@ -96,7 +96,7 @@ FUNCTIONS = {
     "in_process": set(),
     "tune": {"tuning_records", "place"},
 }
-OWN = {"tune": {"place"}}  # parameters of functions that are no options of the compiler, whatever their names
+OWN = {"tune": {"place"}}  # parameters of functions that have names of options and are none
 LINE_SAMPLES = {
     "runner": "qemu",
     "serial": "0123",

@@ -95,6 +95,8 @@ def test_the_changelog_begins_as_a_release_expects_it(repo_root: Path, release: 
     assert (repo_root / "CHANGELOG.md").read_text(encoding="utf-8").startswith(release.TITLE)
 
 
-def test_words_that_are_no_command_are_told(release: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_are_not_a_command_are_reported(
+    release: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert release.main(["gather"]) == 2
     assert capsys.readouterr().err == "release.py gather VERSION | release.py check\n"

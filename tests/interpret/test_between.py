@@ -90,7 +90,7 @@ def _interpreter(data: bytes) -> Any:
 
 
 def _run(interpreter: Any, graph: Graph) -> Mapping[str, Array]:
-    """Of the reference, by value; the interpreter keeps its own."""
+    """Runs both; gives the reference's values by name, while the interpreter keeps its own."""
     rng, inputs = np.random.default_rng(5), {}
     for name, told in zip(graph.inputs, interpreter.get_input_details(), strict=True):
         inputs[name] = rng.uniform(-128, 127, told["shape"]).astype(told["dtype"])

@@ -1,6 +1,6 @@
 """In mode litert-ref the interpreter equals LiteRT's reference kernels (BUILTIN_REF) in every bit.
 
-Its optimised kernels are no measure: they differ by one here and there, in depthwise layers, additions,
+Its optimised kernels are not a measure: they differ by one here and there, in depthwise layers, additions,
 softmax and dense layers. The stored outputs beside the repository hold mode tflm to the same standard.
 """
 

@@ -1,4 +1,4 @@
-"""The JSON of a graph is read back as the same graph, and what is no graph is refused by name."""
+"""The JSON of a graph is read back as the same graph, and what is not a graph is refused by name."""
 
 from __future__ import annotations
 
@@ -128,10 +128,10 @@ def _no_nodes(document: Any) -> None:
         (_other_op, 'there is no op "conv2" - did you mean "conv2d"?'),
         (_other_attribute, 'conv2d has no attribute "strides" - did you mean "stride"?'),
         (_other_format, "a graph as JSON has format 1, this has 9"),
-        (_no_nodes, "this JSON is no graph: KeyError: 'nodes'"),
+        (_no_nodes, "this JSON is not a graph: KeyError: 'nodes'"),
     ],
 )
-def test_what_is_no_graph_is_refused(change: Callable[[Any], None], message: str) -> None:
+def test_what_is_not_a_graph_is_refused(change: Callable[[Any], None], message: str) -> None:
     document = json.loads(to_json(tiny()))
     change(document)
     with pytest.raises(InputError) as error:
@@ -139,8 +139,8 @@ def test_what_is_no_graph_is_refused(change: Callable[[Any], None], message: str
     assert error.value.what == message
 
 
-def test_what_is_no_json_is_refused() -> None:
-    with pytest.raises(InputError, match="this is no JSON"):
+def test_what_is_not_json_is_refused() -> None:
+    with pytest.raises(InputError, match="this is not JSON"):
         from_json("{")
-    with pytest.raises(InputError, match='"base46" is no way to write elements'):
+    with pytest.raises(InputError, match='"base46" is not a way to write elements'):
         to_json(tiny(), "base46")

@@ -90,7 +90,7 @@ def test_the_text_is_as_documented() -> None:
         ),
     ],
 )
-def test_text_that_is_no_graph_says_where_and_why(line: str, message: str) -> None:
+def test_text_that_is_not_a_graph_says_where_and_why(line: str, message: str) -> None:
     with pytest.raises(GraphTextError) as caught:
         parse_graph(line)
     assert str(caught.value) == message

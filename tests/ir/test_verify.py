@@ -101,7 +101,7 @@ def test_a_broken_rule_is_named_with_the_fact(rule: str) -> None:
         (Quant((0.5,) * 4, (0,) * 4, 2), "has axis 2 and 2 dimensions"),
     ],
 )
-def test_a_quantisation_that_does_not_fit_is_told(quant: Quant, fact: str) -> None:
+def test_a_quantisation_that_does_not_fit_is_reported(quant: Quant, fact: str) -> None:
     with pytest.raises(GraphRuleError, match=fact):
         verify(with_type("x", replace(X, quant=quant)))
 

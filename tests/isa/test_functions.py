@@ -186,7 +186,7 @@ ADDS = {
 
 
 def sum_trials(math: ScalarMath) -> Iterator[Trial]:
-    """Of two operands, and of one with a constant that is at the sum's scale already."""
+    """Sums of two operands, and of one with a constant that is at the sum's scale already."""
     for (name, (scales, zeros, clamp)), sign in product(ADDS.items(), "+-"):
         first, second, out = zeros
         types = [int8(scale, zero) for scale, zero in zip(scales, zeros, strict=True)]
@@ -258,7 +258,7 @@ def other_trials(math: ScalarMath) -> Iterator[Trial]:
 
 
 def quantising_trials() -> Iterator[Trial]:
-    """Of real numbers, most of them half way between two steps; NumPy's rounding is the judge."""
+    """Floats, most of them half way between two steps; NumPy's rounding is the judge."""
     halves = np.arange(-300, 301)
     for even, zero_point in product((False, True), (0, -7)):
         function = quantise_f32(Quant((0.25,), (zero_point,)), DType.I8, even)

@@ -144,7 +144,7 @@ def test_transformed_weights_are_for_speed_alone(goal: str) -> None:
         (case("", padding=((1, 1), (0, 0)), shape="odd_pairs"), "rows in pairs and columns in eights"),
     ],
 )
-def test_what_does_not_fit_is_told(graph: OpCase, why: str) -> None:
+def test_what_does_not_fit_is_reported(graph: OpCase, why: str) -> None:
     kernel = only_stage(graph.graph).kernel
     reasons = {each.schedule: each.why for each in kernel.passed_over}
     assert reasons.get("winograd", "") == (f"only for {why}" if why else "")

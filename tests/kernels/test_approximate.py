@@ -23,7 +23,7 @@ from codegen.kernels.approximate import EXP, LARGEST_ERROR, LEAST_RESULT, SIGMOI
 from codegen.lower.lower import lower_graph
 from codegen.options import OPTIONS, CompileOptions
 
-_STEP = 499  # bit patterns of real numbers from one trial to the next: every exponent has 16,811 of them
+_STEP = 499  # bit patterns of floats from one trial to the next: every exponent has 16,811 of them
 _TRUE = {"exp": "exp(v)", "tanh": "tanh(v)", "sigmoid": "1 / (1 + exp(-(double)v))"}
 _FUNCTIONS = {"exp": EXP, "tanh": TANH, "sigmoid": SIGMOID}
 # Prints the largest error of results that are large enough, the largest of others, and how many were tried.
@@ -130,7 +130,7 @@ def case(name: str) -> OpCase:
 
 
 @pytest.mark.parametrize("name", ["softmax", "tanh", "logistic", "exp"])
-def test_layers_of_real_numbers_have_polynomials_where_they_are_asked_for(name: str) -> None:
+def test_float_layers_have_polynomials_where_they_are_asked_for(name: str) -> None:
     each, target = case(name), Target("cortex-m4", frozenset({Feature.FPU, Feature.DSP, Feature.UNALIGNED}))
     model = ImportedModel(each.graph, "case.tflite", "00" * 32, "model")
     texts = [

@@ -1,4 +1,4 @@
-"""Kernels on real numbers are near their references: as loop nests, and as C on this computer."""
+"""Kernels on floats are near their references: as loop nests, and as C on this computer."""
 
 from __future__ import annotations
 

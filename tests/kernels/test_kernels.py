@@ -65,7 +65,7 @@ def written_cases(op_name: str) -> list[OpCase]:
 
 
 def has_kernel(case: OpCase) -> bool:
-    """Sums of real numbers have no bits to be equal in: test_f32_kernels.py has them."""
+    """Sums of floats have no bits to be equal in: test_f32_kernels.py has them."""
     types = case.graph.types
     in_every_bit = types["y"].dtype is not DType.F32 or case.node.op.name in EXACT_ON_REALS
     return in_every_bit and {types["x0"].dtype, types["y"].dtype} <= KERNELS[case.node.op.name].dtypes

@@ -123,7 +123,7 @@ def test_every_weight_is_in_one_turn_and_every_turn_has_room() -> None:
 
 
 def test_large_weights_that_are_neighbours_come_apart() -> None:
-    """Of 127, 127, 127 and nine of 1 no three neighbours would have room."""
+    """No three neighbours would have room among 127, 127, 127 and nine of 1."""
     weights = np.array([127, 127, 127, *[1] * 9], np.int8).reshape(1, 1, 1, 12)
     assert turns(weights, 3).max() == 129
 

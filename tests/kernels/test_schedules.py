@@ -39,7 +39,7 @@ def test_why_better_schedules_were_passed_over_is_kept() -> None:
         PassedOver("winograd", "the core has no dsp"),
         PassedOver("smlad", "the core has no dsp"),
         PassedOver("fpu", "the core has no fpu"),
-        PassedOver("f32", "only for real numbers"),
+        PassedOver("f32", "only for floats"),
         PassedOver("packed", "only for cores with many registers"),
     )
     assert kernel_of("conv2d", "conv", DSP).passed_over == (

@@ -172,10 +172,10 @@ def repo_digits(repo_root) -> str:  # type: ignore[no-untyped-def]
     return str(repo_root / "deploy" / "demo" / "digits.tflite")
 
 
-def test_what_cannot_be_built_is_told() -> None:
+def test_what_cannot_be_built_is_reported() -> None:
     for constants, what in (
         (None, "w is a constant, and no array is given for it"),
-        ({"w": W, "v": W}, "v is no constant"),
+        ({"w": W, "v": W}, "v is not a constant"),
         ({"w": W[1:]}, "the constant w has 45 elements, the array has 36"),
         ({"w": W.astype(int) * 3}, f"the constant w holds {W.astype(int).ravel()[0] * 3}, which i8 does not"),
     ):
@@ -245,7 +245,7 @@ def test_inputs_are_counted(require_tool: Callable[..., None]) -> None:
         kernel.reference(W, W)
 
 
-def test_what_a_type_does_not_hold_is_told() -> None:
+def test_what_a_type_does_not_hold_is_reported() -> None:
     x = lang.placeholder("x", (20,), "i8")
     s = lang.schedule("twice", [x], lang.compute("t", (20,), lambda i: x[i] * 2, dtype="i8"), check=True)
     kernel = lang.build(s, "host")
@@ -259,7 +259,7 @@ def test_what_a_type_does_not_hold_is_told() -> None:
 
 
 @pytest.mark.cc
-def test_a_maximum_of_real_numbers_begins_below_all_of_them(require_tool: Callable[..., None]) -> None:
+def test_a_maximum_of_floats_begins_below_all_of_them(require_tool: Callable[..., None]) -> None:
     require_tool("gcc")
     x = lang.placeholder("x", (4, 9), "f32")
     k = lang.reduce_axis("k", 9)

@@ -1,4 +1,4 @@
-"""Tensor expressions become loops that compute what NumPy computes; what is wrong is told with its line."""
+"""Tensor expressions become loops that compute what NumPy computes; mistakes are reported with their line."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_greatest_and_least_of_a_row() -> None:
     assert np.array_equal(ran(lang.proc("span", [x], y), x=a), np.ptp(a.astype(int), axis=1))
 
 
-def test_real_numbers_and_choices() -> None:
+def test_floats_and_choices() -> None:
     a = numbers(6, 8).astype(np.float32)
     x = lang.placeholder("x", a.shape, "f32")
     y = lang.compute("y", (8,), lambda i: lang.where(x[i] < 0, x[i] * 0.5, lang.minimum(x[i], 6.0)))
@@ -155,24 +155,24 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
     "outside_by_an_axis": (lambda: X[0, K + 1], "axis 1 of x has 8 elements, it is read from 1 to 8"),
     "below": (lambda: X[0, K - 1], "axis 1 of x has 8 elements, it is read from -1 to 6"),
     "axes": (lambda: X[0], "x has 2 axes, 1 indices are given"),
-    "no_index": (lambda: X[0, "a"], "'a' is no index"),  # type: ignore[index]
+    "no_index": (lambda: X[0, "a"], "'a' is not an index"),  # type: ignore[index]
     "not_affine": (lambda: X[0, K * K], "a position can be multiplied by a number, not by Axis"),  # type: ignore[operator]
     "computed": (lambda: X[X[0, 0], 0], "axis 0 of x has a computed index"),
     "shape": (
         lambda: lang.placeholder("x", (4, 0), "i8"),
         "x has the shape [4, 0]: each size must be 1 or more",
     ),
-    "name": (lambda: lang.placeholder("x y", (4,), "i8"), '"x y" is no name of a tensor'),
-    "type": (lambda: lang.placeholder("x", (4,), "int8"), '"int8" is no type'),
+    "name": (lambda: lang.placeholder("x y", (4,), "i8"), '"x y" is not a name of a tensor'),
+    "type": (lambda: lang.placeholder("x", (4,), "int8"), '"int8" is not a type'),
     "extent": (
         lambda: lang.reduce_axis("k", 0),
         "the axis k has the extent 0: it must be from 1 to 2,147,483,647",
     ),
-    "axis_name": (lambda: lang.reduce_axis("1", 3), '"1" is no name of an axis'),
+    "axis_name": (lambda: lang.reduce_axis("1", 3), '"1" is not a name of an axis'),
     "body": (lambda: lang.compute("y", (4,), lambda i, j: i), "y has 1 axes, its body takes 2"),
     "free_axis": (
         lambda: lang.compute("y", (4,), lambda i: X[i, K]),
-        "y reads along k, which is no axis there",
+        "y reads along k, which is not an axis there",
     ),
     "hidden_axis": (
         lambda: lang.compute("y", (8,), lambda k: lang.sum(X[0, k], K)),
@@ -184,7 +184,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         "a reduction of what is reduced itself is not one step",
     ),
     "truth": (lambda: 1 if X[0, 0] < 3 else 2, "a value is not known while the expression is made"),
-    "no_value": (lambda: X[0, 0] + "a", "'a' is no value"),  # type: ignore[operator]
+    "no_value": (lambda: X[0, 0] + "a", "'a' is not a value"),  # type: ignore[operator]
     "shapes": (lambda: X + lang.placeholder("z", (3,), "i8"), "x [4, 8] and z [3] do not go together"),
     "given": (lambda: lang.proc("p", [], X), "x is given, not computed: there is nothing to do"),
     "missing": (lambda: lang.proc("p", [], X + 1), "x_plus needs x, not among the inputs of p"),
@@ -196,7 +196,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_misuse_is_told_with_the_line_of_the_program(name: str) -> None:
+def test_misuse_is_reported_with_the_line_of_the_program(name: str) -> None:
     make, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         make()

@@ -1,4 +1,4 @@
-"""Schedules of the user's own for layers: taken where they fit, and told why where they do not."""
+"""Schedules of the user's own for layers: taken where they fit, else refused with the reason."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ static inline int32_t smlad_bytes(const int16_t *x, const int8_t *w, int32_t sum
     assert "by_two: the core has no dsp" in of_m3.model.layers[1].passed_over
 
 
-def test_a_schedule_that_fits_nowhere_is_told_with_its_reason(run_deploy: Run, tmp_path: Path) -> None:
+def test_a_schedule_that_fits_nowhere_is_reported_with_its_reason(run_deploy: Run, tmp_path: Path) -> None:
     path = tmp_path / "far.py"
     path.write_text(PAIRS.replace('"o", knobs', '"channel", knobs'), encoding="utf-8")
     words = ("compile", DIGITS, "--board", "host", "-o", tmp_path / "digits.tar", "--schedules", path)
@@ -200,7 +200,7 @@ FILES = {
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Path) -> None:
+def test_what_is_wrong_with_a_file_is_reported_with_its_line(name: str, tmp_path: Path) -> None:
     text, what, where = FILES[name]
     path = tmp_path / "mine.py"
     path.write_text(text, encoding="utf-8")
@@ -210,7 +210,7 @@ def test_what_is_wrong_with_a_file_is_told_with_its_line(name: str, tmp_path: Pa
     assert caught.value.where.startswith(f"{path}{where}")
 
 
-def test_what_is_no_schedule_is_told(tmp_path: Path) -> None:
+def test_what_is_not_a_schedule_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there is no such Python file"):
         kernels(tmp_path / "none.py")
     with pytest.raises(InputError, match=r"schedules 3 is neither a file nor made by lang\.layer_schedule"):

@@ -1,4 +1,4 @@
-"""A mistake of any kind is told in a sentence, with the line of the program; none goes on as wrong code."""
+"""Any mistake is reported in a sentence, with the line of the program; none goes on as wrong code."""
 
 # mypy: disable-error-code="arg-type, call-arg, list-item, dict-item, operator, misc"
 
@@ -58,7 +58,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     "no local": (lambda s: s.privatize("j"), "privatize j: no local is named"),
     "half a place": (
         lambda s: lang.compute("y", (4,), lambda i: X[i, 0.5]),
-        "0.5 is no place along axis 1 of x",
+        "0.5 is not a place along axis 1 of x",
     ),
     "quotient": (lambda s: X[0, 0] / 2, "values are not divided by /"),
     "quotient of tensors": (lambda s: X / 2, "tensors are not divided by /"),
@@ -73,7 +73,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "call with half a brace": (
         lambda s: call("{acc[0] = 0;"),
-        "the call of f is no text with names in braces: expected '}' before end of string",
+        "the call of f is not text with names in braces: expected '}' before end of string",
     ),
     "beyond a buffer": (
         lambda s: lang.build(lang.parse(BEYOND), "host"),
@@ -116,7 +116,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "factor below nothing": (
         lambda s: s.split("i", (-2, None)),
-        "-2 is no factor of i: it must be at least 1",
+        "-2 is not a factor of i: it must be at least 1",
     ),
     "outer factor of more than there is": (
         lambda s: s.split("i", (99, None)),
@@ -191,13 +191,13 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "name that Python has": (
         lambda s: lang.placeholder("class", (4,), "i8"),
-        '"class" is no name of a tensor',
+        '"class" is not a name of a tensor',
     ),
     "tensor without a name": (
         lambda s: lang.compute("a b", (4,), lambda i: X[i, 0]),
-        '"a b" is no name of a tensor',
+        '"a b" is not a name of a tensor',
     ),
-    "kernel without a name": (lambda s: lang.schedule("a b", [X], X * 2), '"a b" is no name of a kernel'),
+    "kernel without a name": (lambda s: lang.schedule("a b", [X], X * 2), '"a b" is not a name of a kernel'),
     "type of NumPy": (
         lambda s: lang.placeholder("x", (4,), np.int8),
         "placeholder: dtype is <class 'numpy.int8'>, and must be a word or quantized(...)",
@@ -246,15 +246,15 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: X[0, 0] << 25,
         "a result can be from -4,294,967,296 to 4,261,412,864, beyond the 32 bits of i32",
     ),
-    "shift of a real number": (lambda s: R[0] >> 2, "real numbers are not shifted"),
-    "shift by a half": (lambda s: X[0, 0] >> 0.5, "real numbers are not shifted"),
-    "rest of a real number": (lambda s: R[0] % 2, "real numbers are not divided with a rest"),
-    "bits of a real number": (lambda s: R & 2, "real numbers are not combined bit by bit"),
-    "bits of what stands for a real number": (
+    "shift of a float": (lambda s: R[0] >> 2, "floats are not shifted"),
+    "shift by a half": (lambda s: X[0, 0] >> 0.5, "floats are not shifted"),
+    "rest of a float": (lambda s: R[0] % 2, "floats are not divided with a rest"),
+    "bits of a float": (lambda s: R & 2, "floats are not combined bit by bit"),
+    "bits of what stands for a real value": (
         lambda s: FAR[0] & 3,
-        "a value of scale 1e+30 is not combined bit by bit: it stands for a real number",
+        "a value of scale 1e+30 is not combined bit by bit: it stands for a real value",
     ),
-    "bits of a word": (lambda s: X[0, 0] & "mask", "'mask' is no value"),
+    "bits of a word": (lambda s: X[0, 0] & "mask", "'mask' is not a value"),
     "opposite of a comparison": (
         lambda s: ~((X[0, 0] < 3) & (X[0, 1] <= 3)),
         "~ turns bits round, and a comparison is 1 or 0",
@@ -271,14 +271,15 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: R[X[0, 0]],
         "a computed index of r is from -128 to 127: its last axis has 8 elements",
     ),
-    "index that is none": (lambda s: R[R[0]], "the computed index of r is a real number"),
+    "index that is none": (lambda s: R[R[0]], "the computed index of r is a float"),
     "shifts side by side": (
         lambda s: halves().vectorize("i", "dsp"),
         "s.vectorize('i', 'dsp'): dsp has no instruction for what turns of i do to h",
     ),
     "longer sum of what is not 0": (
         lambda s: lang.schedule("q", [X, W], SUMS).pad_reduction("q", 4, "w"),
-        "s.pad_reduction('q', 4, 'w'): what loop q adds up is no product with w: a zero there is not nothing",
+        "s.pad_reduction('q', 4, 'w'): what loop q adds up is not a product with w: "
+        "a zero there is not nothing",
     ),
     "amount": (lambda s: abs(X[0, 0]), "values are not made positive by abs"),
     "product of tensors": (lambda s: X @ W, "tensors are not multiplied by @"),
@@ -306,7 +307,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "place beyond 32 bits": (
         lambda s: lang.compute("y", (4,), lambda i: i + 2**31),
-        "a place from 2,147,483,648 to 2,147,483,651 is no number of 32 bits",
+        "a place from 2,147,483,648 to 2,147,483,651 is not a number of 32 bits",
     ),
     "axis twice": (lambda s: lang.sum(X[0, 0], K, K), "a reduction goes over k twice"),
     "start of a greatest": (
@@ -319,7 +320,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "function without a name": (
         lambda s: lang.function("a b", "i8", "", int),
-        '"a b" is no name of a function',
+        '"a b" is not a name of a function',
     ),
     "rounding of a type": (
         lambda s: lang.quantized("i8", 0.5, rounding="up"),
@@ -461,13 +462,13 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
         lambda s: lang.build(s, "host", {"w": "abc"}),
         "the constant w has 24 elements, the array has 1",
     ),
-    "constant that is no number": (
+    "constant that is not a number": (
         lambda s: lang.build(s, "host", {"w": ONES * np.nan}),
         "the constant w holds nan, which i8 does not",
     ),
     "constant with gaps": (
         lambda s: lang.build(s, "host", {"w": [[1, 2], [3]]}),
-        "the constant w is no array of numbers",
+        "the constant w is not an array of numbers",
     ),
     "search of a word": (
         lambda s: lang.search("product", "mps2-an386"),
@@ -530,7 +531,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
 
 
 @pytest.mark.parametrize("name", MISUSES)
-def test_a_mistake_is_told_with_its_line(name: str) -> None:
+def test_a_mistake_is_reported_with_its_line(name: str) -> None:
     ask, what = MISUSES[name]
     with pytest.raises((InputError, BoardError)) as caught:
         ask(product())

@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: lang.compute("y", (4,), lambda i: Q[i], lang.quantized("i8", 1.0), rounding="up"),
         'there is no rounding "up"',
     ),
-    "real": (lambda: lang.quantized("f32", 1.0), "f32 holds real numbers as they are"),
+    "real": (lambda: lang.quantized("f32", 1.0), "f32 holds floats as they are"),
     "scale": (lambda: lang.quantized("i8", 0.0), "a scale of 0.0 stands for nothing"),
     "zero": (
         lambda: lang.quantized("i8", 1.0, 128),
@@ -89,7 +89,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_cannot_be_meant_is_told_with_its_line(name: str) -> None:
+def test_what_cannot_be_meant_is_reported_with_its_line(name: str) -> None:
     ask, what = WRONG[name]
     with pytest.raises(InputError) as caught:
         ask()

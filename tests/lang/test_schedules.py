@@ -120,7 +120,7 @@ def test_an_instruction_takes_the_place_of_its_meaning() -> None:
     assert means_the_same(s)
 
 
-def test_steps_are_told_as_python_and_done_again_on_another_shape() -> None:
+def test_steps_are_reported_as_python_and_done_again_on_another_shape() -> None:
     s = tiled(product())
     s.unroll("k", 2)
     assert s.script() == (
@@ -148,9 +148,9 @@ def test_a_schedule_of_a_text_has_flat_buffers() -> None:
 WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
     "no_loop": (lambda s: s.split("z", 2), "product has no loop z"),
     "no_loop_to_unroll": (lambda s: s.unroll("z"), "s.unroll('z'): product has no loop z"),
-    "factor": (lambda s: s.split("k", 0), "0 is no factor of k: it must be at least 1"),
+    "factor": (lambda s: s.split("k", 0), "0 is not a factor of k: it must be at least 1"),
     "more_than_there_is": (lambda s: s.split("i", 5), "i has 4 turns, fewer than a factor of 5"),
-    "no_factor": (lambda s: s.split("k", (None, None)), "(None, None) is no factor of k"),
+    "no_factor": (lambda s: s.split("k", (None, None)), "(None, None) is not a factor of k"),
     "order": (
         lambda s: s.reorder("k", "i"),
         "s.reorder('k', 'i'): these loops are not nested with nothing between them",
@@ -163,7 +163,7 @@ WRONG: dict[str, tuple[Callable[[lang.Schedule], object], str]] = {
         lambda s: s.partition("k", 8),
         "s.partition('k', 8): partition of k at 8 must lie inside its 8 values",
     ),
-    "no_constant": (lambda s: s.pack("x", "i"), "x is no constant of product"),
+    "no_constant": (lambda s: s.pack("x", "i"), "x is not a constant of product"),
     "pack_order": (
         lambda s: s.pack("w", "j"),
         "s.pack('w', 'j'): packing w: its index depends on ['k'], which the order lacks",

@@ -53,7 +53,7 @@ def test_a_search_finds_a_schedule_that_can_be_built(
     assert (other.trials, other.naive < found.naive) == (8, True)
 
 
-def test_what_cannot_be_searched_is_told() -> None:
+def test_what_cannot_be_searched_is_reported() -> None:
     s = product()
     s.unroll("k")
     with pytest.raises(InputError) as caught:
@@ -140,7 +140,7 @@ def test_the_numbers_of_a_template_are_searched(own_folders: None, require_tool:
         (lambda s, knobs: s.split("z", knobs.choose("n", (2, 3))), "product has no loop z"),
     ],
 )
-def test_a_template_that_cannot_be_searched_is_told(template: Template, what: str) -> None:
+def test_a_template_that_cannot_be_searched_is_reported(template: Template, what: str) -> None:
     with pytest.raises(InputError) as caught:
         lang.search(product(), "mps2-an386", template=template)
     assert caught.value.what == what

@@ -111,7 +111,7 @@ WRONG: dict[str, tuple[Callable[[], object], str]] = {
         lambda: tiled(pool(), 2).share("r", "t"),
         "most does not have a value for each turn",
     ),
-    "real numbers": (
+    "floats": (
         lambda: tiled(pool("sum", dtype="f32"), 2).share("j_i", "t"),
         "no loops j_i and t",
     ),

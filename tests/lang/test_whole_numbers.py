@@ -187,7 +187,7 @@ TEXTS = {
     "x[0] // x[1]": "f has a division by -2,147,483,648 to 2,147,483,647, among them 0",
     "x[0] % 0": "f has a division by 0",
     "x[0] // -1": "f has a division of -2,147,483,648 by -1, beyond the 32 bits of i32",
-    "f32(x[0]) % 3": "f has an operation % of real numbers",
+    "f32(x[0]) % 3": "f has an operation % of floats",
     "t[0:][x[0] & 8]": "f has a computed index of t from 0 to 8: its last element is 7",
     "t[4:][x[0] % 5]": "f has a computed index of t from 4 to 8: its last element is 7",
 }
@@ -201,7 +201,7 @@ def test_a_text_with_what_c_does_not_define_is_not_built(store: str) -> None:
     assert caught.value.where.startswith(f"{__file__}:")
 
 
-def test_what_goes_beyond_32_bits_inside_a_value_is_told_by_the_reference() -> None:
+def test_what_goes_beyond_32_bits_inside_a_value_is_reported_by_the_reference() -> None:
     kernel = lang.build(lang.parse(f("x[0] * x[1] >> 20") + REST), "host")
     with pytest.raises(InputError) as caught:
         kernel.reference(np.array([2**20, 2**20, 0, 0], I32), np.zeros(8, np.int8))

@@ -129,10 +129,14 @@ WRONG = {
     "too_many": ("y[o + p * 2]", "y[0][o][p]", "y has no rows, y[0][o][p] has 3 subscripts"),
     "not_affine": ("k + o * 6", "k * o", "k * o is not a sum of loop variables times numbers"),
     "a_loop_as_a_value": ("= bias[o]", "= o", "o is a loop, not a value"),
-    "no_value": ("= bias[o]", "= bias[o] / 2", "bias[o] / 2 is no value that a proc can compute"),
+    "no_value": ("= bias[o]", "= bias[o] / 2", "bias[o] / 2 is not a value that a proc can compute"),
     "a_window": ("= bias[o]", "= bias[o:]", "bias[o:] is a window where an element must stand"),
-    "unknown_function": ("= bias[o]", "= twice(bias[o])", "twice is no instruction or function known here"),
-    "unknown_instruction": ("sum[0] = bias[o]", "dot(sum[0:])", "dot is no instruction or function"),
+    "unknown_function": (
+        "= bias[o]",
+        "= twice(bias[o])",
+        "twice is not an instruction or function known here",
+    ),
+    "unknown_instruction": ("sum[0] = bias[o]", "dot(sum[0:])", "dot is not an instruction or function"),
     "statement": ("sum[0] = bias[o]", "return bias[o]", "a proc has no such statement"),
     "loop_twice": ("for p in", "for o in", "o has a meaning already"),
     "bounds": ("range(3)", "range(p)", "a proc has no such statement"),
@@ -161,8 +165,8 @@ def test_instructions_are_applied_to_windows() -> None:
     text = "def f(w: constant(i8[4])):\n    copy({})\n"
     assert parse_proc(text.format("w[1:]"), {"copy": copy}).body[0].windows[0].index.constant == 1  # type: ignore[union-attr]
     for wrong, said in {
-        "w[1]": "w[1] is no window",
-        "w[1:2]": "w[1:2] is no window",
+        "w[1]": "w[1] is not a window",
+        "w[1:2]": "w[1:2] is not a window",
         "w[1:], w[2:]": "copy takes 1 windows, not 2",
     }.items():
         with pytest.raises(InputError, match=re.escape(said)):

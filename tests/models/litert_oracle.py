@@ -1,6 +1,6 @@
 """LiteRT as the outside opinion: runs a TFLite file with its reference kernels.
 
-Its other kernels are no oracle: without delegates, 1x1 convolutions round some results another way.
+Its other kernels are not an oracle: without delegates, 1x1 convolutions round some results another way.
 """
 
 from __future__ import annotations

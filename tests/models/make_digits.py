@@ -40,7 +40,7 @@ class Digits:
 
 def load_digits() -> tuple[Digits, Digits]:
     """Training and held-out samples."""
-    # An optional package: only whoever makes the model again needs it.
+    # An optional package: only making the model again needs it.
     from sklearn import datasets
 
     bunch = datasets.load_digits()

@@ -106,7 +106,7 @@ def _pair(rng: np.random.Generator, inputs: int, outputs: int, stride: int = 1) 
 
 
 def targets(shapes: list[Drawn], number: int) -> Floats:
-    """Of each cell of a grid: middle in it and root of the size, 0 to 1; if there is one; its class."""
+    """For each cell of a grid: middle in it and root of the size, 0 to 1; if there is one; its class."""
     stride, anchor, (least, most) = STRIDES[number], ANCHORS[number], SIDES[number]
     wanted = np.zeros((CROP // stride, CROP // stride, NUMBERS), np.float32)
     for shape in shapes:
@@ -120,7 +120,7 @@ def targets(shapes: list[Drawn], number: int) -> Floats:
 
 
 def gradient(numbers: Floats, wanted: Floats) -> Floats:
-    """Of squares of what boxes are wrong by, and of cross-entropies."""
+    """The gradient of boxes' squared errors and of cross-entropies."""
     found = 1 / (1 + np.exp(-numbers))
     is_there = wanted[..., 4:5]
     grad = (found - wanted) * is_there

@@ -95,7 +95,7 @@ class Head(Layer):
 
 
 def targets(shapes: list[Shape]) -> Floats:
-    """Of each cell: the middle in it and the root of the size, 0 to 1; if there is one; its class."""
+    """For each cell: the middle in it and the root of the size, 0 to 1; if there is one; its class."""
     wanted = np.zeros((CELLS, CELLS, NUMBERS), np.float32)
     for shape in shapes:
         column, row = int(shape.x / STRIDE), int(shape.y / STRIDE)
@@ -107,7 +107,7 @@ def targets(shapes: list[Shape]) -> Floats:
 
 
 def gradient(numbers: Floats, wanted: Floats) -> Floats:
-    """Of squares of what boxes are wrong by, and of cross-entropies."""
+    """The gradient of boxes' squared errors and of cross-entropies."""
     found = 1 / (1 + np.exp(-numbers))
     is_there = wanted[..., 4:5]
     grad = (found - wanted) * is_there

@@ -1,4 +1,4 @@
-"""Builds small quantised ONNX models as exporters write them: real numbers between Quantize and Dequantize.
+"""Builds small quantised ONNX models as exporters write them: floats between Quantize and Dequantize.
 
     build = QdqBuilder("twin")
     x = build.input("image", (1, 3, 8, 8), scale=0.5)
@@ -36,7 +36,7 @@ class QdqBuilder:
     def input(
         self, name: str, shape: tuple[int, ...], scale: float, zero_point: int = 0, dtype: str = "int8"
     ) -> str:
-        """The real numbers that an input of integers stands for."""
+        """The real values that an input of integers stands for."""
         self.inputs.append(helper.make_tensor_value_info(name, _ELEMENTS[dtype], shape))
         return self._dequantised(name, np.float32(scale), np.dtype(dtype).type(zero_point))
 
@@ -45,7 +45,7 @@ class QdqBuilder:
         return name
 
     def quantised(self, real: str, scale: float, zero_point: int = 0, dtype: str = "int8") -> str:
-        """The value rounded to integers, as real numbers again."""
+        """The value rounded to integers, as floats again."""
         operands = (real, self.constant(np.float32(scale)), self.constant(np.dtype(dtype).type(zero_point)))
         return self._dequantised(self.node("QuantizeLinear", *operands), *self._arrays(operands[1:]))
 

@@ -67,7 +67,7 @@ tensors = st.builds(
 
 @st.composite
 def graphs(draw: st.DrawFn) -> Graph:
-    """Any graph that can be written down; whether it keeps the rules is no matter here."""
+    """Any graph that can be written down; whether it keeps the rules does not matter here."""
     x, c, y, s = draw(st.lists(names, min_size=4, max_size=4, unique=True))
     array = draw(constants())
     types = {x: draw(tensors), c: TensorType(DTYPES[array.dtype], array.shape, draw(st.none() | quants()))}

@@ -1,4 +1,4 @@
-"""A small ONNX network of real numbers, as a framework exports it: to be quantised."""
+"""A small float ONNX network, as a framework exports it: to be quantised."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def lstm_of_one_product() -> UnrolledModel:
 
 
 def lstm_that_begins_otherwise() -> UnrolledModel:
-    """The first step's state is no zero: it is in that step's biases, where they cannot be told apart."""
+    """The first step's state is not zero: it is in that step's biases, where they cannot be told apart."""
     m = UnrolledModel()
     cells, h, c = Cells(m, "lstm"), m.weights(1, UNITS), m.weights(1, UNITS)
     for x in m.rows():
@@ -200,7 +200,7 @@ def other(kind: str) -> UnrolledModel:
 
 
 def lstm_of_other_weights() -> UnrolledModel:
-    """Each step has weights of its own: this is no layer."""
+    """Each step has weights of its own: this is not a layer."""
     m = UnrolledModel()
     h, c = m.zeros(), m.zeros()
     for x in m.rows():

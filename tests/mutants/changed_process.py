@@ -32,7 +32,7 @@ FOREIGN = (
     "onnxruntime",
 )
 TIME_LIMIT_S = 300  # of processor time, for one test
-# What a failed test leaves open is no failure of the next.
+# What a failed test leaves open is not a failure of the next.
 NOT_WANTED = (
     "-p",
     "no:cacheprovider",

@@ -1,4 +1,4 @@
-"""Small changes of Python code, each of which should make a test fail: found in its tree, told as text.
+"""Small changes of Python code, each of which should make a test fail: found in its tree, shown as text.
 
 A change is known by the line that it is in and what becomes of it, not by file or line number, so that it
 survives when code moves.

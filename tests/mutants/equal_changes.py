@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"
-_BYTES = "the whole stack is told at most two bytes less, which no bound of an estimate can hold"
+_BYTES = "the whole stack is estimated at most two bytes less, which no bound of an estimate can hold"
 _THUMB_2 = "83, 17.2, 39.6, 0.0, 11.5"
 _OF_THUMB_2 = "2.0, 12.2, 0.0, 1.5, 26.2, 38.0, 0.0, 0.0, 0.0, 16.0)"
 _OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 11.0, 48.0, 0.0, 0.0, 0.0, 16.0)"
@@ -35,7 +35,7 @@ REASONS: Mapping[str, str] = {
     'things = [("", 1, "nothing", False)]  ->  things = [("", 2, "nothing", False)]': _NUMBER,
     "self.position = 0  ->  self.position = 1": "each step sets the position before anything reads it",
     "def _touch(self, name: str, rows: int = 1) -> None:  ->  "
-    "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are told apart",
+    "def _touch(self, name: str, rows: int = 2) -> None:": "only none and some rows are distinguished",
     "if 2 * step > modulus:  ->  if 2 * step >= modulus:": "of half the modulus the numbers that are wanted "
     "are mirrored onto themselves: the same turns lead into them",
     "return _largest_sum(weights, bias) + most_offset(ENLARGED) <= INT32_MAX  ->  "
@@ -54,7 +54,7 @@ REASONS: Mapping[str, str] = {
     "return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)  ->  "
     "return load(rows.xs, (of + (rows.x.left - column)) * rows.x.x_step, 1 + row)": "pixels on both sides "
     "are only taken together, in means",
-    "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are told in 32 bits",
+    "ADDRESSABLE_BYTES = 1 << 32  ->  ADDRESSABLE_BYTES = 2 << 32": "sizes are sent in 32 bits",
     f"LONGEST_FRAME = 1 << 16{_OF_FRAMES}  ->  LONGEST_FRAME = 2 << 16{_OF_FRAMES}": "noise is kept for "
     "twice as long, on a computer that has room for it; the longest frame of a device has 2 KB",
     "first = _HEAD.size + _DESCRIPTION.size * len(values)  ->  "
@@ -65,8 +65,8 @@ REASONS: Mapping[str, str] = {
     f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
     "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
     "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
-    "REFINED_ORDERS = 2  # and as many of these with care, beside the one with the lowest floor  ->  "
-    "REFINED_ORDERS = 3  # and as many of these with care, beside the one with the lowest floor": _CHANCE,
+    "REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor  ->  "
+    "REFINED_ORDERS = 3  # orders placed with CAREFUL effort, besides the one with the lowest floor": _CHANCE,
     f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
     "is placed",
     "steps = range(len(columns[0].first) if columns else 0)  ->  "

@@ -111,7 +111,7 @@ ROOMS: Mapping[str, Room] = {
         fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),
         all=(
             "tests/codegen/test_estimates.py",
-            "tests/bench/test_counts.py::test_what_is_told_before_a_build_is_what_is_committed",
+            "tests/bench/test_counts.py::test_what_is_reported_before_a_build_is_what_is_committed",
         ),
         slower=IN_PYTHON,
     ),

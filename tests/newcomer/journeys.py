@@ -1,8 +1,8 @@
 """The first hour of three newcomers, step by step: what they type, and what must stand in the answer.
 
 The model is the one that comes with Solder; everything else is made on the way, in an empty folder. All that
-is printed is plain ASCII, since nobody says how their terminal is set up; but for what is marked as wide, it
-fits a terminal of 80 columns.
+is printed is plain ASCII, since nobody says how their terminal is set up. It fits a
+terminal of 80 columns, except what is marked as wide.
 """
 
 from __future__ import annotations

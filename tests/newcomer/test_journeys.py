@@ -31,7 +31,7 @@ def test_nothing_stops_a_newcomer(
     assert "\n\n".join(filter(None, map(environment.fault_of, JOURNEYS[who]))) == ""
 
 
-def test_a_step_that_fails_is_told_with_all_that_is_wrong(environment: Environment) -> None:
+def test_a_step_that_fails_is_reported_with_all_that_is_wrong(environment: Environment) -> None:
     words = ("python", "-c", "print('\\u00e9' * 81 if 0 else 'x' * 81)")
     fault = environment.fault_of(Step(words, ("y",), status=3, makes=("z",)))
     for what in ("exit status 0, not 3", "/y/ is not said", "81 columns: xxx", "z was not made"):

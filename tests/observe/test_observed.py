@@ -135,7 +135,7 @@ def test_run_and_monitor_show_them(
     assert (outcome.status, outcome.out) == (0, "observed: no run yet\n")
 
 
-def test_what_counts_nothing_is_told(
+def test_what_counts_nothing_is_reported(
     tmp_path: Path, run_deploy: Callable[..., Any], require_tool: Callable[..., None]
 ) -> None:
     require_tool("cc", "make")

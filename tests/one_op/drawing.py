@@ -114,7 +114,7 @@ class Draw:
 
 
 def unsigned(spec: FileTensor) -> FileTensor:
-    """The same real numbers in unsigned bytes."""
+    """The same floats in unsigned bytes."""
     if spec.dtype != "int8" or not spec.scales:
         return spec
     data = None if spec.data is None else (spec.data.astype(np.int16) + 128).astype(np.uint8)

@@ -31,7 +31,7 @@ NO_MEASURE = {
     "SUM of int16": "sums of quantised numbers are not what they are elsewhere",
     "DEPTHWISE_CONV_2D_int4 of int16": "two weights in a byte are read as one of 8 bits",
 }
-POSITIVE = ("LOG", "RSQRT", "SQRT")  # of real numbers that have a result
+POSITIVE = ("LOG", "RSQRT", "SQRT")  # of floats that have a result
 
 
 @dataclass(frozen=True)

@@ -154,7 +154,7 @@ def _work(graph: Graph) -> int:
 
 
 def _are_equal(made: Mapping[str, Array], wanted: Mapping[str, Array]) -> bool:
-    """Integers in every bit, real numbers to their last digits."""
+    """Integers in every bit, floats to their last digits."""
     pairs = [(made[name], wanted[name]) for name in wanted]
     return all(
         np.allclose(a, b, rtol=1e-4, atol=1e-5, equal_nan=True)

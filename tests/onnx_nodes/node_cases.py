@@ -92,7 +92,7 @@ def samples(found: Imported) -> tuple[dict[str, Array], list[tuple[str, Array]]]
     graph = found.graph
     inputs = {n: _stored(given[n], graph.types[n].dtype.numpy) for n in graph.inputs}
     wanted = _tensors(found.case.output_names, found.case.outputs)
-    filled = {n: x for n, x in wanted.items() if _array(x).size}  # the others are no outputs of a graph
+    filled = {n: x for n, x in wanted.items() if _array(x).size}  # the others are not outputs of a graph
     for name in counted(found):  # the file's own output has as many rows as there are
         filled[f"{name}_count"] = np.array([len(_array(wanted[name]))])
     assert sorted(filled) == sorted(graph.outputs), found.case.name
@@ -138,7 +138,7 @@ def _stored(given: Any, dtype: np.dtype[Any]) -> Array:
 
 
 def is_right(made: Array, wanted: Array, case: NodeCase) -> bool:
-    """Integers in every bit, real numbers as near as the case says."""
+    """Integers in every bit, floats as near as the case says."""
     if made.shape != wanted.shape:
         return False
     if made.dtype.kind != "f":

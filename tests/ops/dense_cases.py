@@ -32,7 +32,7 @@ def case(
 
 
 def steps(name: str, op: Dense, x: TensorType, outputs: int, axis: int | None, bias: bool = True) -> OpCase:
-    """Real numbers by weights of 8 bits."""
+    """Floats by weights of 8 bits."""
     b = float32_weights(outputs) if bias else None
     return op_case(
         f"dense_steps_{name}", op, [x], float32(), [int8_weights(outputs, x.shape[1], axis=axis), b]

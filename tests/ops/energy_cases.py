@@ -1,4 +1,4 @@
-"""Energies: a range within, all, none; several vectors, rows of an image, real numbers."""
+"""Energies: a range within, all, none; several vectors, rows of an image, floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter banks: more channels than share a loop, one, weights beyond 16 bits and below 0, real numbers."""
+"""Filter banks: more channels than share a loop, one, weights beyond 16 bits and below 0, floats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense layers that take real numbers in 8 bits: both kinds of range, one scale and many, several vectors."""
+"""Dense layers that take floats in 8 bits: both kinds of range, one scale and many, several vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logarithms of softmaxes: lengths, scales from coarse to fine, real numbers."""
+"""Logarithms of softmaxes: lengths, scales from coarse to fine, floats."""
 
 from __future__ import annotations
 

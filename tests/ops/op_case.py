@@ -57,7 +57,7 @@ def wide(tensor: TensorType) -> TensorType:
 
 
 def wide_bias(channels: int) -> Weights:
-    """Of 64 bits, beyond what 32 hold."""
+    """A bias of 64 bits, beyond what 32 hold."""
     narrow = int32_bias(channels).array.astype(np.int64)
     return Weights(TensorType(DType.I64, (channels,)), narrow * 300 + (narrow[:1] % 3) * 2**33)
 

@@ -1,4 +1,4 @@
-"""Conversions: from and to real numbers, between 8-bit types and scales."""
+"""Conversions: from and to floats, between 8-bit types and scales."""
 
 from __future__ import annotations
 

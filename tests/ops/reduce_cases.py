@@ -1,4 +1,4 @@
-"""Foldings: axes that are apart, element types, scales, and the places of extremes."""
+"""Reductions: axes that are apart, element types, scales, and the places of extremes."""
 
 from __future__ import annotations
 

@@ -311,7 +311,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Concat(3),
         [X, int8(1, 4, 3, 2)],
         X,
-        "inputs must have the same shape but for the axis: they have shapes 1x4x4x2, 1x4x3x2",
+        "inputs must have the same shape except along the axis: they have shapes 1x4x4x2, 1x4x3x2",
     ),
     "rearranged type": (
         Rearrange((1, 2), (2,), (1,)),

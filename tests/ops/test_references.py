@@ -1,4 +1,4 @@
-"""Every op's reference does what its types promise and agrees with the plain definition in real numbers."""
+"""Every op's reference does what its types promise and agrees with the plain definition in floats."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def dequantised(stored: Array, tensor: TensorType, case: OpCase) -> Array:
     )
 
 
-# Their operands or results are stored integers and nothing else: there is no result in real numbers.
+# Their operands or results are stored integers and nothing else: there is no result in floats.
 STORED = ("gather", "gather_nd", "lookup", "pad", "quantize", "select", "update_slice")
 # The only reference for running sums begins them with the stored number 0, whatever the zero point is.
 # Sums that leave 32 bits wrap around in the reference.

@@ -65,7 +65,7 @@ def _fits(case: OpCase, inputs: Types, outputs: Types) -> bool:
     return not violations(op, inputs, results)
 
 
-def test_of_tflite_only_dense_layers_round_once_and_only_as_litert_does() -> None:
+def test_only_dense_layers_of_tflite_round_once_and_only_as_litert_does() -> None:
     once = _where(RequantRounding.SINGLE)
     assert {(op, mode) for op, _, mode in once if mode != "onnx"} == {("dense", "litert-ref")}
     sums = {op for op, elements, _ in _where(RequantRounding.DOUBLE) if elements == "i8"}

@@ -1,4 +1,4 @@
-"""Clamps and curves: scales from fine to coarse, saturation, real numbers where they are exact."""
+"""Clamps and curves: scales from fine to coarse, saturation, floats where they are exact."""
 
 from __future__ import annotations
 

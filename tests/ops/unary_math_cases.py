@@ -1,4 +1,4 @@
-"""Curves: each in real numbers where it is defined, int8 tables, int16, plain integers."""
+"""Curves: each in floats where it is defined, int8 tables, int16, plain integers."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from aot.ops.unary import Logistic
 from aot.passes.readers import needed_elsewhere
 
 
-def test_of_very_many_readers_the_first_are_named() -> None:
+def test_the_first_of_very_many_readers_are_named() -> None:
     made = tuple(f"y{n}" for n in range(1000))
     nodes = tuple(Node(f"n{n}", Logistic(), ("x",), (name,)) for n, name in enumerate(made))
     graph = Graph("many", ("x",), made, nodes, dict.fromkeys(("x", *made), TensorType(DType.F32, (4,))))

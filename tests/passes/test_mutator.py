@@ -102,7 +102,7 @@ class Doubled(Mutator):
         return first, replace(node, inputs=(between, node.inputs[1]))
 
 
-def test_several_nodes_may_stand_in_the_place_of_one_with_values_of_their_own() -> None:
+def test_several_nodes_may_stand_in_place_of_one_with_values_of_their_own() -> None:
     graph = parse_graph(GRAPH)
     answer = Doubled().mutate(graph)
     assert isinstance(answer, Rewritten)

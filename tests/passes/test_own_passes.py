@@ -1,4 +1,4 @@
-"""A pass of an extension that does what no pass may is told by its name, with a way out, not as our bug."""
+"""A pass of an extension that does what no pass may is named, with a way out, not as our bug."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ WRONG: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("name", WRONG)
-def test_what_a_pass_of_an_extension_does_wrong_is_told(name: str) -> None:
+def test_what_a_pass_of_an_extension_does_wrong_is_reported(name: str) -> None:
     run, said = WRONG[name]
     place = {"TABLE": "MEANING", "BEFORE": "remove-identity", "WHY": "so that it is first"}
     register(PASSES, "mine", SimpleNamespace(mine=run, **place))

@@ -107,7 +107,7 @@ def test_the_first_of_two_owners_has_a_node() -> None:
     [
         (claims("npu", "ab", "b"), 'npu claims "b" twice'),
         (claims("npu", "aa"), 'npu claims "a" twice'),
-        (claims("npu", "az"), 'npu claims "z", which is no node of g'),
+        (claims("npu", "az"), 'npu claims "z", which is not a node of g'),
         (claims("npu", ""), "npu claims a region without nodes"),
         (claims("", "a"), "a claim has no owner"),
         ([*claims("npu", "a"), *claims("npu", "b")], "npu claims nodes twice: an owner's claims are one"),
@@ -146,10 +146,10 @@ def test_a_rule_says_why_it_refuses_a_match_and_a_later_one_may_take_it() -> Non
 
 def test_an_owner_may_take_nodes_one_by_one() -> None:
     def refusal(_graph: Graph, node: Node) -> Miss | None:
-        return None if node.op.name == "mul" else Miss("is no product")
+        return None if node.op.name == "mul" else Miss("is not a product")
 
     found = claims_by_node("npu", refusal, mixed())
-    assert found == Claims("npu", (("m",),), dict.fromkeys("atn", "is no product"))
+    assert found == Claims("npu", (("m",),), dict.fromkeys("atn", "is not a product"))
 
 
 def random_graph(chance: random.Random) -> Graph:

@@ -125,7 +125,7 @@ def test_a_pass_keeps_rules_and_outputs(case: Case) -> None:
 
 
 def same(stem: str, before: Array, after: Array) -> bool:
-    """In every bit, unless the pass rounds real numbers elsewhere."""
+    """In every bit, unless the pass rounds floats elsewhere."""
     if stem in ROUNDING_ELSEWHERE:
         return before.dtype == after.dtype and np.allclose(before, after, rtol=1e-6, atol=1e-6)
     return np.array_equal(before, after)

@@ -150,7 +150,7 @@ def test_a_row_that_nobody_writes_is_not_there_after_the_run() -> None:
         check_plan(only_first, plan)
 
 
-def test_a_row_of_the_first_step_of_all_is_told_as_that_stages() -> None:
+def test_a_row_of_the_first_step_of_all_is_reported_as_that_stages() -> None:
     """Two stages write a row in the wrong order: the first of them then has the last word."""
     request, plan = halves((1, 0, 2, 3))
     reader = Stage("r", ("y",), ("r",), (Step((Rows(0, 1),), (Rows(0, 1),)),))

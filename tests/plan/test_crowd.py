@@ -70,11 +70,11 @@ def test_without_a_crowd_it_is_searched() -> None:
 
 @pytest.mark.parametrize(("together", "is_crowd"), [(600, False), (1_100, True)])
 def test_a_crowd_are_a_thousand_at_once(together: int, is_crowd: bool) -> None:
-    """Of 600 blocks each pair is still looked at, so that they are placed with care."""
+    """Each pair of 600 blocks is still looked at, so that they are placed with care."""
     assert are_many(np.zeros(together, np.int64), np.ones(together, np.int64)) is is_crowd
 
 
-def test_a_thousand_blocks_one_after_the_other_are_no_crowd() -> None:
+def test_a_thousand_blocks_one_after_the_other_are_not_a_crowd() -> None:
     times = (np.asarray([time]) for time in range(1_100))
     blocks = [Block(f"b{n}", 1, 4, 4, np.zeros(1, np.int64), time, time) for n, time in enumerate(times)]
     assert not is_crowded(blocks)

@@ -41,7 +41,7 @@ def line(layers: int) -> PlanRequest:
     return net.request()
 
 
-def test_of_twenty_thousand_rows_some_sixty_orders_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_some_sixty_orders_of_twenty_thousand_rows_are_tried(monkeypatch: pytest.MonkeyPatch) -> None:
     """So many that each of forty hints is."""
     tried: list[Any] = []
 
@@ -129,5 +129,5 @@ def tangle(seed: int, layers: int) -> PlanRequest:
 def test_where_an_exact_search_gives_up_a_beam_still_finds_a_good_order(
     branches: int, most_bytes: int
 ) -> None:
-    """Of 45 branches it looks at almost 100,000 stages."""
+    """With 45 branches it looks at almost 100,000 stages."""
     assert order_whole_stages(wide_graph(branches).request(), most_sets=1).peak_bytes <= most_bytes

@@ -43,7 +43,7 @@ def test_blocks_that_share_no_byte_take_their_sum() -> None:
     assert placement_floor(packing_of(sizes, wrong)) == 30 + 20 + 50
 
 
-def test_of_a_block_whose_begin_others_may_cover_the_rest_counts() -> None:
+def test_the_rest_of_a_block_counts_whose_begin_others_may_cover() -> None:
     """An input of 100 bytes: a ring of 30 may reach 20 bytes into it from below, one of 50 ten bytes."""
     sizes = (100, 30, 50)
     wrong = {(0, 1): ((-9, 99),), (0, 2): ((-39, 99),), (1, 2): apart(30, 50)}
@@ -52,7 +52,7 @@ def test_of_a_block_whose_begin_others_may_cover_the_rest_counts() -> None:
     assert improve(packing, place_in_sequences(packing), 160, trials=50).cost[-1] == 160
 
 
-def test_of_a_block_whose_end_others_may_cover_the_rest_counts() -> None:
+def test_the_rest_of_a_block_counts_whose_end_others_may_cover() -> None:
     packing = packing_of((100, 30, 50), {(0, 1): ((-29, 79),), (0, 2): ((-49, 89),), (1, 2): apart(30, 50)})
     assert placement_floor(packing) == 80 + 30 + 50
 

@@ -77,7 +77,7 @@ def test_the_branch_of_a_residual_keeps_rows_only_as_long_as_the_other_needs() -
     assert order == ["x", "x", "x", "y", "sum", *["x", "y", "sum"] * 11]
 
 
-def test_a_buffer_is_told_from_the_step_that_first_touches_it_to_the_last_that_does() -> None:
+def test_a_buffer_is_shown_from_the_step_that_first_touches_it_to_the_last_that_does() -> None:
     net = Net()
     net.dense(net.dense(net.dense(net.input("x", 1, 8), "a", 8), "b", 8), "out", 8, Kind.OUTPUT)
     plan = make_plan(net.request())
@@ -216,7 +216,7 @@ def test_a_graph_of_the_size_promised_is_exact() -> None:
 
 
 def test_any_graph_of_the_size_promised_is_exact() -> None:
-    """Of twelve branches that may come in any order all 4,096 sets may have to be visited."""
+    """All 4,096 sets of twelve branches that may come in any order may have to be visited."""
     net = Net()
     x = net.input("x", 1, 1)
     ends = [net.dense(x, f"e{n}", 3 + n * n) for n in range(12)]
@@ -225,7 +225,7 @@ def test_any_graph_of_the_size_promised_is_exact() -> None:
 
 
 def test_layers_that_leave_as_much_as_they_free_do_not_widen_the_search() -> None:
-    """Of six lines of four such layers 15,625 sets could come next."""
+    """With six lines of four such layers 15,625 sets could come next."""
     net = Net()
     x, ends = net.input("x", 1, 100), []
     for line in range(6):

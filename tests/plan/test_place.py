@@ -195,7 +195,7 @@ def test_a_row_of_an_input_that_nobody_reads_lies_on_no_other_input() -> None:
 
 
 def test_blocks_that_meet_late_in_a_long_run_lie_apart() -> None:
-    """Of five thousand moments three count as one."""
+    """Three of five thousand moments count as one."""
     lives = ((3_000, 4_000), (3_500, 4_500), (4_600, 4_700))
     each = [(np.asarray([first]), np.asarray([last])) for first, last in lives]
     blocks = [Block(f"b{n}", 1, 40, 4, np.zeros(1, np.int64), *life) for n, life in enumerate(each)]

@@ -1,4 +1,4 @@
-"""What whole tensors need at least: counted of what lives in memory, found late, told as a bound."""
+"""What whole tensors need at least: counted of what lives in memory, found late, reported as a bound."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def facts_with_bound(above_arena: int) -> ModelFacts:
     return replace(facts, memory=replace(facts.memory, whole_tensor_bound_bytes=bound))
 
 
-def test_it_is_told_as_a_bound() -> None:
+def test_it_is_reported_as_a_bound() -> None:
     facts = facts_with_bound(1)
     said = f"; whole tensors need at least {facts.arena_bytes + 1:,}"
     assert summary(make_report(facts), None).endswith(said)

@@ -146,7 +146,7 @@ def test_arduino_builder_finds_this_library_among_libraries() -> None:
     )
 
 
-def test_no_tool_at_all_is_told_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tool_at_all_is_reported_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda _program: None)
     with pytest.raises(ToolError) as caught:
         find_arduino_tool("arduino:avr")
@@ -159,7 +159,7 @@ def test_no_tool_at_all_is_told_with_the_way_to_get_one(monkeypatch: pytest.Monk
     )
 
 
-def test_a_core_that_is_not_installed_is_told_and_its_board_is_not_ready(
+def test_a_core_that_is_not_installed_is_reported_and_its_board_is_not_ready(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("shutil.which", lambda name: name if name == "arduino-builder" else None)

@@ -146,7 +146,7 @@ def test_a_region_named_alone_is_where_the_arena_lies() -> None:
     assert script.split("*(.bss.solder_arena)")[1].split("} > ")[1].split()[0] == "SRAM"
 
 
-def test_a_board_without_the_region_is_told() -> None:
+def test_a_board_without_the_region_is_reported() -> None:
     other = load_board("mps2-an386")
     with pytest.raises(BoardError) as refused:
         platform_of(other).files(digits(Pool("SRAM")), other, App.RPC)

@@ -83,7 +83,7 @@ int app_inputs(int8_t *x) { (void)x; return *(volatile int *)0xF0000000; }
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_a_fault_without_a_debugger_is_told_and_the_board_starts_anew(
+def test_a_fault_without_a_debugger_is_reported_and_the_board_starts_anew(
     bare_firmware: Build, require_tool: Callable[[str], None]
 ) -> None:
     require_tool(GCC)

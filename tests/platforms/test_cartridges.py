@@ -177,7 +177,7 @@ def again_hashed(cartridge: bytes, word: int, value: int) -> bytes:
 
 
 def test_power_lost_at_any_byte_leaves_a_model_that_runs(press: Press, loader: Path, old: Path) -> None:
-    """Of the first cartridge over what is built in, and of the second over the first."""
+    """The first cartridge is written over what is built in, the second over the first."""
     first, second = press.said(loader, "power", old, press.write("new.cart", press.made(2)))
     for line in (first, second):
         places, kept, swapped = map(int, re.findall(r"\d+", line))
@@ -197,7 +197,7 @@ def test_every_flipped_bit_is_refused_by_name_and_the_old_model_runs_on(
     assert sum(counts.values()) == 8 * len(data)
 
 
-def test_memory_that_fails_to_be_written_is_told_and_a_model_runs(
+def test_memory_that_fails_to_be_written_is_reported_and_a_model_runs(
     press: Press, loader: Path, old: Path
 ) -> None:
     (line,) = press.said(loader, "fail", old, press.write("new.cart", press.made(2)))
@@ -326,7 +326,7 @@ def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None
         (Status.OK, 1),
         (Status.OK, 2),
     ]
-    unpromised = press.made(2, test_crc=0)  # real numbers may differ: it runs, and that is all
+    unpromised = press.made(2, test_crc=0)  # floats may differ: it runs, and that is all
     assert press.taken(loader, old, [unpromised]) == [(Status.OK, 2)]
 
 

@@ -105,7 +105,7 @@ def run_once(firmware: Firmware, board: Board, runner: str | None = None) -> byt
 
 
 def instructions(firmware: Firmware, board: Board, runner: str) -> set[int]:
-    """Of each of five runs, without what an empty run takes."""
+    """The instructions of each of five runs, without what an empty run takes."""
     with session(firmware, board, runner) as device:
         device.hello()
         timing = device.time(device.describe()[0], 1, 5)

@@ -118,7 +118,7 @@ def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest
     assert argv[3:] == ("/p/build/zephyr/zephyr.uf2", "/media/B/NEW.UF2")
 
 
-def test_a_drive_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:
     with pytest.raises(ToolError) as caught:
         find_drive("RPI-RP2", [(Path("/media/B"), "SAMD51J19A")])
     assert str(caught.value) == (
@@ -142,7 +142,7 @@ def test_the_only_board_with_the_boards_ids_is_taken() -> None:
     assert port_of(UNO, [OTHER, ONE], None) == "/dev/ttyACM0"
 
 
-def test_of_equal_boards_the_serial_number_says_which() -> None:
+def test_the_serial_number_chooses_among_equal_boards() -> None:
     assert port_of(UNO, [ONE, TWO], "B2") == "/dev/ttyACM1"
 
 
@@ -161,7 +161,7 @@ def test_equal_boards_without_a_choice_are_listed() -> None:
     )
 
 
-def test_a_board_that_is_not_there_is_told_with_the_ports_that_are() -> None:
+def test_a_board_that_is_not_there_is_reported_with_the_ports_that_are() -> None:
     with pytest.raises(LineClosedError) as caught:
         port_of(UNO, [OTHER], "Z9")
     assert str(caught.value) == (

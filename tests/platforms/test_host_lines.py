@@ -128,7 +128,7 @@ def test_other_words_are_told_what_there_is(firmware: Path) -> None:
     assert (ended.returncode, ended.stderr) == (2, f"usage: {firmware} [--pty | --tcp PORT]\n")
 
 
-def test_a_port_that_is_taken_is_told(firmware: Path) -> None:
+def test_a_port_that_is_taken_is_reported(firmware: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         words = (str(firmware), "--tcp", port)

@@ -213,7 +213,7 @@ REFUSED = "the firmware takes no code over the line: it was not made to, or has 
 def test_firmware_takes_code_only_where_that_was_asked_for_when_it_was_made(
     tiny: ProjectSource, name: str, compiler: str, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
-    """Whoever reaches the line could run any program on the board."""
+    """Anyone who reaches the line could run any program on the board."""
     require_tool(compiler, *(["qemu-system-arm"] if name != "host" else []))
     board = load_board(name)
     platform = platform_of(board)

@@ -53,7 +53,7 @@ def test_the_folder_builds_without_solder(
 
 @pytest.mark.cc
 @pytest.mark.parametrize("name", SHARED)
-def test_real_numbers_states_and_several_outputs(
+def test_floats_states_and_several_outputs(
     name: str, shared_dir: Path, tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]
 ) -> None:
     require_tool("gcc")

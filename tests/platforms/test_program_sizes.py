@@ -1,4 +1,4 @@
-"""The stack is no part of the flash, whichever linker has placed it."""
+"""The stack is not part of the flash, whichever linker has placed it."""
 
 from __future__ import annotations
 

@@ -90,7 +90,7 @@ def test_the_arena_lies_in_the_fastest_memory_with_room(tiny: ProjectSource) -> 
     assert arena_place(with_arena(tiny, 520_000), board) == "SRAM"
 
 
-def test_an_arena_larger_than_every_memory_is_told(tiny: ProjectSource) -> None:
+def test_an_arena_larger_than_every_memory_is_reported(tiny: ProjectSource) -> None:
     with pytest.raises(FitError) as caught:
         files_of(with_arena(tiny, 5_000_000), AN386)
     assert str(caught.value) == (
@@ -124,7 +124,7 @@ def test_real_outputs_are_printed_in_thousandths(tiny: ProjectSource) -> None:
     assert 'print_text("y / 1000:");' in main
 
 
-def test_a_board_without_the_platform_is_told() -> None:
+def test_a_board_without_the_platform_is_reported() -> None:
     with pytest.raises(BoardError) as caught:
         platform_of(HOST, "baremetal")
     assert (
@@ -156,7 +156,7 @@ def test_a_folder_with_something_in_it_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "mine").read_text() == "dear to me"
 
 
-def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
+def test_a_file_in_place_of_the_folder_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "p").write_text("dear to me")
     with pytest.raises(OutputError, match="a file is where the project folder should be"):
         write_project(tmp_path / "p", {"a": "text\n"})
@@ -168,7 +168,7 @@ def test_a_project_that_cannot_be_written_whole_leaves_nothing(tmp_path: Path) -
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_folder_that_is_no_project_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_project_is_reported(tmp_path: Path) -> None:
     assert not is_project(tmp_path)
     with pytest.raises(OutputError, match=r"not a project folder: it has no project\.json"):
         read_project(tmp_path)
@@ -182,7 +182,7 @@ DAMAGED = (
 
 
 @pytest.mark.parametrize(("text", "message"), DAMAGED)
-def test_a_damaged_project_file_is_told(tmp_path: Path, text: str, message: str) -> None:
+def test_a_damaged_project_file_is_reported(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "project.json").write_text(text)
     with pytest.raises(OutputError, match=message):
         read_project(tmp_path)

@@ -85,7 +85,7 @@ def test_the_wanted_runner_goes_before_all(monkeypatch: pytest.MonkeyPatch) -> N
     assert choose_runner(AN386, "unicorn") == "unicorn"
 
 
-def test_no_emulator_at_all_is_told_with_both(without: None) -> None:
+def test_no_emulator_at_all_is_reported_with_both(without: None) -> None:
     with pytest.raises(ToolError) as caught:
         choose_runner(AN386)
     assert str(caught.value) == (
@@ -95,7 +95,7 @@ def test_no_emulator_at_all_is_told_with_both(without: None) -> None:
     )
 
 
-def test_a_runner_that_the_board_does_not_have_is_told() -> None:
+def test_a_runner_that_the_board_does_not_have_is_reported() -> None:
     with pytest.raises(BoardError) as caught:
         choose_runner(AN386, "qemuu")
     assert str(caught.value) == (

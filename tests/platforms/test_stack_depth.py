@@ -100,7 +100,7 @@ def test_functions_that_call_each_other_have_no_bound(objects: Path) -> None:
 def test_functions_of_equal_names_in_two_models_are_told_apart(
     require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
-    """Each model of a firmware has a layer_0; the deeper one is no concern of the other model."""
+    """Each model of a firmware has a layer_0; the deeper one is not a concern of the other model."""
     require_tool("gcc")
     for model, room in (("thin", 10), ("thick", 200)):
         text = PROGRAM_OF_TWO.replace("MODEL", model).replace("ROOM", str(room))

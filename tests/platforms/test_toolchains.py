@@ -60,7 +60,7 @@ def test_a_core_without_dsp_is_compiled_without_it() -> None:
     assert cpu_flags(target, "zig") == ("-target", "thumb-freestanding-eabi", "-mcpu=cortex_m33")
 
 
-def test_a_core_without_options_of_a_compiler_is_told() -> None:
+def test_a_core_without_options_of_a_compiler_is_reported() -> None:
     with pytest.raises(ToolError) as caught:
         cpu_flags(Target("avr"), "clang")
     assert str(caught.value) == (
@@ -109,7 +109,7 @@ def test_the_environment_names_a_preference_where_it_fits(
     assert find_toolchain(M4).name == "arm-none-eabi-gcc"
 
 
-def test_no_compiler_at_all_is_told_with_the_way_out(machine_with: Callable[..., None]) -> None:
+def test_no_compiler_at_all_is_reported_with_the_way_out(machine_with: Callable[..., None]) -> None:
     machine_with("gcc")
     with pytest.raises(ToolError) as caught:
         find_toolchain(M4)
@@ -120,7 +120,7 @@ def test_no_compiler_at_all_is_told_with_the_way_out(machine_with: Callable[...,
     )
 
 
-def test_an_unknown_preference_is_told(machine_with: Callable[..., None]) -> None:
+def test_an_unknown_preference_is_reported(machine_with: Callable[..., None]) -> None:
     machine_with("zig")
     with pytest.raises(ToolError) as caught:
         find_toolchain(M4, prefer="arm-none-eabi-gc")

@@ -70,7 +70,7 @@ def outputs(run_deploy: Deploy, what: Path, folder: Path, *words: str) -> list[A
 
 @pytest.mark.arm
 @pytest.mark.qemu
-def test_of_a_steps_halves_the_longer_one_is_counted(network: Path, run_deploy: Deploy, tools: None) -> None:
+def test_the_longer_of_a_steps_halves_is_counted(network: Path, run_deploy: Deploy, tools: None) -> None:
     """A layer's share of what it takes on one core: 1/2 of each of 8 rows, 3/5 of the dense layer."""
     one, two = ({each.layer.op: each.count for each in cost(network, n, layers=True).layers} for n in (1, 2))
     assert round((two["conv2d"] - one["conv2d"] / 2) / 8) in HANDED_OVER

@@ -274,14 +274,14 @@ def test_versions_are_compared_as_numbers(tmp_path: Path) -> None:
     assert tree_version(a_tree(tmp_path, 4, 10)) > (4, 9) > (3, 7)
 
 
-def test_a_tree_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_tree_that_is_too_old_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.setenv("ZEPHYR_BASE", str(a_tree(tmp_path, 3, 6)))
     with pytest.raises(ToolError, match=r"Zephyr 3\.6\.1 is older than 3\.7, the oldest that is supported"):
         find_west()
 
 
-def test_no_tree_is_told_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_tree_is_reported_with_the_way_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: f"/usr/bin/{name}")
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     with pytest.raises(ToolError) as caught:

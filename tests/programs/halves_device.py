@@ -75,5 +75,5 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
     )
 
 
-_FITS = (Condition("sums of two tensors of real numbers", _is_plain),)
+_FITS = (Condition("sums of two tensors of floats", _is_plain),)
 HALVES = Accelerator("sums", {"add": (Schedule("halves", _requests, _lower, fits=_FITS),)})

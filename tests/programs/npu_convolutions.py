@@ -79,7 +79,7 @@ def encoded(weights: Ints, shape: ConvShape) -> bytes:
 
 
 def sums(x: Ints, weights: Ints, shape: ConvShape) -> Ints:
-    """Of products; `x` has its zero point subtracted."""
+    """Sums of products; `x` has its zero point subtracted."""
     top, left, bottom, right = shape.padding
     if shape.upscale == 1:
         x = x.repeat(2, axis=0).repeat(2, axis=1)

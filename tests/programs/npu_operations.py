@@ -45,7 +45,7 @@ class Map:
 
     @property
     def strides(self) -> tuple[int, int, int]:
-        """Of rows, columns, and blocks of channels."""
+        """The bytes from one row, column and block of channels to the next."""
         _, columns, channels = self.shape
         if self.in_bricks:
             blocks = -(-channels // 16)

@@ -26,7 +26,7 @@ def helpers_of_proc(proc: Proc) -> Helpers:
 
 
 def proc_check(name: str, proc: Proc, constants: Mapping[str, Array] | None = None) -> Check:
-    """The printed proc on the inputs that the interpreter ran it on: random, but for those given."""
+    """The printed proc on the inputs that the interpreter ran it on: random, except those given."""
     given = dict(constants or {})
     helpers = helpers_of_proc(proc)
     printer = Printer(names=helpers.names)

@@ -93,7 +93,7 @@ def refusal(graph: Graph, node: Node) -> Miss | None:
         return Miss("only for sums without an activation")
     types = {graph.types[value] for value in (*node.reads, *node.outputs)}
     if len(types) > 1 or any(value in graph.constants for value in node.reads):
-        return Miss("only for tensors of one shape that are no constants")
+        return Miss("only for tensors of one shape that are not constants")
     return None
 
 

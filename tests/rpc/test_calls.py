@@ -160,7 +160,7 @@ def test_a_function_that_fails_says_why_in_its_own_words(calling: Calling) -> No
     assert calling("pin", 7) == 7
 
 
-def test_a_reset_in_a_call_is_told_and_takes_arrays_away(calling: Calling) -> None:
+def test_a_reset_in_a_call_is_reported_and_takes_arrays_away(calling: Calling) -> None:
     array, before = calling.session.make_array(PATTERN), calling.session.session_id
     with pytest.raises(DeviceResetError, match="device was reset during call of restart"):
         calling("restart")

@@ -72,7 +72,7 @@ def test_a_run_computes_what_the_model_computes(connect: Callable[..., Any]) -> 
     assert (timing.code, timing.counter_hz, timing.counter_bits, len(timing.ticks)) == (0, 1_000_000, 24, 1)
 
 
-def test_what_runs_have_counted_is_told_of_models_that_count(connect: Callable[..., Any]) -> None:
+def test_what_runs_have_counted_is_reported_for_models_that_count(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     models = session.describe()

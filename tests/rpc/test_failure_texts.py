@@ -79,7 +79,7 @@ def test_another_firmwares_text() -> None:
     assert text_of(session.hello) == (
         "error: device does not answer within 10 s (hello)\n"
         "  fake line\n"
-        "  instead came 20 bytes that are no frames: b'Hello from Blinky!\\r\\n'\n"
+        "  instead came 20 bytes that are not frames: b'Hello from Blinky!\\r\\n'\n"
         "  hint: the board talks, but not this protocol: flash the RPC firmware (deploy new --app rpc)"
     )
 
@@ -91,7 +91,7 @@ def test_noise_as_from_a_wrong_baud_rate() -> None:
         "error: device does not answer within 10 s (hello)\n"
         "  fake line\n"
         "  2 frames were damaged on the line\n"
-        "  instead came 4 bytes that are no frames: b'\\xf8\\x80\\x9c\\xff'\n"
+        "  instead came 4 bytes that are not frames: b'\\xf8\\x80\\x9c\\xff'\n"
         "  hint: check the baud rate on both sides, the cable and the ground"
     )
 
@@ -227,7 +227,7 @@ def crashing(pc: int = 0, lr: int = 0) -> Session:
     return session
 
 
-def test_a_crash_is_told_from_the_notice_of_the_new_boot() -> Any:
+def test_a_crash_is_known_from_the_notice_of_the_new_boot() -> Any:
     session = crashing(pc=0x4D2)
     assert text_of(session.stats) == (
         "error: device crashed during stats: stack overflow at pc 0x000004d2\n"
@@ -237,7 +237,7 @@ def test_a_crash_is_told_from_the_notice_of_the_new_boot() -> Any:
     )
 
 
-def test_a_late_notice_of_the_boot_that_hello_knows_is_no_reset() -> Any:
+def test_a_late_notice_of_the_boot_that_hello_knows_is_not_a_reset() -> Any:
     def answer(request: Packet) -> list[Packet]:
         late = Packet(Notice.BOOTED, 0, 0, struct.pack("<I", NONCE))
         return greeted(request) or [late, reply_to(request, bytes(12))]
@@ -264,7 +264,7 @@ def test_a_reply_of_an_earlier_session_is_not_taken_for_an_answer() -> Any:
     ("number", "size", "says"),
     [
         (1, 4, ""),
-        (10, 4, "10 is no element type's number"),
+        (10, 4, "10 is not the number of an element type"),
         (1, 5, "int8[1, 4] has 4 bytes, not 5"),
     ],
 )

@@ -202,7 +202,7 @@ def test_a_reset_at_every_byte_of_a_session_is_noticed(connect: Callable[..., An
         pytest.param("sleep 60", "check that the board is powered", id="silence"),
     ],
 )
-def test_whatever_is_no_device_is_named_within_the_deadline(program: str, says: str) -> None:
+def test_whatever_is_not_a_device_is_named_within_the_deadline(program: str, says: str) -> None:
     session = Session(PipeTransport(["sh", "-c", f"exec {program}"]), HURRIED)
     try:
         with pytest.raises(DeviceSilentError) as caught:

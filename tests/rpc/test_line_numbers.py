@@ -49,7 +49,7 @@ class Rated(FakeTransport):
 
 
 class Trickling(FakeTransport):
-    """Each byte of what is no frame comes a thousandth of a second after the one before."""
+    """Each byte of what is not a frame comes a thousandth of a second after the one before."""
 
     left = 0
 
@@ -131,12 +131,12 @@ def test_a_tensor_of_kilobytes_is_no_more_than_a_board_may_have() -> None:
     assert session.describe()[0].inputs[0].bytes == 5000
 
 
-def test_of_what_is_no_frame_eighty_bytes_are_shown() -> None:
+def test_eighty_bytes_of_what_is_not_a_frame_are_shown() -> None:
     session, line = session_with(lambda request: [])
     line.say(NO_FRAME)
     line.say(NO_FRAME * 9)
     said = text_of(session.hello)
-    assert "instead came 256 bytes that are no frames" in said
+    assert "instead came 256 bytes that are not frames" in said
     assert said.count("\\xf8") == 80
 
 

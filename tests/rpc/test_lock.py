@@ -149,7 +149,7 @@ def test_a_key_of_another_length_is_refused(stranger: _Stranger) -> None:
     assert stranger.refusal(Message.UNLOCK, bytes(KEY_BYTES - 1)) == Status.BAD_LENGTH
 
 
-def test_another_key_is_told_with_the_way_out(speak: Callable[..., Session]) -> None:
+def test_another_key_is_reported_with_the_way_out(speak: Callable[..., Session]) -> None:
     session = speak(bytes(KEY_BYTES))
     with pytest.raises(RequestRefusedError) as caught:
         session.hello()
@@ -157,7 +157,7 @@ def test_another_key_is_told_with_the_way_out(speak: Callable[..., Session]) -> 
     assert "--line-key FILE: the one that deploy new was given" in str(caught.value)
 
 
-def test_no_key_is_told_with_the_way_out(speak: Callable[..., Session]) -> None:
+def test_no_key_is_reported_with_the_way_out(speak: Callable[..., Session]) -> None:
     session = speak(b"")
     with pytest.raises(LineKeyError) as caught:
         session.hello()
@@ -166,7 +166,7 @@ def test_no_key_is_told_with_the_way_out(speak: Callable[..., Session]) -> None:
 
 
 def test_a_key_is_not_wasted_on_who_does_not_ask(device: Path) -> None:
-    """Else a stranger's board in the place of the right one would be spoken with."""
+    """Else a stranger's board in place of the right one would be spoken with."""
     session = Session(PipeTransport([str(device)]), line_key=KEY)
     try:
         with pytest.raises(LineKeyError, match="the firmware asks for no key, and one was given"):
@@ -184,7 +184,7 @@ def test_a_key_is_32_bytes_or_their_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"secret\n", bytes(31), b"0" * 63, b"g" * 64])
-def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes) -> None:
+def test_what_is_not_a_key_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "line.key"
     path.write_bytes(content)
     with pytest.raises(InputError) as caught:
@@ -196,12 +196,12 @@ def test_what_is_no_key_is_refused(tmp_path: Path, content: bytes) -> None:
     )
 
 
-def test_a_key_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_key_that_is_not_there_is_reported(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the line key cannot be read: No such file"):
         read_line_key(tmp_path / "none.key")
 
 
-def test_a_device_that_counts_the_challenge_short_is_told(speak: Callable[..., Any]) -> None:
+def test_a_device_that_counts_the_challenge_short_is_reported(speak: Callable[..., Any]) -> None:
     session = speak()
     asked = session._request
 

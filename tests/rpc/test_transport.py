@@ -105,7 +105,7 @@ def test_nobody_takes_what_is_written_to_a_program_that_has_ended() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
-def test_the_end_of_a_program_is_told_with_its_status() -> None:
+def test_the_end_of_a_program_is_reported_with_its_status() -> None:
     line = PipeTransport(["sh", "-c", "echo last words; exit 3"])
     assert line.read(100, LATE_S) == b"last words\n"
     with pytest.raises(LineClosedError, match="sh ended: exit status 3"):
@@ -214,11 +214,11 @@ def test_a_serial_port_that_another_program_locked_is_busy(terminal: Any) -> Non
     ("name", "why"),
     [
         ("/dev/ttyNONE", "there is no such port"),
-        ("/etc/passwd", "this is no serial port"),
+        ("/etc/passwd", "this is not a serial port"),
         ("/etc", "this is a folder"),
     ],
 )
-def test_what_is_no_serial_port_is_told(name: str, why: str) -> None:
+def test_what_is_not_a_serial_port_is_reported(name: str, why: str) -> None:
     with pytest.raises(LineClosedError, match=f"cannot open {name}: {why}"):
         SerialTransport(name, 115200)
 
@@ -266,9 +266,7 @@ def test_damage_is_the_same_for_the_same_seed() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "O_NOFOLLOW"), reason="needs a system whose temporary folder is shared")
-def test_a_link_in_the_place_of_a_lock_is_not_followed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Somebody else may have put it into the shared folder, to have a file of ours emptied."""
     mine = tmp_path / "mine.txt"
     mine.write_text("kept")

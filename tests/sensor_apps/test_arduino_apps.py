@@ -32,7 +32,7 @@ def sketch(app: str, folder: Path, model: Path, front: str, labels: str, **optio
 
 
 def built_here(project: Path, app: str) -> Path:
-    """The sketch and its library, with the stand-ins' chip in the place of the board's."""
+    """The sketch and its library, with the stand-ins' chip in place of the board's."""
     program = project / "here"
     sources = [path for path in (project / "src").glob("*.c") if not path.name.startswith("port_cortex_m")]
     include = [f"-I{project / 'src'}", f"-I{STAND_INS}"]

@@ -1,4 +1,4 @@
-"""The queue between a board's sensor and the program: overruns are told where they were, and stalls."""
+"""The queue between a board's sensor and the program: overruns are reported where they were, and stalls."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ row 4, 0 lost before it
 
 @pytest.mark.cc
 @pytest.mark.parametrize("is_picture", [False, True])
-def test_overruns_and_stalls_are_told(
+def test_overruns_and_stalls_are_reported(
     is_picture: bool, tmp_path: Path, repo_root: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("cc")

@@ -19,7 +19,7 @@ LABELS = "a,b,c,d,e"
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Of 8x8 pixels and five classes."""
+    """A model with 8x8 pixels and five classes."""
     path = tmp_path_factory.mktemp("model") / "tiny.tflite"
     path.write_bytes(TINY["classifier"]())
     return path
@@ -62,7 +62,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
         "for this computer",
         {"labels": "a,b"},
         "there are 2 labels, the model has 5 classes\n  a,b\n"
-        "  hint: one for each class, with commas between, or a file with one in a line",
+        "  hint: one for each class, with commas between, or a file with one per line",
     ),
     "a label that the log cannot hold": (
         "for this computer",
@@ -93,7 +93,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
-def test_it_is_told(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
+def test_it_is_reported(name: str, archives: Mapping[str, Compiled], tmp_path: Path) -> None:
     archive, words, text = WRONG[name]
     with pytest.raises(deploy.DeployError) as caught:
         deploy.new(archives[archive], tmp_path / "p", **{"app": "kws", **words})
@@ -101,7 +101,7 @@ def test_it_is_told(name: str, archives: Mapping[str, Compiled], tmp_path: Path)
     assert not (tmp_path / "p").exists()
 
 
-def test_a_platform_without_templates_for_sensors_is_told(archives: Mapping[str, Compiled]) -> None:
+def test_a_platform_without_templates_for_sensors_is_reported(archives: Mapping[str, Compiled]) -> None:
     compiled = archives["for a board"]
     source, board = project_source(compiled.artifact), compiled.board
     with pytest.raises(deploy.DeployError) as caught:
@@ -114,7 +114,7 @@ def test_a_platform_without_templates_for_sensors_is_told(archives: Mapping[str,
 
 RECORDINGS: dict[str, tuple[bytes, str]] = {
     "too few numbers": (b"1,2,3\n", "the line has 3 numbers, a row of the model has 8\n  {}, line 1"),
-    "no number": (b"head\n1,2,3,4,5,6,7,x\n", "the line has something that is no number\n  {}, line 2"),
+    "no number": (b"head\n1,2,3,4,5,6,7,x\n", "the line has something that is not a number\n  {}, line 2"),
     "too large": (b"1,2,3,4,5,6,7,128\n", "the line has a number outside of -128 to 127\n  {}, line 1"),
     "not whole": (b"1,2,3,4,5,6,7,0.5\n", "the line has a number that is not whole\n  {}, line 1"),
     "nothing": (

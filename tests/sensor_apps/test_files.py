@@ -162,15 +162,15 @@ WRONG_PICTURES: dict[str, tuple[bytes, str, str]] = {
     ),
     "another format": (
         b"\x89PNG....",
-        "it is no PPM, PGM or BMP file",
-        "the recording is no PPM, PGM or BMP file",
+        "it is not a PPM, PGM or BMP file",
+        "the recording is not a PPM, PGM or BMP file",
     ),
     "a second one that is none": (
         ppm(colours()) + b"GIF",
-        "it is no PPM, PGM or BMP file",
-        "the recording is no PPM, PGM or BMP file",
+        "it is not a PPM, PGM or BMP file",
+        "the recording is not a PPM, PGM or BMP file",
     ),
-    "empty": (b"", "it is no PPM, PGM or BMP file", "the recording is no PPM, PGM or BMP file"),
+    "empty": (b"", "it is not a PPM, PGM or BMP file", "the recording is not a PPM, PGM or BMP file"),
 }
 
 
@@ -194,7 +194,7 @@ NUMBERS: dict[str, tuple[DType, bytes, list[list[float]] | str]] = {
     "too many": (DType.I8, b"1,2,3,4\n", "line 1 has 4 numbers, a row of the model has 3"),
     "too large": (DType.I8, b"1,2,128\n", "line 1 has a number outside of -128 to 127"),
     "not whole": (DType.I8, b"1,2,0.5\n", "line 1 has a number that is not whole"),
-    "no number": (DType.F32, b"1,2,3\n1,2,three\n", "line 2 has something that is no number"),
+    "no number": (DType.F32, b"1,2,3\n1,2,three\n", "line 2 has something that is not a number"),
     "not finite": (DType.F32, b"1,2,1e99\n", "line 1 has a number outside of what float holds"),
     "no number at all": (DType.F32, b"1,2,nan\n", "line 1 has a number outside of what float holds"),
 }

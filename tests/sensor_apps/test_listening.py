@@ -135,12 +135,12 @@ WRONG: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         damaged(lambda data: struct.pack_into("<H", data, 34, 8)),
         "the file has 8 bits in a sample, the model takes 16",
     ),
-    "of real numbers": (
+    "of floats": (
         damaged(lambda data: struct.pack_into("<H", data, 20, 3)),
-        "it is no WAV file of whole numbers",
+        "it is not a WAV file of whole numbers",
     ),
-    "of another format": (lambda whole: b"ID3" + whole, "it is no WAV file"),
-    "empty": (cut(0), "it is no WAV file"),
+    "of another format": (lambda whole: b"ID3" + whole, "it is not a WAV file"),
+    "empty": (cut(0), "it is not a WAV file"),
     "cut in its head": (cut(30), "it has no samples"),
     "cut before its samples": (cut(36), "it has no samples"),
     "cut in its samples": (cut(20_000), "the file ends before its samples do"),
@@ -166,7 +166,7 @@ def test_a_file_is_refused(name: str, program: Path, shared_dir: Path, tmp_path:
     assert isinstance(told[-1], Losses)
 
 
-def test_a_file_that_is_not_there_is_told(program: Path, tmp_path: Path) -> None:
+def test_a_file_that_is_not_there_is_reported(program: Path, tmp_path: Path) -> None:
     status, told = ran(program, tmp_path / "nothing.wav")
     assert status == 1
     assert ProgramFault(f"{tmp_path}/nothing.wav: No such file or directory") in told

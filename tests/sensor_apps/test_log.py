@@ -55,7 +55,7 @@ def test_it_may_come_byte_by_byte() -> None:
     assert list(reader.summary()) == SUMMARY
 
 
-def test_an_emulators_time_is_told_in_instructions() -> None:
+def test_an_emulators_time_is_reported_in_instructions() -> None:
     told = shown(START + RUN, LogReader(lambda ticks: ticks * 2))
     assert told[1] == "    1.00 s  yes            0.996      1,040,000 instructions"
     assert told[-1] == (
@@ -64,7 +64,7 @@ def test_an_emulators_time_is_told_in_instructions() -> None:
     )
 
 
-def test_without_a_known_time_rows_are_told() -> None:
+def test_without_a_known_time_rows_are_reported() -> None:
     told = shown(line("APP,1,kws,words,1000000,0,50,1") + RUN)
     assert told[0] == "kws with words: windows of 50 rows, a time that is not known"
     assert told[1] == "row     50  yes            0.996      520.00 ms"
@@ -101,12 +101,12 @@ def test_a_damaged_line_is_lost_and_counted() -> None:
         ("GAP,1,2,3,4,5,6", "it has other words than its record"),
     ],
 )
-def test_a_record_that_is_none_is_told(record: str, why: str) -> None:
+def test_a_record_that_is_none_is_reported(record: str, why: str) -> None:
     sent = line(record)
     assert shown(START + sent)[1] == f"a line is lost: {why}: {sent.decode().strip()}"
 
 
-def test_what_never_ends_is_no_line() -> None:
+def test_what_never_ends_is_not_a_line() -> None:
     told = shown(START + b"x" * 10_000)
     assert len(told[1]) > 4096
 
@@ -148,7 +148,7 @@ def test_a_program_that_has_failed_is_an_error(tmp_path: Path, run_deploy: Calla
     assert outcome.err == "error: the program has ended: no.wav: No such file or directory\n"
 
 
-def test_what_is_no_log_is_refused(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
+def test_what_is_not_a_log_is_refused(tmp_path: Path, run_deploy: Callable[..., Any]) -> None:
     path = tmp_path / "log.txt"
     path.write_bytes(b"y / 1000: 0 1 2\n")
     outcome = run_deploy("monitor", path, "--decode")

@@ -14,7 +14,7 @@ from platforms.shared_library import HostModel
 
 SUITES = ("tflm_kernels", "seanet_16x8", "mlperf_layers_int8", "small_graphs", "litert_ops")
 MODES = {"tflm": ("out_",), "litert-ref": ("litert_ref_out_", "out_")}  # the first that is stored counts
-NEAR = 1e-5  # of the largest result, for real numbers
+NEAR = 1e-5  # of the largest result, for floats
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def modes(data: Mapping[str, Array]) -> tuple[str, ...]:
 
 
 def is_right(made: Array, wanted: Array) -> bool:
-    """Integers in every bit; real numbers near the largest of them."""
+    """Integers in every bit; floats near the largest of them."""
     if made.shape != wanted.shape or made.dtype != wanted.dtype:
         return False
     if made.dtype.kind != "f":

@@ -16,7 +16,7 @@ def test_what_is_called_gives_its_result_or_its_error() -> None:
             apart.call(math.sqrt, -1.0)
 
 
-def test_a_crash_is_told_and_ends_nothing() -> None:
+def test_a_crash_is_reported_and_ends_nothing() -> None:
     with Apart() as apart:
         with pytest.raises(CrashedError, match="abort has crashed"):
             apart.call(os.abort)

@@ -96,7 +96,7 @@ def _after(value: Expr, *loops: str) -> Proc:
 X, Y = Buffer("x", DType.I8, 8, Role.ROWS), Buffer("y", DType.I8, 8, Role.OUTPUT)
 
 
-def test_what_reads_its_own_result_is_no_nest() -> None:
+def test_what_reads_its_own_result_is_not_a_nest() -> None:
     assert nest_of(_after(load(X, I), "i")) is not None
     assert nest_of(_after(load(Y, I - 1), "i")) is None
 
@@ -108,7 +108,7 @@ def test_a_loop_that_writes_one_place_is_not_tiled() -> None:
     assert [loop.var for loop in nest.around] == ["i"]
 
 
-def test_tiles_of_more_sums_than_registers_are_no_points() -> None:
+def test_tiles_of_more_sums_than_registers_are_not_points() -> None:
     nest = nest_of(matmul())
     assert nest is not None
     assert nest.allows({"i": 4, "j": 4})

@@ -68,7 +68,7 @@ def _constants_bytes(task: Task, point: Point) -> int:
     [
         ((), "no file for the records is named"),
         (("--list", "--tasks", "99"), "there is no task 99"),
-        (("--list", "--tasks", "1-x"), 'tasks "1-x" is no list such as 1,3-5'),
+        (("--list", "--tasks", "1-x"), 'tasks "1-x" is not a list such as 1,3-5'),
     ],
 )
 def test_wrong_words_are_refused(

@@ -57,7 +57,9 @@ def test_searches_that_learn_beat_chance(require_package: Callable[..., None]) -
 
 
 @pytest.mark.slow
-def test_a_failed_point_is_no_best_and_no_reason_to_stop(require_package: Callable[..., None]) -> None:
+def test_a_failed_point_is_not_the_best_and_not_a_reason_to_stop(
+    require_package: Callable[..., None],
+) -> None:
     require_package("lightgbm")
     for name in TUNERS:
         tuner = make_tuner(name, SPACE, 0)

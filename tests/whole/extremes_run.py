@@ -32,7 +32,7 @@ HELD, REFUSED, FOUND = "held", "refused", "found"
 
 
 def artifact_of_file(path: Path, rounding: str) -> Artifact:
-    """Of a one-operator file, or of the folder of a shared model: compiled for this computer."""
+    """A one-operator file, or a shared model's folder, compiled for this computer."""
     graph: Graph = read_model(path, rounding)[0] if path.is_dir() else load_model(path, rounding)
     imported = ImportedModel(graph, path.name, "00" * 32, "model")
     return artifact_of(compile_job(Job(imported, Target("host"), CompileOptions())))

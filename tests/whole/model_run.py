@@ -29,8 +29,8 @@ from codegen.job import ImportedModel, Job
 from codegen.options import CompileOptions
 from platforms.shared_library import build
 
-NEAR = 1e-5  # of the largest output, for real numbers
-# Weights of 8 bits, activations of real numbers: LiteRT's own kernels differ by up to 5 % of the largest.
+NEAR = 1e-5  # of the largest output, for floats
+# Weights of 8 bits, activations of floats: LiteRT's own kernels differ by up to 5 % of the largest.
 HYBRID = {"aeq_mnist_mixed": 0.06, "dtln_1_hybrid": 0.05}
 AS_MICRO = ("tflm_mnist_lstm_int8",)  # an LSTM on integers is TFLite Micro's in every rounding
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"

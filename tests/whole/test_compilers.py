@@ -37,7 +37,7 @@ def apart() -> Iterator[Apart]:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
-def test_outputs_are_the_stored_ones_whoever_compiles_the_model(
+def test_outputs_are_the_stored_ones_by_any_compiler(
     name: str,
     apart: Apart,
     shared_dir: Path,

@@ -18,7 +18,7 @@ CORES = {
     "mps2-an386": ("-mcpu=cortex-m4", "-mfpu=fpv4-sp-d16", "-mfloat-abi=hard"),
     "mps3-an547": ("-mcpu=cortex-m55", "-mfloat-abi=hard"),
 }
-KEEPING = (  # registers, and told by a macro: gcc's, or the one that is ours
+KEEPING = (  # registers, and named by a macro: gcc's, or the one that is ours
     "-O0",
     "-O0 -fpic",
     "-Og -DFEW_REGISTERS",

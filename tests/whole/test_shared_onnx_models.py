@@ -39,7 +39,7 @@ QUANTISED = ("onnx_q_ml_micro_kws_m_qop_ai_onnx", "onnx_q_tiny_ad_qdq", "onnx_q_
 
 
 def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
-    """Of the first outputs from the golden ones, as a share of the largest."""
+    """The distance of the first outputs from the golden ones, as a share of the largest."""
     model = compile_job(
         Job(ImportedModel(graph, "model.onnx", "00" * 32, "model"), Target("host"), CompileOptions())
     )
@@ -60,7 +60,7 @@ def furthest(graph: Graph, golden: Mapping[str, Array], folder: Path) -> float:
 @pytest.mark.cc
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FLOAT32)
-def test_a_model_of_real_numbers_is_near_onnx_runtime(
+def test_a_float_model_is_near_onnx_runtime(
     name: str, shared_dir: Path, require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")

@@ -16,7 +16,7 @@ _KEY = b"location"  # under which a tensor names its file
 
 
 def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
-    """The same model in one file; what is no model stays as it is. ModelError names missing files."""
+    """The same model in one file; what is not a model stays as it is. ModelError names missing files."""
     if _KEY not in data:
         return data
     try:

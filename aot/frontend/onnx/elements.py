@@ -21,7 +21,7 @@ def numbers_of(*names: str) -> tuple[int, ...]:
     return tuple(TensorProto.DataType.Value(n) for n in names if n in set(TensorProto.DataType.keys()))
 
 
-# Narrow and wide real numbers become float32: no core here computes with them. Narrow integers take a byte,
+# Narrow and wide floats become float32: no core here computes with them. Narrow integers take a byte,
 # unsigned ones without a type of their own take the next wider signed type.
 STORED: Mapping[int, DType] = MappingProxyType(
     {
@@ -47,7 +47,7 @@ STORED: Mapping[int, DType] = MappingProxyType(
     }
 )
 REALS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)
-# The formats that real numbers are rounded to where the file says so, although they are kept as float32.
+# The formats that floats are rounded to where the file says so, although they are kept as float32.
 NARROW: Mapping[int, RoundMantissa] = MappingProxyType(
     {
         TensorProto.FLOAT16: RoundMantissa(10, -14, 65504.0),

@@ -57,7 +57,7 @@ def body_of(node: NodeProto, version: int, types: Sequence[onnx.TypeProto] | Non
     )
     try:
         schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
-    except (onnx.defs.SchemaError, TypeError):  # a name that is no text is a kind of its own
+    except (onnx.defs.SchemaError, TypeError):  # a name that is not text is a kind of its own
         return None
     if not (schema.has_function or schema.has_context_dependent_function):
         return None

@@ -16,7 +16,7 @@ _AS_REALS = "--io float32   converts them on the board"
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """An input or output: its real numbers are scale * (integer - zero_point)."""
+    """An input or output: its floats are scale * (integer - zero_point)."""
 
     name: str
     is_input: bool
@@ -65,7 +65,7 @@ def _integer_output(graph: Any, entry: Any, file_name: str) -> Edge:
 
 def _stays(what: str, how: str, nodes: list[Any], file_name: str) -> ModelError:
     kinds = ", ".join(dict.fromkeys(node.op_type for node in nodes)) or "nobody"
-    return ModelError(f"{what} cannot be int8: it {how} by {kinds}, in real numbers", file_name, _AS_REALS)
+    return ModelError(f"{what} cannot be int8: it {how} by {kinds}, in floats", file_name, _AS_REALS)
 
 
 def _edge(graph: Any, entry: Any, conversion: Any, is_input: bool) -> Edge:

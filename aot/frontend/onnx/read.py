@@ -61,7 +61,7 @@ def _checked(data: bytes, file_name: str) -> ModelProto:
         model = onnx.load_model_from_string(data)
     except Exception:  # google.protobuf's own error, which is not a dependency of ours
         raise BrokenFileError(
-            f"this is not an ONNX model: {len(data):,} bytes that are no protocol buffer of one",
+            f"this is not an ONNX model: {len(data):,} bytes that are not a protocol buffer of one",
             file_name,
             _AGAIN,
         ) from None
@@ -87,9 +87,9 @@ def read_onnx(
     except Exception:
         _refuse_invalid(model, file_name)
         raise
-    # Where a name is no text, the library gives its bytes.
+    # Where a name is not text, the library gives its bytes.
     if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
-        raise BrokenFileError("a name in the file is no UTF-8 text", file_name, _AGAIN)
+        raise BrokenFileError("a name in the file is not UTF-8 text", file_name, _AGAIN)
     return graph
 
 
@@ -98,7 +98,7 @@ def _refuse_invalid(model: ModelProto, file_name: str) -> None:
     try:
         onnx.checker.check_model(model)
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
-    except Exception as error:  # of several kinds, for names that are no text too
+    except Exception as error:  # of several kinds, for names that are not text too
         reason = (str(error).strip() or "no reason given").splitlines()[0]
         raise BrokenFileError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
 

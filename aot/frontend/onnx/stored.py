@@ -1,4 +1,4 @@
-"""The integers that constants of real numbers were in the file, with the scale and zero point of each."""
+"""The integers that float constants were in the file, with the scale and zero point of each."""
 
 from __future__ import annotations
 

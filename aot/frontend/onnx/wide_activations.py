@@ -38,7 +38,7 @@ class Activations:
 
 @dataclass(frozen=True, slots=True)
 class _Rounded:
-    """One value, its rounding to integers and its return to real numbers."""
+    """One value, its rounding to integers and its return to floats."""
 
     name: str
     quantise: NodeProto
@@ -54,7 +54,7 @@ class _Rounded:
 
 
 class _Quantised:
-    """A model of pairs, who makes and reads their values, and the model of real numbers that it was."""
+    """A model of pairs, who makes and reads their values, and the float model that it was."""
 
     def __init__(self, data: bytes, real: bytes) -> None:
         before = onnx.load_model_from_string(real).graph
@@ -95,7 +95,7 @@ class _Quantised:
         )
 
     def is_input(self, name: str) -> bool:
-        """True of an input of the model, moved or not, that is no integer yet."""
+        """True of an input of the model, moved or not, that is not an integer yet."""
         maker = self.makers.get(name)
         return name in self.inputs or (
             maker is not None and maker.op_type in _MOVES and self.is_input(maker.input[0])
@@ -189,7 +189,7 @@ class _Widening:
         graph.initializer.extend(
             each for name, each in self.added.items() if name not in self.model.constants
         )
-        # Shape inference does not know that domain, and whoever looks at values asks for their elements.
+        # Shape inference does not know that domain, and all that look at values ask for their elements.
         graph.value_info.extend(
             helper.make_tensor_value_info(name, element, None) for name, element in self.elements.items()
         )
@@ -265,7 +265,7 @@ class _Widening:
 
 
 def _other(pair: _Rounded) -> str:
-    """The name of the real numbers in the width that the value does not have."""
+    """The name of the floats in the width that the value does not have."""
     return f"{pair.name}_in_the_other_width"
 
 

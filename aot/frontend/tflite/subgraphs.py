@@ -32,7 +32,7 @@ class SubgraphReader:
         self._constant_bytes = 0
         self._outside: dict[str, str] = {}  # of unsigned inputs and outputs: the signed value -> the file's
         self._open: list[int] = []  # subgraphs being read, the outermost first
-        self.refused: dict[str, ModelError] = {}  # by its text, which is not told twice
+        self.refused: dict[str, ModelError] = {}  # by its text, which is not reported twice
         self._unknown: set[str] = set()  # values that come of what was refused
 
     def read_main(self, draft: TfliteDraft, part: Subgraph) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -30,7 +30,7 @@ DTYPES = {
 }
 _ONLY_CONSTANT = {
     tflite.TensorType.INT4: ("4-bit values", "convert with 8-bit activations"),
-    tflite.TensorType.FLOAT16: ("16-bit real numbers", "convert with float32 activations"),
+    tflite.TensorType.FLOAT16: ("16-bit floats", "convert with float32 activations"),
 }
 _DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
 _WITHOUT_SPARSITY = "convert the model without sparsity"

@@ -49,7 +49,7 @@ class OperatorSpec:
     outputs: tuple[int, ...]
     options: str = ""
     fields: Mapping[str, float | str] = field(default_factory=dict)
-    custom: bytes = b""  # options of a custom operator that are no map
+    custom: bytes = b""  # options of a custom operator that are not a map
 
 
 @dataclass(frozen=True)

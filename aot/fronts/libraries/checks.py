@@ -10,7 +10,7 @@ from aot.fronts.mel import hann
 from aot.fronts.spectrum import Frames, Matrix
 
 _MOST_FFT = 1 << 15
-LARGEST = "max"  # in the place of a number that samples are divided by
+LARGEST = "max"  # in place of a number that samples are divided by
 
 
 def require_positive(**numbers: float | None) -> None:

@@ -30,7 +30,7 @@ class ScipyFilter:
     sample_rate: float
     axes: int
     samples: int | None = None  # rows of a window
-    int16: float | None = None  # what a step of the sensor's 16-bit integers means; none: real numbers come
+    int16: float | None = None  # what a step of the sensor's 16-bit integers means; none: floats come
     scale: float = 1.0
     N: int | None = None
     Wn: tuple[float, ...] = ()

@@ -29,7 +29,7 @@ _CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2
 
 
 def fold_scales(graph: Graph) -> Outcome:
-    """Only real numbers are folded. The sum or product stays as a view, which remove-identity takes out."""
+    """Only floats are folded. The sum or product stays as a view, which remove-identity takes out."""
     before, left = graph, dict[str, str]()
     for index in range(len(graph.nodes)):
         node = graph.nodes[index]
@@ -40,7 +40,7 @@ def fold_scales(graph: Graph) -> Outcome:
             left[node.name] = folded.because
         else:
             graph = folded
-    return outcome(before, graph, left, "no real number is multiplied by a constant, or added to one")
+    return outcome(before, graph, left, "no float is multiplied by a constant, or added to one")
 
 
 def _has_constant(graph: Graph, node: Node) -> bool:

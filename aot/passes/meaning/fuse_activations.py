@@ -1,4 +1,4 @@
-"""A clamp of real numbers that is a node of its own becomes the activation of the ops before it."""
+"""A float clamp that is a node of its own becomes the activation of the ops before it."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ _NO_STEPS = "no three steps of a known cell in a row have the same weights"
 
 
 def roll_up_recurrences(graph: Graph) -> Outcome:
-    """Only layers of real numbers are: their sums may be made in another order."""
+    """Only float layers are: their sums may be made in another order."""
     before = graph
     while (chain := find_chain(graph)) is not None:
         graph = _rolled(graph, chain)

@@ -71,7 +71,7 @@ def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
         seen: set[str] = set()
         for name in (name for region in each.regions for name in region):
             if name not in known:
-                raise _unsound(each.owner, f'claims "{name}", which is no node of {graph.name}')
+                raise _unsound(each.owner, f'claims "{name}", which is not a node of {graph.name}')
             if name in seen:
                 raise _unsound(each.owner, f'claims "{name}" twice')
             seen.add(name)

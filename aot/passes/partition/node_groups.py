@@ -1,4 +1,4 @@
-"""Groups of nodes that run at one go: no group may wait for itself, however its nodes read others."""
+"""Groups of nodes that run in one go: no group may wait for itself, however its nodes read others."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ class _MatmulSplit:
         (pairs, height, depth) = op.sizes(graph.types[x])
         (matrices, _, width) = op.sizes_of_second(graph.types[y])
         if op.x_transposed:
-            return Miss(f'transposes its first factor "{x}", whose lines are no lines of the product')
+            return Miss(f'transposes its first factor "{x}", whose lines are not lines of the product')
         if x in graph.constants:
             return Miss(f'has a constant first factor "{x}"')
         if matrices != 1 and (matrices != pairs or y in graph.constants):

@@ -41,7 +41,7 @@ def _image(node: Node, graph: Graph) -> Node | Miss:
     shape = graph.types[reader.outputs[0]].shape
     if len(shape) == 4 and shape[0] == 1 < shape[1]:
         return reader
-    return Miss(f"is shown as {list(shape)}, which is no image of several rows")
+    return Miss(f"is shown as {list(shape)}, which is not an image of several rows")
 
 
 def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
@@ -53,7 +53,7 @@ def _by_rows(node: Node, op: Rearrange, graph: Graph) -> Graph | Miss:
     seen = None if strides is None else _short_rows(graph.types[source], strides[1])
     picked = None if strides is None else Rearrange(made.shape, made.shape, strides, op.offset)
     if picked is None or seen is None or picked.picks(seen) is None:
-        return Miss(f'makes rows that are no rows of "{source}"')
+        return Miss(f'makes rows that are not rows of "{source}"')
     rows = fresh_name(f"{node.name}/rows", graph.types)
     view = Node(rows, Reshape(seen.shape), (source,), (rows,), node.origin)
     whole = replace(node, op=picked, inputs=(rows,), outputs=image.outputs)

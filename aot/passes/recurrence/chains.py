@@ -16,7 +16,7 @@ from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
 from aot.passes.recurrence.regular import loops_of
 from aot.passes.recurrence.steps import CellStep, StepFinder
 
-LEAST_STEPS = 3  # fewer are no layer: they may be alike by chance
+LEAST_STEPS = 3  # fewer are not a layer: they may be alike by chance
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +51,7 @@ class WrittenOutLayer:
 
 
 def find_chain(graph: Graph) -> WrittenOutLayer | None:
-    """The first layer of real numbers that the graph has step by step."""
+    """The first float layer that the graph has step by step."""
     finder = StepFinder(graph, LinearSums(graph))
     made = [v for n in graph.nodes if n.op.name in ("mul", "add", "tanh") for v in n.outputs]
     found = (finder.step_of(value) for value in made if graph.types[value].dtype is DType.F32)

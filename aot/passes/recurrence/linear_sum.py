@@ -1,4 +1,4 @@
-"""Vectors of real numbers as linear sums: constant matrices times parts of other values, and a bias."""
+"""Vectors of floats as linear sums: constant matrices times parts of other values, and a bias."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class LinearSums:
     found: dict[str, LinearSum] = field(default_factory=dict)
 
     def of(self, value: str) -> LinearSum:
-        """A value that is no linear sum is the only term of its own."""
+        """A value that is not a linear sum is the only term of its own."""
         if value not in self.found:
             self.found[value] = self._constant(value) or self._made(value) or self._itself(value)
         return self.found[value]

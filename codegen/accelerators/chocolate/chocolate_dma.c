@@ -1,5 +1,5 @@
 /* What the engine would do, in plain C: replace both functions by your own driver. It copies half of a transfer at
-   once and the other half when it is waited for, so whoever touches the memory in between is found out. */
+   once and the other half when it is waited for, so code that touches the memory in between is found out. */
 #include "chocolate_dma.h"
 
 #include <string.h>

@@ -95,7 +95,7 @@ def _lstm(site: Site, bias: Array, more: tuple[tuple[str, int], ...]) -> Argumen
 
 _NAMES = ("x", "h", "c")
 _STATES = (
-    Condition("constant weights, and states that are no constants", _is_computed),
+    Condition("constant weights, and states that are not constants", _is_computed),
     Condition("cells in steps of 2**-15 or more", _has_room_for_cells),
 )
 LSTM = LibraryCall(

@@ -1,4 +1,4 @@
-"""A call of one of the library's functions, and the schedule that puts it in the place of a kernel."""
+"""A call of one of the library's functions, and the schedule that puts it in place of a kernel."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def schedule(call: LibraryCall, folder: str) -> Schedule:
 
 
 def _computed(site: Site) -> list[int]:
-    """The positions of inputs that are no constants."""
+    """The positions of inputs that are not constants."""
     return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
 
 

@@ -96,7 +96,7 @@ _QUEUE_OF = {"STORE": "STORE", "GEMM": "EXECUTE", "ALU": "EXECUTE"}
 
 
 class EncodingError(ValueError):
-    """A value does not fit its field, or words are no instruction."""
+    """A value does not fit its field, or words are not an instruction."""
 
 
 @dataclass(frozen=True)

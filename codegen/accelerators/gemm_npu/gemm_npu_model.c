@@ -262,7 +262,7 @@ static int32_t next_of(const struct gemm_npu_job *job, int32_t queue, int32_t fr
     return from;
 }
 
-/* Everything is done at the end: whoever changes inputs meanwhile has wrong results, and is found. */
+/* Everything is done at the end: code that changes inputs meanwhile has wrong results, and is found. */
 void gemm_npu_begin(const struct gemm_npu_job *job)
 {
     (void)job;

@@ -25,7 +25,7 @@ class WindowResult(Enum):
     """The ways to make a result of the pixels under a window."""
 
     PRODUCTS = "the sum of pixels times weights"
-    MEAN = "the mean of the pixels under the window that are no padding"
+    MEAN = "the mean of the pixels under the window that are not padding"
     LARGEST = "the largest pixel under the window"
 
 

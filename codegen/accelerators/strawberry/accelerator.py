@@ -1,4 +1,4 @@
-"""Runs a convolution and the pool behind it at one go: weights packed for its lanes, scratch for a few rows.
+"""Runs a convolution and the pool behind it in one go: weights packed for its lanes, scratch for a few rows.
 
 Its C computes what a device would. It is there to be copied by who has packed weights, scratch memory or
 layers that belong together. `packing.py` says how constants lie.
@@ -58,7 +58,7 @@ def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:
     assert isinstance(op, Conv2d)
     types = {graph.types[value].dtype for value in (x, w, y)}
     if len(types) > 1 or not types <= _KINDS.keys():
-        return Miss("only for bytes or real numbers, weights and results alike")
+        return Miss("only for bytes or floats, weights and results alike")
     if w not in graph.constants:
         return Miss("only for weights that are known when the model is compiled")
     if op.dilation != (1, 1):

@@ -1,4 +1,4 @@
-/* What the device would do with real numbers, in plain C: replace it by your own driver. */
+/* What the device would do with floats, in plain C: replace it by your own driver. */
 #include "strawberry.h"
 
 #include <math.h>

@@ -165,7 +165,7 @@ def _windows_name(block: WindowBlock) -> str:
 
 @cache
 def _windows(block: WindowBlock) -> Instruction:
-    """The products of one row of the windows; its operands are told by their names."""
+    """The products of one row of the windows; its operands are known by their names."""
     lines = [
         f'    "{line}\\n\\t"'.format(x='" x "', outer='" outer "', middle='" middle "', half='" half "')
         for line in window_row(block)

@@ -279,7 +279,7 @@ def _text(tile: PairedTile) -> str:
     lines = [
         *_macros(tile),
         f"/* Sums of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')},"
-        " four weights at a time: as half-words first. */",
+        " four weights at a time: SMLAD by half-words, then by their low bytes. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)},",
         f"    const int16_t *v, const int16_t *w{groups})",

@@ -24,7 +24,7 @@ FACTORS_OF_WORD = ScalarFunction(
     "factors_of_word",
     DType.I32,
     """\
-/* Four bytes as two factors of half-words of two weights, those bytes x y as x and as 256 y + 127 - x. */
+/* SMLAD factors of bytes x0 y0 x1 y1: x0 and x1 in firsts, 256 * y + 127 - x of each pair in mixed. */
 static inline __attribute__((always_inline)) void factors_of_word(
     int32_t word, int32_t *firsts, int32_t *mixed)
 {
@@ -122,7 +122,8 @@ def _text(tile: PairedVector) -> str:
     temps = [*_WORDS[: tile.channels], "p", "q"]
     lines = [
         *macro(turn, list(_group(tile)) * tile.unroll),
-        f"/* Sums of {counted(tile.channels, 'channel')}, four weights at a time: as half-words first. */",
+        f"/* Sums of {counted(tile.channels, 'channel')},"
+        " four weights at a time: SMLAD by half-words, then by their low bytes. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *sum{j}' for j in range(tile.channels))},",
         "    const int8_t *x, const int16_t *w, int32_t groups)",

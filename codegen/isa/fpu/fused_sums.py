@@ -1,4 +1,4 @@
-"""Sums of products of real numbers for an FPU: one instruction for product and sum.
+"""Sums of products of floats for an FPU: one instruction for product and sum.
 
 It comes after all scheduling, since schedules look for sums.
 """

@@ -32,9 +32,9 @@ static inline float real_fused(float a, float b, float total)
 
 
 def truncation(name: str, compute: Callable[[Any], Any]) -> ScalarFunction:
-    """f(a) -> an int32_t: VCVT saturates and makes 0 of what is no number, which saves comparing."""
+    """f(a) -> an int32_t: VCVT saturates and makes 0 of what is not a number, which saves comparing."""
     definition = f"""\
-/* a without what is behind the point, the nearest that there is; 0 where a is no number. */
+/* a without what is behind the point, the nearest that there is; 0 where a is not a number. */
 static inline int32_t {name}(float a)
 {{
     int32_t whole;

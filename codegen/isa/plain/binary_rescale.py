@@ -103,10 +103,10 @@ def quotient_function(
 def comparison_function(
     sign: str, holds: Callable[[int, int], bool], p: AddParameters, zero_points: ZeroPoints
 ) -> ScalarFunction:
-    """f(a, b) -> whether the relation holds between the real numbers."""
+    """f(a, b) -> whether the relation holds between the floats."""
     name = numbered_name("compare", sign, p, zero_points)
     definition = f"""\
-/* a {sign} b in real numbers. */
+/* a {sign} b in floats. */
 static inline uint8_t {name}(int32_t a, int32_t b)
 {{
 {_scaled_lines(p, zero_points)}    return scaled_a {sign} scaled_b;

@@ -1,4 +1,4 @@
-"""Real numbers in steps of their own range: C text of aot.ops.dynamic_range.
+"""Floats in steps of their own range: C text of aot.ops.dynamic_range.
 
 Each function has one product or quotient of a kind, so that no compiler fuses a product with a sum.
 """

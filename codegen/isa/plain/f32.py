@@ -1,4 +1,4 @@
-"""Functions of real numbers, and between real numbers and stored integers: C text and meaning."""
+"""Functions of floats, and between floats and stored integers: C text and meaning."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ _HALVES_TO_EVEN = _Rounding(
 
 
 def f32_of(quant: Quant) -> ScalarFunction:
-    """f(stored) -> the real number it stands for."""
+    """f(stored) -> the real value it stands for."""
     name = numbered_name("real_of", quant.scale, quant.zero_point)
     definition = f"""\
 static inline float {name}(int32_t stored)

@@ -85,7 +85,7 @@ def store_fitted(r: Requant, shift: int, addends: DType = DType.I16) -> StoreQua
     product = r.math.high_word_add
     name = f"to_{type_name(r)}{clamp_suffix(r)}_shift_{shift}"
     definition = f"""\
-/* (sum * scale / 2^32 + rounding) / 2^{shift}: the reference's result, by constants fitted to channels. */
+/* (sum * scale / 2^32 + rounding) / 2^{shift}; per-channel constants make it equal the reference. */
 static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
 {{
     const int32_t v = {product.name}(sum, scale, rounding);

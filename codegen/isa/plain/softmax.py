@@ -146,7 +146,7 @@ RECIPROCAL_BITS = ScalarFunction(
 /* The shift that goes with reciprocal(sum). */
 static inline int32_t reciprocal_bits(int32_t sum)
 {{
-    uint32_t shifted = (uint32_t)sum | 1u; /* a sum of 0, of weights from outside, ends too */
+    uint32_t shifted = (uint32_t)sum | 1u; /* ends for a sum of 0 too, which external weights can cause */
     int32_t bits = {SUM_INTEGER_BITS};
     for (; (shifted & 0x80000000u) == 0; shifted <<= 1) {{
         --bits;

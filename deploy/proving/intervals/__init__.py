@@ -1,1 +1,1 @@
-"""Walks the loops of a layer with intervals in the place of numbers."""
+"""Walks the loops of a layer with intervals in place of numbers."""

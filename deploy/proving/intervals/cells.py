@@ -1,6 +1,6 @@
 """Buffers of intervals, what a walk over loops notes of them, and the arithmetic that is done with them.
 
-An interval is a pair (least, greatest) of integers; None stands for a real number, of which nothing is known.
+An interval is a pair (least, greatest) of integers; None stands for a float, of which nothing is known.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class CallTree:
 
 
 def call_tree(program: LinkedProgram, entry: str) -> CallTree:
-    """Reads the function and all that it reaches. Raises ToolError for what is no known function."""
+    """Reads the function and all that it reaches. Raises ToolError for what is not a known function."""
     walk = _Descent(program)
     start = program.address_of(entry)
     walk.visit(start)

@@ -30,7 +30,7 @@ class CheckReport:
     line: int
     text: str  # of the line
     says: str
-    reason: str  # why it is no fault; empty: it is one
+    reason: str  # why it is not a fault; empty: it is one
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Reports of clang's checks that are no faults: what is cast to an unsigned number shall wrap."""
+"""Reports of clang's checks that are not faults: what is cast to an unsigned number shall wrap."""
 
 from __future__ import annotations
 

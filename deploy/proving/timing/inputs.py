@@ -12,7 +12,7 @@ from aot.ir.types import Array
 from deploy.proving.sum_range import ProductSums, sum_range
 from deploy.samples import random_samples
 
-_REAL_ENDS = (-1000.0, 1000.0)  # of real numbers: an exponential of either is at its end
+_REAL_ENDS = (-1000.0, 1000.0)  # of floats: an exponential of either is at its end
 
 
 def adversarial_inputs(graph: Graph, specs: Sequence[TensorSpec]) -> dict[str, tuple[Array, ...]]:

@@ -24,15 +24,15 @@ class OlderEvidence:
 
 
 def read_older(directory: Path) -> OlderEvidence:
-    """Raises InputError where it is no folder of evidence, or not as it was written."""
+    """Raises InputError where it is not a folder of evidence, or not as it was written."""
     try:
         data = (directory / FACTS).read_bytes()
         listed = (directory / HASHES).read_text(encoding="utf-8").splitlines()
         facts = json.loads(data)
     except (OSError, ValueError, RecursionError) as error:
-        raise _refused("it is no folder of evidence", directory) from error
+        raise _refused("it is not a folder of evidence", directory) from error
     if not isinstance(facts, dict) or MARK not in str(facts.get("solder")):
-        raise _refused("it is no folder of evidence", directory)
+        raise _refused("it is not a folder of evidence", directory)
     digest = hashlib.sha256(data).hexdigest()
     if f"{digest}  {FACTS}" not in listed:
         raise _refused(f"{FACTS} is not the file that {HASHES} lists: it was changed", directory)

@@ -33,7 +33,7 @@ static int read(const struct device *device, uint8_t stream_number, void **buffe
     ARG_UNUSED(stream_number);
     ARG_UNUSED(timeout_ms);
     while (k_msgq_num_free_get(&sensor_queue) == 0) {
-        k_sleep(K_MSEC(1)); /* an emulator's time is no board's: rows come when there is room */
+        k_sleep(K_MSEC(1)); /* an emulator's time is not a board's: rows come when there is room */
     }
     if (next == recording_rows) {
         return -ENODATA;

@@ -14,7 +14,7 @@ from aot.ir.types import Array
 
 
 def features(node: OnnxOperator) -> Value:
-    """Real numbers, whatever the input has."""
+    """Floats, whatever the input has."""
     return cast(node, node.operand(0), TensorProto.FLOAT)
 
 
@@ -35,7 +35,7 @@ def _scaler(node: OnnxOperator) -> Value:
 def _imputer(node: OnnxOperator) -> Value:
     """Numbers that are missing get others."""
     if not node.has_attribute("imputed_value_floats"):
-        raise node.fail("missing integers are not supported", "give the model real numbers")
+        raise node.fail("missing integers are not supported", "give the model floats")
     x, missing = node.operand(0), node.real("replaced_value_float", 0.0)
     to = _along(node, "imputed_value_floats", node.shape(x)[-1])
     is_missing = (

@@ -149,7 +149,7 @@ def _where(node: OnnxOperator) -> Value:
 
 
 def cast(node: OnnxOperator, x: Value, element: int, saturate: bool = True) -> Value:
-    """Reals are truncated; what an integer type has no room for keeps its lower bits."""
+    """Floats are truncated; what an integer type has no room for keeps its lower bits."""
     to = stored_type(element, f"at {node.place.origin}")
     if element in NARROW and x.element != element:
         return _narrowed(node, cast(node, x, TensorProto.FLOAT), element, saturate)
@@ -216,7 +216,7 @@ def _mod(node: OnnxOperator) -> Value:
 
 
 def _pow(node: OnnxOperator) -> Value:
-    """Computes powers of real numbers; integers to a known power are multiplied."""
+    """Computes powers of floats; integers to a known power are multiplied."""
     x, y = node.operand(0), node.operand(1)
     power = _whole_power(node, x, y)
     if power is not None:

@@ -120,7 +120,7 @@ def _matmul_to_float(node: OnnxOperator) -> Value:
 def _product(
     node: OnnxOperator, a: tuple[Value, Value, Value | None], b: tuple[Value, Value, Value | None]
 ) -> Value:
-    """Multiplies integers, with a scale and a zero point each, as real numbers."""
+    """Multiplies integers, with a scale and a zero point each, as floats."""
     sums = node.do("MatMulInteger", a[0], b[0], a[2], b[2])
     return node.do("Mul", cast(node, sums, TensorProto.FLOAT), node.do("Mul", a[1], b[1]))
 

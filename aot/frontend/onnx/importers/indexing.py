@@ -18,7 +18,7 @@ def _trilu(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     if len(shape) < 2:
-        raise node.fail(f"shape {list(shape)} is no matrix")
+        raise node.fail(f"shape {list(shape)} is not a matrix")
     k = int(node.known_scalar(1, "k")) if node.has(1) else 0
     ones = np.ones(shape[-2:], np.bool_)
     kept = np.triu(ones, k) if node.integer("upper", 1) else np.tril(ones, k)

@@ -59,7 +59,7 @@ def _either(node: OnnxOperator, condition: Value, yes: Real, no: Real) -> Real:
 
 
 def _steps(node: OnnxOperator, at_least: int = 0) -> Real:
-    """The count as a real number."""
+    """The count as a float."""
     count = _count(node)
     raised = node.do("Max", count, node.number(at_least, count.element))
     return Real(node, cast(node, raised, TensorProto.FLOAT))

@@ -72,7 +72,7 @@ def multiplied(node: OnnxOperator, x1: Value, x2: Value, element: int) -> Value:
 
 
 def _pairs(node: OnnxOperator, x1: Value, x2: Value) -> str | None:
-    """Matrices of real numbers, as many of both or one of one of them; transposed ones stay as they are."""
+    """Matrices of floats, as many of both or one of one of them; transposed ones stay as they are."""
     shapes = node.shape(x1), node.shape(x2)
     counts = [prod(shape[:-2]) for shape in shapes]
     one_batch = shapes[0][:-2] == shapes[1][:-2] or 1 in counts

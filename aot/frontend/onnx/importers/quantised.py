@@ -77,7 +77,7 @@ def _pair(op_type: str) -> Importer:
 
 
 def _one(op_type: str, *dropped: str) -> Importer:
-    """One operand, and the same attributes but for those of the form."""
+    """One operand, and the same attributes except those of the form."""
 
     def import_it(node: OnnxOperator) -> Value:
         if node.integer("channels_last", 0):

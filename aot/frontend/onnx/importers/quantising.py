@@ -1,4 +1,4 @@
-"""Quantisation: between real numbers and integers, half to even."""
+"""Quantisation: between floats and integers, half to even."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _quantize(node: OnnxOperator) -> Value:
 
 
 def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Quant | None:
-    """The quantisation, if it is known, one for all elements and of real numbers in single precision."""
+    """The quantisation, if it is known, one for all elements and of floats in single precision."""
     scales = node.draft.array(scale)
     zeros = np.zeros(1) if zero_point is None else node.draft.array(zero_point)
     if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:
@@ -104,7 +104,7 @@ def _dequantize(node: OnnxOperator) -> Value:
 
 
 def _remember(node: OnnxOperator, x: Value, result: Value) -> None:
-    """Remembers the integers of a constant that became real numbers: layers take the integers."""
+    """Remembers the integers of a constant that became floats: layers take the integers."""
     integers = node.draft.array(x)
     scales = node.draft.array(_spread(node, node.operand(1), x))
     zeros = node.draft.array(_spread(node, node.operand(2), x)) if node.has(2) else np.zeros((), np.int64)

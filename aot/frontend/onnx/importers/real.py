@@ -1,4 +1,4 @@
-"""Arithmetic on values of real numbers, written as such."""
+"""Arithmetic on float values, written as such."""
 
 from __future__ import annotations
 

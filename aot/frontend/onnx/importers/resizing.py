@@ -25,7 +25,7 @@ _MOST_TAPS = 4  # elements that one result is made of
 
 
 def _resize(node: OnnxOperator) -> Value:
-    """Shares of integers are summed as real numbers, of which the fraction is cut off."""
+    """Shares of integers are summed as floats, of which the fraction is cut off."""
     x = node.operand(0)
     if node.text("mode", "nearest") == "nearest" or node.dtype(x) is DType.F32:
         return _resized(node, x)

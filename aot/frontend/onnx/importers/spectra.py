@@ -78,7 +78,7 @@ def _angles(size: int, length: int, results: int, inverse: bool) -> tuple[Reals,
 
 
 def _half_known(size: int, length: int) -> tuple[Reals, Reals]:
-    """Real numbers from the first half of a spectrum, whose second half is its mirror image."""
+    """Floats from the first half of a spectrum, whose second half is its mirror image."""
     cosines, sines = _angles(size, length, length, inverse=True)
     twice = np.full((size, 1), 2.0)
     twice[0] = 1.0

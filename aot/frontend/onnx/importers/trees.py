@@ -295,7 +295,7 @@ def _older(node: OnnxOperator, kind: str) -> tuple[_Trees, list[_Key]]:
     for tree, number, target, weight in zip(*leaves, weights, strict=True):
         key = (tree, number)
         if key not in trees.leaves:
-            raise node.fail(f"a weight is for node {number} of tree {tree}, which is no leaf")
+            raise node.fail(f"a weight is for node {number} of tree {tree}, which is not a leaf")
         trees.leaves[key].append((target, weight))
     first: dict[int, _Key] = {}
     for key in ids:

@@ -93,7 +93,7 @@ def _constants(
 def _nodes(
     rewrite: IntegerRewrite, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
 ) -> list[Node] | None:
-    """The nodes over an image of one row, where the value is no image."""
+    """The nodes over an image of one row, where the value is not an image."""
     (result,), node, x_type = layer.quantise.outputs, layer.node, rewrite.type(x)
     out = rewrite.graph.types[result]
     is_image = x_type.rank == 4 and x_type.shape[0] == 1

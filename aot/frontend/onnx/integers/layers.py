@@ -65,7 +65,7 @@ def _integer_op(
 def _bias(
     rewrite: IntegerRewrite, name: str, x: TensorType, w: TensorType
 ) -> tuple[TensorType, Array] | None:
-    """The integers of the file, if they are in these steps; else the nearest to its real numbers."""
+    """The integers of the file, if they are in these steps; else the nearest to its floats."""
     if name not in rewrite.graph.constants:
         return None
     dtype = DType.I64 if x.dtype is DType.I16 else DType.I32

@@ -75,7 +75,7 @@ class IntegerRewrite:
 
 @dataclass(frozen=True)
 class Layer:
-    """One op on real numbers whose result, within limits, is quantised and read by nobody else."""
+    """One op on floats whose result, within limits, is quantised and read by nobody else."""
 
     node: Node
     quantise: Node
@@ -113,7 +113,7 @@ _QUANTISED = is_op("quantize")(chain(_limit, _RESULT, least=0))
 
 
 def layer_before(graph: Graph, quantise: Node) -> Layer | None:
-    """None where somebody else wants the real numbers, or where they are those of an input."""
+    """None where somebody else wants the floats, or where they are those of an input."""
     found = match(_QUANTISED, graph, quantise.outputs[0])
     if found is None:
         return None

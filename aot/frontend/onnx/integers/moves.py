@@ -56,7 +56,7 @@ def _on_integers(node: Node, quant: Quant) -> Op | None:
 
 
 def sink_dequantisations(graph: Graph) -> Graph:
-    """Elements are moved before they become real numbers."""
+    """Elements are moved before they become floats."""
     return _Sinking(graph).graph()
 
 
@@ -102,7 +102,7 @@ class _Sinking:
 
 
 def lift_quantisations(graph: Graph) -> Graph:
-    """Elements become integers before they are moved, where nobody wants them as real numbers."""
+    """Elements become integers before they are moved, where nobody wants them as floats."""
     index = len(graph.nodes) - 1
     while index >= 0:
         lifted = _lifted(graph, graph.nodes[index])

@@ -39,7 +39,7 @@ def with_plain_integers(node: OnnxOperator) -> OnnxOperator:
 
 
 def through_reals(node: OnnxOperator) -> Value | None:
-    """An operator that compares or moves, over real numbers: with_integers makes one op of it."""
+    """An operator that compares or moves, over floats: with_integers makes one op of it."""
     operands = [v for v in node.operands if isinstance(v, Value)]
     quants = {node.draft.types[v.name].quant for v in operands}
     (quant, *others) = quants

@@ -1,11 +1,11 @@
-"""Quantised models: what is written as real numbers between integers is computed with integers.
+"""Quantised models: what is written as floats between integers is computed with integers.
 
 A file says for each value in which steps it is kept: QuantizeLinear, and DequantizeLinear before the next
 operator. An operator with such steps on all sides is the integer op that a TFLite model has there, and costs
-the same. It rounds as that op does (aot.ops.rounding), from the exact sum; a runtime that computes in real
-numbers rounds the sum first and may differ by one step. Tables and moves have no such difference, nor have
+the same. It rounds as that op does (aot.ops.rounding), from the exact sum; a runtime that computes in
+floats rounds the sum first and may differ by one step. Tables and moves have no such difference, nor have
 conversions but those from 16 bits to eight, which round halves away from zero. Where steps are missing on a
-side, real numbers stay, exactly as the file has them.
+side, floats stay, exactly as the file has them.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Grap
 
 
 def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
-    """Replaces a quantisation of real numbers by the integer op that computes the same."""
+    """Replaces a quantisation of floats by the integer op that computes the same."""
     if not isinstance(node.op, Quantize) or rewrite.graph.types[node.reads[0]].dtype is not DType.F32:
         return None
     return table(rewrite, node) or _other_steps(rewrite, node) or _layer_form(rewrite, node)
 
 
 def _other_steps(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
-    """Integers become those of another width as in TFLite; to be ONNX Runtime's, they become reals first."""
+    """Integers become those of another width as in TFLite; to be ONNX Runtime's, they become floats first."""
     x = rewrite.integers(quantise.reads[0]) if rewrite.mode != "onnx" else None
     out = rewrite.graph.types[quantise.outputs[0]]
     if x is None or x in rewrite.constants:

@@ -30,7 +30,7 @@ def with_quantised_inputs(graph: Graph) -> Graph:
 
 
 def _is_view(graph: Graph, node: Node) -> bool:
-    """True for a view of an input's integers that is no output as well."""
+    """True for a view of an input's integers that is not an output as well."""
     if not isinstance(node.op, Reshape) or node.reads[0] not in graph.inputs or node.outputs[0] in graph.kept:
         return False
     before, after = graph.types[node.reads[0]], graph.types[node.outputs[0]]
@@ -67,7 +67,7 @@ class _Signing:
         return maker is not None and self._makes_signed(maker)
 
     def _makes_signed(self, node: Node) -> bool:
-        """True where a node can give signed integers as well: from real numbers, or by moving elements."""
+        """True where a node can give signed integers as well: from floats, or by moving elements."""
         if isinstance(node.op, Quantize):
             return self.before.types[node.reads[0]].dtype is DType.F32
         return self._moves(node)

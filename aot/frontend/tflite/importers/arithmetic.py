@@ -35,7 +35,7 @@ def _import_fused(
 
 
 def _import_div(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A real number divided by 0 is the largest there is, not infinity."""
+    """A float divided by 0 is the largest there is, not infinity."""
     number = operator.options(tflite.DivOptions).FusedActivationFunction()
     activation = read.activation(operator, number)
     if activation is Activation.NONE and draft.types[read.the_output(operator)].dtype is DType.F32:

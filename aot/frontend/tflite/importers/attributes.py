@@ -116,7 +116,7 @@ def constant_weights(
 ) -> str:
     """The weights as ops take them; `met` is the number of the input that they meet.
 
-    Beside real numbers, integers may stay `steps` of one scale, or of a scale for each place on the axis.
+    Beside floats, integers may stay `steps` of one scale, or of a scale for each place on the axis.
     """
     name = constant(draft, operator, 1, "weights")
     with_rank(draft, operator, name, rank)
@@ -137,7 +137,7 @@ def are_steps(draft: TfliteDraft, name: str, axis: int = 0) -> bool:
 
 
 def _as_reals(draft: TfliteDraft, name: str) -> str:
-    """Quantised weights of a layer on real numbers: the numbers they stand for, sums are of real numbers too.
+    """Quantised weights of a layer on floats: the numbers they stand for, sums are of floats too.
 
     LiteRT rounds the layer's input to 8 bits as well, each of its kernels in another way; this is what all of
     them come near to.
@@ -234,7 +234,7 @@ def constant_like(draft: TfliteDraft, name: str, shape: tuple[int, ...]) -> str:
 
 
 def value_like(draft: TfliteDraft, name_hint: str, tensor: TensorType, shape: tuple[int, ...]) -> str:
-    """A value of the same type but for its shape."""
+    """A value of the same type except for its shape."""
     return draft.add_value(name_hint, replace(tensor, shape=shape))
 
 

@@ -15,7 +15,7 @@ from aot.ops.unary_math import MathFunction, UnaryMath
 
 
 def _reals(draft: TfliteDraft, operator: TfliteOperator) -> str:
-    """The data, which must be real numbers: no interpreter has pools of squares of integers."""
+    """The data, which must be floats: no interpreter has pools of squares of integers."""
     x = read.operand(operator, 0, "the data")
     if draft.types[x].dtype is not DType.F32:
         raise operator.fail(

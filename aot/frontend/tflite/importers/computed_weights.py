@@ -16,7 +16,7 @@ from aot.ops.unary import Clamp
 def import_computed_weights(
     draft: TfliteDraft, operator: TfliteOperator, x: str, w: str, activation: Activation
 ) -> None:
-    """Real numbers, or integers whose result has no bias: no op adds one before it rounds."""
+    """Floats, or integers whose result has no bias: no op adds one before it rounds."""
     outputs, depth = read.with_rank(draft, operator, w, 2).shape
     declared = draft.types[read.the_output(operator)]
     if draft.types[x].elements % depth or declared.elements != draft.types[x].elements // depth * outputs:

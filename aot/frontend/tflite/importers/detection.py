@@ -50,7 +50,7 @@ def _options(operator: TfliteOperator) -> Mapping[str, Any]:
     bad = [name for name in wanted if not isinstance(known.get(name), int | float)]
     if bad or any(not 0 < float(known[name]) < 1e9 for name in (*_SCALES, "num_classes", "max_detections")):
         raise operator.fail(
-            f"its options {', '.join(bad) or 'have values'} that are no positive numbers",
+            f"its options {', '.join(bad) or 'have values'} that are not positive numbers",
             "the file looks corrupted: get or convert it again",
         )
     return known

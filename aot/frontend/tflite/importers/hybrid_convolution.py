@@ -1,7 +1,7 @@
 """Convolutions of real images by int8 weights as LiteRT's hybrid kernels compute them.
 
-An image is taken in 8 bits by the range of its numbers. Real numbers of single precision hold such steps, the
-weights and, below 2^24, the sums of their products exactly, so that a convolution of real numbers makes them.
+An image is taken in 8 bits by the range of its numbers. Floats of single precision hold such steps, the
+weights and, below 2^24, the sums of their products exactly, so that a float convolution makes them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _REACH = (-127.0, 127.0)  # steps from 0
 def takes_steps(draft: TfliteDraft, operator: TfliteOperator, op_name: str, axis: int) -> bool:
     """True where LiteRT takes the image in 8 bits; weights have one scale, or one for each place on the axis.
 
-    Batches and groups of channels keep their real numbers.
+    Batches and groups of channels keep their floats.
     """
     x = draft.types[read.operand(operator, 0, "the image")]
     name = read.constant(draft, operator, 1, "weights")

@@ -1,6 +1,6 @@
 """Lists of rows that loops make: Keras' recurrent layers put each step's row between those before and behind.
 
-Before the first and behind the last are no rows, which only a concatenation may take. The list of a step is
+Before the first and behind the last there are no rows, which only a concatenation may take. A step's list is
 remembered as its parts, so that the next step takes those and copies no rows.
 """
 

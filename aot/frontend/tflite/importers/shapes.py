@@ -205,7 +205,7 @@ def _import_pad(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
-    """As it is stored in the result; what is not given is the real number 0 there."""
+    """As it is stored in the result; what is not given is the real value 0 there."""
     if read.optional_operand(operator, 2) is not None:
         name = read.constant(draft, operator, 2, "value")
         require_movable(draft, operator, name, read.the_output(operator))
@@ -214,7 +214,7 @@ def _padding_value(draft: TfliteDraft, operator: TfliteOperator) -> float:
 
 
 def _zero(tensor: TensorType) -> float:
-    """The real number 0 as it is stored."""
+    """The real value 0 as it is stored."""
     return float(quant_of(tensor).zero_point) if tensor.quant is not None else 0.0
 
 

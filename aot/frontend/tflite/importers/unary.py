@@ -57,7 +57,7 @@ def _import_negation(draft: TfliteDraft, operator: TfliteOperator) -> None:
         return
     if stored.quant != declared.quant or any(stored.quant.zero_points):
         raise operator.fail(
-            "i8 is negated as it is stored: with a zero point, or into another scale, that is no negation",
+            "i8 is negated as it is stored: with a zero point, or into another scale, that is not a negation",
             "convert the model again with a symmetric scale, or this part as float",
         )
     _import_table(draft, operator, UnaryMath(MathFunction.NEGATE), x, output)
@@ -107,7 +107,7 @@ def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    """A constant is computed at once: weights of 16 bits, which have become real numbers as they were read,
+    """A constant is computed at once: weights of 16 bits, which have become floats as they were read,
     and quantised ones are constants for the operators behind."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     data = draft.constants.get(x)

@@ -1,4 +1,4 @@
-"""Conversions of real numbers to integers by the FPU's instruction, which clamps."""
+"""Conversions of floats to integers by the FPU's instruction, which clamps."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 SCHEDULE = Schedule(
-    "fpu", element_requests, _lower, NEEDS, (Condition("real numbers to 32-bit integers", _is_truncation),)
+    "fpu", element_requests, _lower, NEEDS, (Condition("floats to 32-bit integers", _is_truncation),)
 )
