@@ -161,7 +161,7 @@ def search_from(
         bench = _bench(board, folder, choices)
         stack.callback(bench.close)
         limits = Limits(choices.trials, choices.early_stop)
-        search(tuning.searches, bench, file, tuning.setting, limits, on_trial)
+        search(tuning.searches, bench, file.add, tuning.setting, limits, on_trial)
     return tuning
 
 
