@@ -46,7 +46,6 @@ from codegen.option_kinds import Choice
 NAME = "gemm-npu"
 ALIGN_BYTES = 16  # of what programs load and store
 _REGISTERS_BYTES = 0x1000
-_Compile = Callable[[Site, int], NpuLayer]
 
 
 def _file(name: str) -> CFile:
