@@ -60,6 +60,13 @@ class RequantTile:
         channels = f"_by_{self.channel_step}" if self.channel_step > 1 and self.channels > 1 else ""
         return f"requantise_{self.pixels}x{self.channels}{pixels}{channels}"
 
+    @property
+    def steps_said(self) -> str:
+        """Says in a comment where the results go."""
+        pixels = f", pixels {self.pixel_step} apart" if self.pixels > 1 else ""
+        channels = f", channels {self.channel_step} apart" if self.channel_step > 1 < self.channels else ""
+        return pixels + channels
+
 
 def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
     """y[i][j] = stored(sums[i][j] + start[j], scale[j], right[j])."""
@@ -140,7 +147,9 @@ def rounded(r: Requant) -> Instruction:
     any_shift, signed = r.rights[0] < 1, sign_matters(r)
     name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
-        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */",
+        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does",
+        f"   {'for numbers of both signs' if signed else 'where none below 0 is kept'}"
+        f"{', shifted to either side' if any_shift else ''}. */",
         f"static inline __attribute__((always_inline)) int32x4_t {name}(",
         "    int32x4_t v, int32x4_t scale, int32x4_t shift)",
         "{",
@@ -173,7 +182,8 @@ def narrowed(r: Requant, halves: str) -> list[str]:
 def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
     sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
     lines = [
-        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane. */",
+        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane:",
+        f"   {r.said}{tile.steps_said}. */",
         f"static inline __attribute__((always_inline)) void {name}(",
         f"    int8_t *y, {', '.join(f'int32_t {s}' for s in sums)},",
         "    int32x4_t start, int32x4_t scale, int32x4_t right)",

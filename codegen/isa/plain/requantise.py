@@ -43,6 +43,17 @@ class Requant:
         """True where all shifts go right and the zero point fits 32 bits before them."""
         return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
 
+    @property
+    def said(self) -> str:
+        """Says in a comment what is stored."""
+        facts = {
+            f"zero point {self.zero_point}": True,
+            f"{self.low} .. {self.high}": (self.low, self.high) != self.dtype.limits,
+            "before that in 16 bits": self.scaled_fits_16_bits,
+            "some shifted left": self.rights[0] < 1,
+        }
+        return ", ".join(fact for fact, is_so in facts.items() if is_so)
+
 
 @dataclass(frozen=True, slots=True)
 class ShiftedRight:

@@ -44,7 +44,8 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
     name = f"as_bytes_m{groups.sums}_{suffix(r)}"
     words, halves = groups.words, groups.halves
     lines = [
-        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored. */",
+        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored:",
+        f"   {r.said}. */",
         f"static inline __attribute__((always_inline)) vint{groups.bytes}_t {name}(",
         f"    vint{words}_t v, vint{words}_t scale, vint{halves}_t shift, size_t vl)",
         "{",

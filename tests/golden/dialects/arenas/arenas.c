@@ -313,7 +313,8 @@ static const uint8_t order_0[18] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1,
 };
 
-/* Rows in the order that needs least memory: an entry names the layer whose next row is due. */
+/* 18 rows of layers 0 to 1 in the order that needs least memory:
+   an entry names the layer whose next row is due. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};
