@@ -16,9 +16,9 @@ from codegen.kernels.kernel import Kernel, ScheduledFrom, Site
 from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
+from codegen.lang.asked_formats import asked_formats
 from codegen.lang.door import door, door_named
 from codegen.lang.misuse import misuse
-from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, TemplateKnobs, applied, require_template, space_of
 
