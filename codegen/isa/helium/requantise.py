@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
+from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
@@ -128,23 +129,15 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 
 
 def suffix(r: Requant) -> str:
-    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
-    sign = "_signed" if sign_matters(r) else ""
+    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
+    sign = "_signed" if r.sign_matters else ""
     short = "_short" if r.scaled_fits_16_bits else ""
-    return f"zero_{_word(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
-
-
-def _word(value: int) -> str:
-    return f"m{-value}" if value < 0 else str(value)
-
-
-def sign_matters(r: Requant) -> bool:
-    return r.low < r.zero_point
+    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
 
 
 def rounded(r: Requant) -> Instruction:
     """v * scale / 2**31 / 2**-shift in every lane."""
-    any_shift, signed = r.rights[0] < 1, sign_matters(r)
+    any_shift, signed = r.rights[0] < 1, r.sign_matters
     name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
         "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does",
