@@ -95,7 +95,3 @@ def load_chip(name: str, where: str) -> BareChip:
     values = read_table(read_toml(file, "chip file"), CHIP, FilePlace(str(file)))
     makers = values.pop("makers")
     return BareChip(name=name, makers=MakersHeader(**makers) if makers else None, **values)
-
-
-def chip_names() -> tuple[str, ...]:
-    return file_names(_FOLDER)

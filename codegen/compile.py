@@ -39,7 +39,7 @@ from codegen.job import Job
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import point_text
 from codegen.lower.outside_rows import rows_outside
-from codegen.lower.stages import Lowered, Result
+from codegen.lower.stages import Lowered
 from codegen.model import (
     CompiledModel,
     ExternalWeights,
@@ -275,10 +275,6 @@ def _layers(
 def _passed_over(kernel: Kernel) -> tuple[str, ...]:
     """One line for each reason: an instruction set may have several schedules that lack the same."""
     return tuple(dict.fromkeys(f"{each.schedule}: {each.why}" for each in kernel.passed_over))
-
-
-def _result_info(result: Result) -> LayerResult:
-    return LayerResult(result.tensor, result.value, result.format, result.image_rows)
 
 
 def _stays(kernel: Kernel) -> Iterator[str]:

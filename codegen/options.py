@@ -16,6 +16,7 @@ from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes
 from codegen.compile_kinds import CONSTANTS, PASSES, POOLS, SHAPES, VALUES, ConstantRule
+from codegen.kernels.schedules_outside import OwnSchedules
 from codegen.levels import DEFAULT, LEVEL, LEVELS, Level
 from codegen.option_entry import Option, WrittenWhen, option, options_of
 from codegen.option_kinds import (
@@ -28,7 +29,7 @@ from codegen.option_kinds import (
     Text,
 )
 from codegen.option_reading import read_given
-from codegen.own_schedules import OwnScheduleList, OwnSchedules
+from codegen.own_schedules import OwnScheduleList
 
 
 class Rounding(Enum):

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from aot.extensions import SCHEDULES, loaded
 from codegen.kernels.schedule import Schedule
+from codegen.kernels.schedules_outside import OwnSchedules
 from codegen.option_kinds import OptionKind, WrongValueError
-
-
-@dataclass(frozen=True)
-class OwnSchedules:
-    """Schedules from one place outside the tree."""
-
-    origin: str  # the file as it was given, or the name of a schedule that Python made
-    by_op: Mapping[str, tuple[Schedule, ...]] = field(repr=False, compare=False)  # best first
 
 
 class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):

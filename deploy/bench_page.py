@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from deploy.benching import BoardCost, LayerCost
-from deploy.console import table
+from deploy.console import count_text, table
 from deploy.cycle_model import ModelCycles
 from deploy.meter import Meter, is_emulated
 from platforms.cycles.estimate import Cycles
@@ -60,10 +60,10 @@ def _row(cost: BoardCost) -> tuple[str, ...]:
     cycles, seconds = _measured_cycles(cost), cost.seconds
     if cycles is None and cost.cycles:
         cycles, seconds = cost.cycles.run.count, cost.cycles.seconds
-    counts = (_number(instructions), _number(cycles))
+    counts = (count_text(instructions), count_text(cycles))
     times = (f"{seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
     memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
-    sizes = (_number(size) for size in memory)
+    sizes = (count_text(size) for size in memory)
     return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
 
 
@@ -86,7 +86,7 @@ def _parts(cost: BoardCost, cycles: ModelCycles) -> tuple[str, ...]:
     return (
         cost.model,
         cost.board.name,
-        _number(whole),
+        count_text(whole),
         *(f"{part / whole:.1%}" for part in cycles.run.parts.values()),
     )
 
@@ -97,8 +97,8 @@ def _off(cost: BoardCost, modelled: int) -> tuple[str, ...]:
     return (
         cost.model,
         cost.board.name,
-        _number(measured),
-        _number(modelled),
+        count_text(measured),
+        count_text(modelled),
         f"{modelled / measured - 1:+.1%}",
     )
 
@@ -111,10 +111,12 @@ def _layers(cost: BoardCost) -> str:
     for each in cost.layers:
         layer, count = each.layer, each.count if counted else None
         what = (str(layer.index), layer.op, layer.shapes, layer.kernel, f"{layer.macs:,}")
-        cycles = _number(each.cycles.count if each.cycles else None)
+        cycles = count_text(each.cycles.count if each.cycles else None)
         share = f"{_weight(each) / whole:.1%}" if whole else "-"
-        waits = tuple(_number(_waits(each, name)) for name in waited)
-        rows.append((*what, _number(count), _per_mac(count, layer.macs), cycles, *waits, share, layer.origin))
+        waits = tuple(count_text(_waits(each, name)) for name in waited)
+        rows.append(
+            (*what, count_text(count), _per_mac(count, layer.macs), cycles, *waits, share, layer.origin)
+        )
     return table((*_LAYER_HEADS[:_WAITS_AT], *waited.values(), *_LAYER_HEADS[_WAITS_AT:]), rows)
 
 
@@ -132,10 +134,6 @@ def _waits(cost: LayerCost, name: str) -> int | None:
 def _weight(layer: LayerCost) -> float:
     """The cost whose share is printed: modelled cycles where there are some, else time."""
     return layer.cycles.count if layer.cycles else layer.seconds
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 def _per_mac(count: int | None, macs: int) -> str:

@@ -29,6 +29,11 @@ def print_answer(as_json: bool, answer: Answer) -> None:
     print_result(as_json, answer.facts, answer.page)
 
 
+def count_text(value: int | None) -> str:
+    """A count in a table; a dash where there is none."""
+    return "-" if value is None else f"{value:,}"
+
+
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table with aligned columns, numbers and their heads to the right, as wide as a terminal allows."""
     columns = list(zip(heads, *rows, strict=True)) if rows else [(head,) for head in heads]

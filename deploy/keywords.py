@@ -15,8 +15,7 @@ from platforms.channels.package import PACKAGE
 P = ParamSpec("P")
 R = TypeVar("R")
 READING = tuple(name for name, option in OPTIONS.items() if option.reads_model)
-# Tuning makes records; where constants lie is not part of a kernel, and its own --place is for candidates.
-NOT_FOR_TUNING = ("tuning_records", "place")
+NOT_FOR_TUNING = ("tuning_records",)  # it makes them
 TUNING = tuple(name for name in OPTIONS if name not in NOT_FOR_TUNING)
 
 

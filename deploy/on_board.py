@@ -179,7 +179,7 @@ def tune(
     timeout: float = 10.0,
     prior: str | Path | None = None,
     seed: int = 0,
-    place: str = "auto",
+    candidates_in: str = "auto",
     farm: str | None = None,
     toolchain: str | None = None,
     on_trial: OnTrial = keep_silent,
@@ -190,7 +190,8 @@ def tune(
     """Measures the model's kernels with other knobs on the board; every trial is kept in `records`.
 
     `on_trial(progress, record)` is called after each. With `keep_constants` nothing is tried that takes more
-    flash for constants than the default. `objective` is "cycles", "instructions" or "size".
+    flash for constants than the default. `candidates_in` is "ram" of running firmware, or an
+    "image" of many. `objective` is "cycles", "instructions" or "size".
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     known, found = options_with(model, options, TUNING), load_board(board)
@@ -208,7 +209,7 @@ def tune(
         toolchain=toolchain,
         runner=line.runner,
         where=line.where,
-        place=place,
+        candidates_in=candidates_in,
         farm=farm,
         keep_constants=keep_constants,
         objective=objective,

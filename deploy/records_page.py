@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from deploy.console import table
+from deploy.console import count_text, table
 from platforms.tuning.record_stats import TaskStats, best_text
 
 
 def best_page(stats: tuple[TaskStats, ...]) -> str:
     heads = ("task", "core", "board", "default", "best", "gain", "knobs")
     rows = [
-        (s.task, s.core, s.board, _number(s.default), _number(s.best), s.gain_text, best_text(s))
+        (s.task, s.core, s.board, count_text(s.default), count_text(s.best), s.gain_text, best_text(s))
         for s in stats
     ]
     return table(heads, rows)
@@ -25,10 +25,6 @@ def stats_page(stats: tuple[TaskStats, ...]) -> str:
 def _stats_row(s: TaskStats) -> tuple[str, ...]:
     counts = (str(s.trials), str(s.failed), f"{s.trials_per_s:.1f}", str(s.best_at or "-"))
     return (s.task, s.core, s.board, *counts, "; ".join(f"{n} {why}" for why, n in s.failures))
-
-
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
 
 
 def stats_facts(s: TaskStats) -> dict[str, Any]:

@@ -63,7 +63,7 @@ class TuneChoices:
     toolchain: str | None = None
     runner: str | None = None
     where: BoardSelector = ANY_BOARD  # which of several equal boards
-    place: str = "auto"  # where candidates go: "ram", "image"
+    candidates_in: str = "auto"  # where they go: "ram", "image"
     farm: str | None = None  # the address of one; None: a board of this machine
     objective: str | None = None  # of OBJECTIVES; None: what the board's counter counts
     keep_constants: bool = False  # try nothing that takes more flash for constants than the default
@@ -161,7 +161,7 @@ def search_from(
         bench = _bench(board, folder, choices)
         stack.callback(bench.close)
         limits = Limits(choices.trials, choices.early_stop)
-        search(tuning.searches, bench, file, tuning.setting, limits, on_trial)
+        search(tuning.searches, bench, file.add, tuning.setting, limits, on_trial)
     return tuning
 
 
@@ -179,12 +179,13 @@ def _bench(board: Board, folder: Path, choices: TuneChoices) -> Bench:
     if choices.farm is not None:
         return FarmBench(board, choices.farm, _measure(board, choices))
     runs_already = choices.runner == ATTACH
-    if runs_already and choices.place == "image":
+    if runs_already and choices.candidates_in == "image":
         raise InputError(
-            "firmware that runs already is not built anew: candidates go into its RAM", hint="--place ram"
+            "firmware that runs already is not built anew: candidates go into its RAM",
+            hint="--candidates-in ram",
         )
     starts_free = not runs_already and choose_runner(board, choices.runner) in EMULATORS
-    in_image = choices.place == "image" or (choices.place == "auto" and starts_free)
+    in_image = choices.candidates_in == "image" or (choices.candidates_in == "auto" and starts_free)
     return (own or (ImageBench if in_image else LoadedBench))(
         board,
         compiler_platform_of(board),
@@ -201,7 +202,7 @@ def _require_built_here(choices: TuneChoices) -> None:
     """Refuses places where a board that runs already tells times: what is computed needs whole images."""
     told = {
         "--farm": choices.farm is not None,
-        "--place ram": choices.place == "ram",
+        "--candidates-in ram": choices.candidates_in == "ram",
         f"--runner {ATTACH}": choices.runner == ATTACH,
     }
     for words in (words for words, is_told in told.items() if is_told):

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from codegen.kernels.knobs import point_text
 from codegen.kernels.tuning_records import TuningRecord
-from deploy.console import table
+from deploy.console import count_text, table
 from deploy.device_tasks import DeviceTask
 from deploy.tuning import Tuning
 from platforms.tuning.search import OnTrial, TaskProgress, keep_silent
@@ -31,7 +31,7 @@ def rows(searches: Sequence[TaskProgress]) -> list[tuple[str, ...]]:
 def _row(number: int, p: TaskProgress, whole: float) -> tuple[str, ...]:
     what = (str(number), p.task.name, str(p.task.layers), f"{p.default_in_model / whole:.1%}")
     counts = (f"{len(p.tuner.points):,}", f"{p.tried:,}", f"{p.failed:,}")
-    costs = (_number(p.default_cost), _number(p.best_cost), f"{p.gain:.1%}" if p.tried else "-")
+    costs = (count_text(p.default_cost), count_text(p.best_cost), f"{p.gain:.1%}" if p.tried else "-")
     return (*what, *counts, *costs, _knobs(p))
 
 
@@ -54,10 +54,6 @@ def _knobs(p: TaskProgress) -> str:
     return "as by default" if p.best == p.task.space.default else point_text(p.best)
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else f"{value:,}"
-
-
 def text(tuning: Tuning) -> str:
     """The whole table."""
     return table(HEADS, rows(tuning.searches))
@@ -70,7 +66,7 @@ def devices_text(tuning: Tuning) -> str:
 
 def _device_row(task: DeviceTask) -> tuple[str, ...]:
     place = "the CPU" if task.stays_on_cpu else task.name.partition(":")[0]
-    return (task.name, str(task.layers), _number(task.on_device), _number(task.on_cpu), place)
+    return (task.name, str(task.layers), count_text(task.on_device), count_text(task.on_cpu), place)
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from aot.errors import ModelError
 from aot.ir.types import Array, TensorType
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
+from codegen.c.entries import PUSH_ROW, RESET, RUN
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.names import comment_text, string_text
@@ -140,8 +141,8 @@ def _summary(parts: SourceParts) -> str:
 def _symbols(parts: SourceParts) -> str:
     """The line of a head that names the symbols which the linker sees."""
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
-    functions = [f"{name}_run", *([f"{name}_push_row"] if is_streamed else [])]
-    functions += [f"{name}_reset"] if has_states else []
+    functions = [f"{name}_{RUN}", *([f"{name}_{PUSH_ROW}"] if is_streamed else [])]
+    functions += [f"{name}_{RESET}"] if has_states else []
     functions += [f"{name}_observed", f"{name}_observe_ticks"] if parts.observation else []
     functions += [f"{name}_weights_in_use"] if parts.weights is not None else []
     functions += [f"{name}_kernels"] if parts.callers else []

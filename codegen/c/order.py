@@ -199,7 +199,8 @@ def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -
             Define(TypedName(counter_type(part), "next", last - first + 1), Literal("{0}")),
             _walk(len(table.numbers), step, goes_back=period is not None),
         ),
-        comment="Rows in the planned order: each entry names the layer that computes its next row.",
+        comment=f"{len(part):,} rows of layers {first} to {last} in the planned order:\n"
+        "each entry names the layer that computes its next row.",
     )
     return OrderTable(table, walk)
 

@@ -17,6 +17,11 @@ def numbered_name(base: str, *numbers: object) -> str:
     return f"{base}{_MARK}{crc32(repr(numbers).encode()):0{_DIGITS}x}"
 
 
+def in_name(value: int) -> str:
+    """A number as part of a name in C: m4 for -4."""
+    return f"m{-value}" if value < 0 else str(value)
+
+
 def without_mark(name: str) -> str:
     """The name for a reader, which others may have too."""
     first, *others = name.split(_MARK)

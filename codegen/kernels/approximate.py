@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from math import log2
 from types import MappingProxyType
 from typing import Any
 
@@ -51,7 +52,7 @@ def _horner(coefficients: tuple[float, ...], variable: str) -> str:
 
 
 _EXP_TEXT = f"""\
-/* e to the power of v, within {LARGEST_ERROR:g} of itself; 0 below 2^-125. */
+/* e to the power of v, within {LARGEST_ERROR:g} of itself; 0 below 2^{log2(LEAST_RESULT):g}. */
 static inline float approximate_exp(float v)
 {{
     if (v < {literal(_LOW)}) {{
@@ -86,7 +87,7 @@ static inline float approximate_tanh(float v)
 }}
 """
 _SIGMOID_TEXT = f"""\
-/* 1 / (1 + e to the power of -v), within {LARGEST_ERROR:g} of itself; 0 below 2^-125. */
+/* 1 / (1 + e to the power of -v), within {LARGEST_ERROR:g} of itself; 0 below 2^{log2(LEAST_RESULT):g}. */
 static inline float approximate_sigmoid(float v)
 {{
     return 1.0f / (1.0f + approximate_exp(-v));

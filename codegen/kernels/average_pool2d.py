@@ -13,6 +13,8 @@ from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.isa.plain.scalar import clamp_to, mean_of, mean_of_counted
+from codegen.kernels.by_dtype import by_dtype
+from codegen.kernels.f32_pools import AVERAGE_POOL2D
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.pooling import (
     pool_access,
@@ -149,10 +151,11 @@ def _counts(site: Site) -> Array:
     return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
 
 
-KERNEL = OpKernel(
+_INTEGERS = OpKernel(
     (
         Schedule("by-rows", requests, _by_rows, fits=(ONE_ROW,), takes=(NO_ROWS_AROUND,)),
         Schedule("windows", requests, _by_windows),
     ),
     frozenset({DType.I8, DType.I16}),
 )
+KERNEL = by_dtype(_INTEGERS, AVERAGE_POOL2D)

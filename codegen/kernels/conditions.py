@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from aot.ops.conv2d_add import Conv2dAdd
+from aot.ops.rounding import RequantRounding
 from aot.target import Optimize
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
@@ -21,8 +22,13 @@ def _are_integers(site: Site) -> bool:
     return site.input(0).dtype in (DType.I8, DType.I16)
 
 
+def is_rounded_twice(site: Site) -> bool:
+    return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
+
+
 F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType.F32)
 NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.optimize is not Optimize.SIZE)
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
 ADDS_NOTHING = Condition("results that nothing is added to", _adds_nothing)
+AS_TFLM_ROUNDS = Condition("results that are rounded twice, as TFLite Micro's", is_rounded_twice)

@@ -11,6 +11,7 @@ from aot.ops.requant import conv_requant, quant_of
 from aot.target import Feature, Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.kernels.addend import addend
+from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.dot_product import (
     DotProblem,
@@ -21,6 +22,7 @@ from codegen.kernels.dot_product import (
     stored_bytes,
 )
 from codegen.kernels.edges import Columns, bias_inside, columns_of, whole_first
+from codegen.kernels.f32_sums import CONV2D
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.packed_rows import packed_rows, packed_saves
@@ -244,4 +246,5 @@ PACKED = conv2d_schedule(
         Condition("layers where two pixels in a word save instructions", _packs_pixels),
     ),
 )
-KERNEL = OpKernel((PACKED, PLAIN), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((PACKED, PLAIN), frozenset({DType.I8, DType.I16}))
+KERNEL = by_dtype(_INTEGERS, CONV2D)

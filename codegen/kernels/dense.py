@@ -11,7 +11,9 @@ from aot.ops.dense import Dense
 from aot.ops.requant import conv_requant
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest, storage_dtype
+from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.dot_product import DotProblem, DotScheduler, Tile, plain_dot, stored_bytes
+from codegen.kernels.f32_sums import DENSE
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.requantised import Requantised, requantised, scale_constants
@@ -153,4 +155,5 @@ def _finish(site: Site, y: RowFormat, tail: Requantised) -> Proc:
 
 
 _PLAIN = dense_schedule("plain", plain_dot(Tile(1, 2)), stored_bytes)
-KERNEL = OpKernel((_PLAIN,), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((_PLAIN,), frozenset({DType.I8, DType.I16}))
+KERNEL = by_dtype(_INTEGERS, DENSE)

@@ -21,7 +21,9 @@ from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING
 from codegen.kernels import register_tile
+from codegen.kernels.by_dtype import by_dtype
 from codegen.kernels.depthwise_blocks import op_of
+from codegen.kernels.f32_sums import DEPTHWISE_CONV2D
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.knobs import Point, Space
@@ -176,4 +178,5 @@ def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
 
 
 NEST = Schedule("nest", _requests, _lower_nest)  # without steps
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = by_dtype(_INTEGERS, DEPTHWISE_CONV2D)

@@ -9,6 +9,8 @@ from aot.ir.types import DType
 from aot.ops.activation import integer_clamp
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import clamp_to
+from codegen.kernels.by_dtype import by_dtype
+from codegen.kernels.f32_pools import MAX_POOL2D
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.knobs import unroll_space
 from codegen.kernels.pooling import (
@@ -65,4 +67,5 @@ def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     )
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = by_dtype(_INTEGERS, MAX_POOL2D)

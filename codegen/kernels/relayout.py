@@ -5,7 +5,8 @@ from __future__ import annotations
 from aot.ir.types import Array, TensorType
 from codegen.formats import RowFormat, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
-from codegen.loops.affine import Affine, variable
+from codegen.kernels.pixels import is_dense, pixel_element
+from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by
 
@@ -29,18 +30,13 @@ def _copied(x: Buffer, y: Buffer, source: RowFormat, target: RowFormat) -> Proc:
     """Widens elements in one loop, a few to a turn, where both rows have them side by side."""
     name = f"copy_{source.channels}_by_{source.width}"
     elements = source.width * source.channels
-    is_flat = _is_dense(source) and _is_dense(target) and elements % _TURN == 0
+    is_flat = is_dense(source) and is_dense(target) and elements % _TURN == 0
     if not is_flat or x.dtype is y.dtype:  # C libraries copy bytes better
-        copy = Store(at(y, _place(target)), load(x, _place(source)))
+        copy = Store(at(y, pixel_element(target)), load(x, pixel_element(source)))
         return Proc(name, (x, y), (For("column", source.width, (For("c", source.channels, (copy,)),)),))
     i = variable("i")
     copy = Store(at(y, i + target.left * target.x_step), load(x, i + source.left * source.x_step))
     return unroll_by(Proc(name, (x, y), (For("i", elements, (copy,)),)), "i", _TURN)
-
-
-def _is_dense(fmt: RowFormat) -> bool:
-    """True where a pixel's channels, and the pixels of a row, follow one another."""
-    return fmt.c_step == 1 and fmt.x_step == fmt.channels
 
 
 def copy_constant(tensor: TensorType, data: Array) -> Kernel:
@@ -64,7 +60,7 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
     size = target.width * target.channels
     x = Buffer("x", tensor.dtype, tensor.elements, Role.CONSTANT)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
-    copy = Store(at(y, _place(target)), load(x, variable("column") * target.channels + variable("c")))
+    copy = Store(at(y, pixel_element(target)), load(x, variable("column") * target.channels + variable("c")))
     loops = For("column", target.width, (For("c", target.channels, (copy,)),))
     return Kernel(
         schedule="copy",
@@ -75,7 +71,3 @@ def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Ke
         constants={"x": data.reshape(-1)},
         row_tables={"x": size} if tensor.elements > size else {},
     )
-
-
-def _place(fmt: RowFormat) -> Affine:
-    return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step

@@ -20,6 +20,8 @@ from codegen.isa.plain.softmax import (
     share_by,
 )
 from codegen.isa.plain.softmax_16 import SUM_BITS, exp_of_difference_16, reciprocal_of_sum, share_of_sum
+from codegen.kernels.by_dtype import by_dtype
+from codegen.kernels.f32_pools import SOFTMAX
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
@@ -106,4 +108,5 @@ def _pieces(site: Site) -> _Pieces:
     )
 
 
-KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+_INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
+KERNEL = by_dtype(_INTEGERS, SOFTMAX)

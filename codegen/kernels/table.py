@@ -1,112 +1,27 @@
-"""The kernels of all ops: one line for each file."""
+"""The kernels of all ops: what `aot/ops/<stem>.py` means, `<stem>.py` here computes.
+
+A file has the kernel of its one op as `KERNEL`, those of several by their names as `KERNELS`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from importlib import import_module
 
 from aot.extensions import OPS, OpenTable, entry_of
-from codegen.kernels import (
-    average_pool2d,
-    batch_matmul,
-    binary,
-    biquads,
-    blobs,
-    combine,
-    compare,
-    concat,
-    contract,
-    conv2d,
-    conv2d_add,
-    convert,
-    cumulate,
-    demosaic,
-    dense,
-    depthwise_conv2d,
-    detect,
-    energy,
-    f32_pools,
-    f32_sums,
-    fft,
-    filter_bank,
-    gain_control,
-    gather,
-    hybrid_dense,
-    l2_norm,
-    log_softmax,
-    lookup,
-    max_pool2d,
-    mean,
-    non_max_suppression,
-    own_steps,
-    pad,
-    quantize,
-    rearrange,
-    recurrent,
-    reduce,
-    resize,
-    round_mantissa,
-    select,
-    signal,
-    smooth,
-    softmax,
-    unary,
-    unary_math,
-    unpack_rgb565,
-    update_slice,
-    windows,
-)
-from codegen.kernels.by_dtype import by_dtype
+from aot.ops import PLACES
 from codegen.kernels.schedule import OpKernel
 
+_VIEWS = frozenset({"reshape"})  # look at memory in another way: there is nothing to compute
+
+
+def _kernel_of(op_name: str) -> OpKernel:
+    stem, _, _ = PLACES[op_name].partition(".")
+    module = import_module(f"codegen.kernels.{stem}")
+    found: OpKernel = module.KERNELS[op_name] if hasattr(module, "KERNELS") else module.KERNEL
+    return found
+
+
 KERNELS: Mapping[str, OpKernel] = OpenTable(
-    {
-        **binary.KERNELS,
-        **combine.KERNELS,
-        **compare.KERNELS,
-        **concat.KERNELS,
-        **convert.KERNELS,
-        **cumulate.KERNELS,
-        **fft.KERNELS,
-        **gather.KERNELS,
-        **mean.KERNELS,
-        **own_steps.KERNELS,
-        **pad.KERNELS,
-        **quantize.KERNELS,
-        **rearrange.KERNELS,
-        **reduce.KERNELS,
-        **select.KERNELS,
-        **signal.KERNELS,
-        **unary.KERNELS,
-        **unary_math.KERNELS,
-        **update_slice.KERNELS,
-        "average_pool2d": by_dtype(average_pool2d.KERNEL, f32_pools.AVERAGE_POOL2D),
-        "batch_matmul": batch_matmul.KERNEL,
-        "blobs": blobs.KERNEL,
-        "contract": contract.KERNEL,
-        "conv2d": by_dtype(conv2d.KERNEL, f32_sums.CONV2D),
-        "conv2d+add": conv2d_add.KERNEL,
-        "dense": by_dtype(dense.KERNEL, f32_sums.DENSE),
-        "demosaic": demosaic.KERNEL,
-        "depthwise_conv2d": by_dtype(depthwise_conv2d.KERNEL, f32_sums.DEPTHWISE_CONV2D),
-        "detect": detect.KERNEL,
-        "energy": energy.KERNEL,
-        "filter_bank": filter_bank.KERNEL,
-        "gain_control": gain_control.KERNEL,
-        "hybrid_dense": hybrid_dense.KERNEL,
-        "l2_norm": l2_norm.KERNEL,
-        "log_softmax": log_softmax.KERNEL,
-        "lookup": lookup.KERNEL,
-        "max_pool2d": by_dtype(max_pool2d.KERNEL, f32_pools.MAX_POOL2D),
-        "non_max_suppression": non_max_suppression.KERNEL,
-        "recurrent": recurrent.KERNEL,
-        "biquads": biquads.KERNEL,
-        "smooth": smooth.KERNEL,
-        "resize": resize.KERNEL,
-        "round_mantissa": round_mantissa.KERNEL,
-        "softmax": by_dtype(softmax.KERNEL, f32_pools.SOFTMAX),
-        "unpack_rgb565": unpack_rgb565.KERNEL,
-        "windows": windows.KERNEL,
-    },
-    OPS,
-    entry_of("KERNEL", OpKernel),
+    {name: _kernel_of(name) for name in PLACES if name not in _VIEWS}, OPS, entry_of("KERNEL", OpKernel)
 )

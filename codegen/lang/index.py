@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
@@ -13,6 +13,14 @@ from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.affine import Affine, to_affine, variable
 
 _MOST_TURNS = 2**31 - 1  # that C's int32_t counts
+
+
+_VALUE_OF: list[Callable[[Any], Any]] = []  # values are made of places, so their file hands this in
+
+
+def take_values(value_of: Callable[[Any], Any]) -> None:
+    """Says how a place becomes a value, where an operator needs one."""
+    _VALUE_OF[:] = [value_of]
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +86,7 @@ class Position(WholeOperators[Any]):
     __hash__ = object.__hash__
 
     def _as_value(self) -> Any:
-        from codegen.lang.value import to_value  # values are made of places
-
+        (to_value,) = _VALUE_OF
         return to_value(self)
 
     @property

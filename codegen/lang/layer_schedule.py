@@ -17,8 +17,8 @@ from codegen.kernels.nests import unscheduled
 from codegen.kernels.schedule import RowRequests, Schedule, UnfitRowsError
 from codegen.kernels.table import KERNELS
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
+from codegen.lang.asked_formats import asked_formats
 from codegen.lang.misuse import misuse
-from codegen.lang.op_meaning import asked_formats
 from codegen.lang.schedule import LoopSchedule
 from codegen.lang.template import Template, TemplateKnobs, applied, require_template, space_of
 

@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from aot.ir.graph import Graph, Node
 from aot.target import Target
-from codegen.formats import RowFormat, dense_format, requested_format
-from codegen.kernels.kernel import Site
+from codegen.formats import dense_format
 from codegen.kernels.knobs import NOT_TUNED
 from codegen.kernels.nests import unscheduled
-from codegen.kernels.schedule import RowRequests
+from codegen.lang.asked_formats import asked_formats
 from codegen.loops.ir import Proc
 from codegen.lower.sites import Sites
 from codegen.options import CompileOptions
-
-
-def asked_formats(site: Site, requests: RowRequests) -> Sequence[RowFormat]:
-    """The rows of a site's inputs as they are asked for."""
-    moving = [kind for n, kind in enumerate(site.inputs) if kind is not None and n not in site.constants]
-    return [
-        dense_format(kind) if request is None else requested_format(kind, request)
-        for kind, request in zip(moving, requests, strict=True)
-    ]
 
 
 def meaning_of(node: Node, graph: Graph, target: Target) -> tuple[Proc, ...]:

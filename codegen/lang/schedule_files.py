@@ -11,8 +11,8 @@ from types import ModuleType
 
 from aot.errors import ExtensionError, InputError
 from aot.extensions import SCHEDULES, loaded
+from codegen.kernels.schedules_outside import OwnSchedules
 from codegen.lang.layer_schedule import LayerSchedule
-from codegen.own_schedules import OwnSchedules
 
 _HINT = "deploy docs language: a function behind @lang.layer_schedule(...)"
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from aot.ir.types import DType
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
-from codegen.lang.index import Axis, Position
+from codegen.lang.index import Axis, Position, take_values
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
 from codegen.lang.spans import cast_span, combined, joined, span_of, whole_span
@@ -379,3 +379,6 @@ def _end_of(dtype: DType, op: str) -> int | float:
         return float("-inf") if op == "max" else float("inf")
     low, high = dtype.limits
     return low if op == "max" else high
+
+
+take_values(to_value)

@@ -9,10 +9,10 @@ from pathlib import Path
 from aot.errors import InputError
 from codegen.accelerators.choice import FASTER_ON_CPU, is_choice
 from codegen.job import import_model
+from codegen.kernels.schedules_outside import OwnSchedules
 from codegen.kernels.tuning_records import Selection
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from codegen.own_schedules import OwnSchedules
 from deploy import options
 from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for

@@ -68,7 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--timeout", metavar="S", type=float, default=10.0, help="seconds until a candidate counts as hung"
     )
     parser.add_argument(
-        "--place",
+        "--candidates-in",
         choices=("auto", "ram", "image"),
         default="auto",
         help="put candidates into the RAM of running firmware, or many into one image (default: auto)",
@@ -165,7 +165,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         toolchain=arguments.toolchain,
         runner=line.runner,
         where=line.where,
-        place=arguments.place,
+        candidates_in=arguments.candidates_in,
         farm=arguments.farm,
         objective=arguments.objective,
         keep_constants=arguments.keep_constants,

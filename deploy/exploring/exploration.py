@@ -16,26 +16,14 @@ from boards.board_text import size_text
 from deploy.answer import Paged
 from deploy.console import table
 from deploy.exploring.best import Result, smallest_boards
+from deploy.exploring.shown_columns import COLUMNS
 from deploy.files import require_place_of_kind
-from deploy.reporting.columns import Column, said, with_facts
+from deploy.reporting.columns import said, with_facts
 
 MARK = "made by deploy explore"
 _CSV_HEAD = "key,model,board,"
 _KINDS = (".html", ".csv", ".json")
 _MOST_SHOWN = 40  # rows of the page; files have them all
-COLUMNS: Sequence[Column] = (
-    ("model", "model", ""),
-    ("board", "board", ""),
-    ("core", "core", ""),
-    ("options", "options", ""),
-    ("fits", "fits", "yes_no"),
-    ("RAM", "ram_bytes", "number"),
-    ("flash", "flash_bytes", "number"),
-    ("cycles", "cycles", "number"),
-    ("time", "time_s", "milliseconds"),
-    ("per second", "rate_hz", "real"),
-    ("accuracy", "accuracy", "share"),
-)
 _SAID_ALREADY = ("model", "core", "fits", "time_s")  # above a model's table, or by its other columns
 _OF_ONE_MODEL = tuple(column for column in COLUMNS if column[1] not in _SAID_ALREADY)
 

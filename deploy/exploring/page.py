@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from deploy.exploring.exploration import COLUMNS
+from deploy.exploring.shown_columns import COLUMNS
 from deploy.web_page import web_page
 
 

@@ -6,22 +6,23 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from aot.errors import OutputError
-from deploy.proving.gathered import Evidence
+from deploy.proving.chapter import Chapter, Finding
 from deploy.proving.pages import pages_of
 from deploy.proving.tracing.older import FACTS, HASHES, MARK
 
 
-def write_folder(directory: Path, evidence: Evidence) -> None:
+def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:
     """Writes the folder wholly or not at all; an earlier one is replaced. Raises OutputError."""
     require_folder_place(directory)
     directory = directory.resolve()
     partial = directory.with_name(f".{directory.name}.{os.urandom(4).hex()}")
     try:
-        _write_all(partial, files_of(evidence))
+        _write_all(partial, files)
         if directory.exists():
             shutil.rmtree(directory)
         partial.rename(directory)
@@ -31,12 +32,11 @@ def write_folder(directory: Path, evidence: Evidence) -> None:
         shutil.rmtree(partial, ignore_errors=True)
 
 
-def files_of(evidence: Evidence) -> dict[str, bytes]:
-    """The files by their path in the folder: the same evidence gives the same bytes."""
-    facts = evidence.as_json()
+def files_of(facts: Mapping[str, Any], chapters: Iterable[tuple[Chapter, Finding]]) -> dict[str, bytes]:
+    """The files of evidence by their path in the folder: the same evidence gives the same bytes."""
     files = {FACTS: (json.dumps(facts, indent=1) + "\n").encode()}
     files |= {name: text.encode() for name, text in pages_of(facts).items()}
-    for chapter, finding in evidence.chapters:
+    for chapter, finding in chapters:
         files |= {f"{chapter.name}/{name}": data for name, data in finding.files.items()}
     return files | {HASHES: _hashes(files).encode()}
 

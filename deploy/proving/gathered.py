@@ -93,11 +93,18 @@ class Evidence(Paged):
     def __repr__(self) -> str:
         return f"<evidence about {self.subject.name}: {self.verdict.value}>"
 
+    @property
+    def files(self) -> dict[str, bytes]:
+        """The folder's files by their path in it."""
+        from deploy.proving.folder import files_of  # the templates' engine takes its time
+
+        return files_of(self.as_json(), self.chapters)
+
     def save(self, path: str | Path) -> None:
         """Writes the folder. Raises OutputError where something of the user's would be lost."""
-        from deploy.proving.folder import write_folder  # the templates' engine takes its time
+        from deploy.proving.folder import write_folder
 
-        write_folder(Path(path), self)
+        write_folder(Path(path), self.files)
 
 
 def _chapter_facts(chapter: Chapter, finding: Finding) -> dict[str, Any]:

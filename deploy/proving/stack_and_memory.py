@@ -8,6 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from aot.counted import counted
+from codegen.c.entries import ENTRIES
 from deploy.firmware import Ready
 from deploy.proving.c_functions import constants_of
 from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
@@ -26,7 +27,6 @@ from platforms.arena_words import variable
 from platforms.project import project_source
 from platforms.stack_depth import stack_usage
 
-_ENTRIES = ("run", "reset", "push_row")  # of the functions that callers use, behind the model's name
 _READERS = ("capstone", "pyelftools")
 _HEAP = frozenset(("malloc", "calloc", "realloc", "free", "aligned_alloc", "sbrk"))
 _METHOD = (
@@ -115,7 +115,7 @@ def _read(subject: Subject) -> _Read:
     ready = built(subject)
     program, objects = LinkedProgram(ready.built.elf), ready.built.elf.parent / "model"
     there = {symbol.name for symbol in program.functions.values()}
-    entries = [f"{subject.name}_{end}" for end in _ENTRIES]
+    entries = [f"{subject.name}_{end}" for end in ENTRIES]
     return _Read(
         subject,
         ready,

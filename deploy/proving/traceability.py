@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from artifact.artifact import Artifact
+from codegen.c.entries import ENTRIES
 from codegen.lower.parts import is_join
 from codegen.lower.views import is_view
 from codegen.model import COPIES, LayerInfo
@@ -18,7 +19,6 @@ from deploy.proving.tracing.requirements import files_without, requirements_tabl
 
 _INTERFACE = "the interface"  # owner of what calls the layers
 _NO_CODE = "no code"
-_ENTRIES = ("run", "reset", "push_row")  # of the functions that callers use, behind the model's name
 _METHOD = (
     "Functions and constants are read from the C that is printed, not from the compiler's memory. A "
     "function belongs to a layer if the layer's function calls it, directly or through others; a constant "
@@ -101,7 +101,7 @@ def _trace(artifact: Artifact) -> _Trace:
     constants = {name: each for found in defined.values() for name, each in found.items()}
     files = {name: file for file, found in defined.items() for name in found}
     below = {layer.index: functions.below(f"layer_{layer.index}") for layer in layers}
-    entries = (functions.below(f"{artifact.name}_{each}") for each in _ENTRIES)
+    entries = (functions.below(f"{artifact.name}_{each}") for each in ENTRIES)
     return _Trace(layers, functions, constants, files, below, frozenset().union(*entries))
 
 

@@ -70,10 +70,6 @@ def is_structure(text: str) -> bool:
     return text.startswith(f"{_WEIGHTS} ")
 
 
-def is_for_tables(text: str) -> bool:
-    return text.startswith(f"{_TABLES} ")
-
-
 def packed(image: Image, needs: Needs, is_signed: bool) -> bytes:
     """The cartridge up to its SHA-256, which is the last that this gives."""
     if len(needs.arena_bytes) > MOST_ARENAS:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from platforms.cycles.instruction import MachineInstruction
+from platforms.cycles.thumb_names import LOOP_ENDS
 
 LOADS, PRODUCTS, WIDENING = "loads", "products", "widening"
 REQUANTISATION, STORES, BRANCHES = "requantisation", "stores", "branches"
@@ -18,7 +19,6 @@ _BRANCHES = {
     "table_branch",
     "move_pc",
 }
-_LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # jumps of loops that are counted in hardware
 _BY_NAME = (
     (
         ("smmul", "smmla", "smmls", "ssat", "usat", "smull", "smlal", "umull", "umlal", "qadd", "qsub", "qd"),
@@ -35,7 +35,7 @@ _BY_NAME = (
 
 def is_branch(one: MachineInstruction) -> bool:
     """True where the next instruction executed may be another than the one behind it."""
-    return one.kind in _BRANCHES or one.name in _LOOP_ENDS or "pc" in one.writes
+    return one.kind in _BRANCHES or one.name in LOOP_ENDS or "pc" in one.writes
 
 
 def part_of(one: MachineInstruction) -> str:

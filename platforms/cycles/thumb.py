@@ -8,6 +8,7 @@ from typing import Any
 
 from platforms.cycles.disassembly import disassembled
 from platforms.cycles.instruction import MachineInstruction
+from platforms.cycles.thumb_names import USUAL_NAME
 
 _KIND = {
     **dict.fromkeys(("ldr", "ldrb", "ldrh", "ldrsb", "ldrsh"), "load"),
@@ -34,7 +35,6 @@ _KIND = {
     **dict.fromkeys(("vadd", "vsub", "vmul", "vnmul", "vcvt"), "float"),
 }
 _VECTORS = (("vld", "load_vector"), ("vst", "store_vector"))  # of Helium, by prefix
-_USUAL_NAME = {"r13": "sp", "r14": "lr", "r15": "pc"}
 _HAS_ADDRESS = ("load", "store")  # how the kinds of instructions begin that reach memory
 _LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"}  # behind the base register
 _SINGLE = {"ldr", "str"}
@@ -86,7 +86,7 @@ def _instruction_name(found: Any) -> str:
 
 def _name(found: Any, number: int) -> str:
     name = str(found.reg_name(number))
-    return _USUAL_NAME.get(name, name)
+    return USUAL_NAME.get(name, name)
 
 
 def _memory_registers(found: Any) -> Iterator[str]:

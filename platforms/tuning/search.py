@@ -5,7 +5,6 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
@@ -78,12 +77,6 @@ class TaskProgress:
             self.curve.append(self.best_cost)
 
 
-class Keeper(Protocol):
-    """The receiver of records."""
-
-    def add(self, record: TuningRecord) -> None: ...
-
-
 OnTrial = Callable[[TaskProgress, TuningRecord], None]
 
 
@@ -100,7 +93,7 @@ class Limits:
 def search(
     searches: Sequence[TaskProgress],
     bench: Bench,
-    keeper: Keeper,
+    keep: Callable[[TuningRecord], None],
     setting: Setting,
     limits: Limits,
     on_trial: OnTrial,
@@ -113,7 +106,7 @@ def search(
             break
         points = _batch(turn, min(_BATCH, limits.trials - done))
         for record in _measured(turn, points, bench, setting):
-            keeper.add(record)
+            keep(record)
             turn.take(record)
             turn.tuner.learn([(record.knobs, record.cost)])
             on_trial(turn, record)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ from codegen.accelerators.gemm_npu.packing import (
     window_constants,
 )
 from codegen.accelerators.gemm_npu.tiles import Tiling, misfit
-from codegen.accelerators.gemm_npu.timing import timed
+from codegen.accelerators.gemm_npu.timing import neighbour, timed
 from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
 from codegen.model import CompiledModel
 from platforms.poisoned import Poisoned
@@ -138,7 +139,19 @@ def test_the_picture_ends_below_its_last_line() -> None:
 def test_two_virtual_threads_load_while_they_compute() -> None:
     runs = [timed(window_tiles.instructions(LAYER, TILING, threads)) for threads in (1, 2)]
     assert runs[1].cycles < 0.9 * runs[0].cycles
-    assert [run.tokens_left for run in runs] == [{}, {}]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_every_token_that_is_given_is_taken(threads: int) -> None:
+    """One that is left over would let an instruction of the next program begin too soon."""
+    given, taken = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for one in window_tiles.instructions(LAYER, TILING, threads):
+        for side in ("previous", "next"):
+            other = neighbour(one.queue, side)
+            given[one.queue, other] += one[f"push_{side}"]
+            taken[other, one.queue] += one[f"pop_{side}"]
+    assert given.total() > 0
+    assert +given == +taken
 
 
 def test_a_queue_that_waits_for_ever_is_named() -> None:

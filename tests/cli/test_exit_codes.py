@@ -83,8 +83,8 @@ def test_wrong_usage_is_reported_in_two_lines(words: list[str], told: str, run_d
             "known: speed, size, ram",
         ),
         (
-            ["tune", "m.tflite", "--board", "host", "--place", "rom"],
-            '--place "rom" is not known - did you mean "ram"?',
+            ["tune", "m.tflite", "--board", "host", "--candidates-in", "rom"],
+            '--candidates-in "rom" is not known - did you mean "ram"?',
             "known: auto, ram, image",
         ),
         (

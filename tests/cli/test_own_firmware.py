@@ -137,7 +137,7 @@ def test_what_cannot_be_tuned_on_is_refused_with_words(
     more = ("--trials", 2, "--tasks", 1, "-o", tmp_path / "records.jsonl")
     with running(own(run_deploy, model, False), *COUNTING) as there:
         takes_none = run_deploy("tune", model, *there, *more)
-        in_image = run_deploy("tune", model, *there, *more, "--place", "image")
+        in_image = run_deploy("tune", model, *there, *more, "--candidates-in", "image")
         other = tmp_path / "tiny_ml.tflite"
         other.write_bytes(TINY["residual"]())
         another = run_deploy("tune", other, *there, *more)

@@ -21,7 +21,6 @@ from artifact.artifact import Artifact, artifact_of
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from deploy.proving.chapter import Chapter, Finding, Standing
-from deploy.proving.folder import files_of
 from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather
 from deploy.proving.subject import Subject
@@ -154,13 +153,13 @@ def test_layers_that_come_and_go_are_reported(subject: Subject, tmp_path: Path) 
 def test_the_first_page_and_the_facts_say_it(graph: Graph, subject: Subject, tmp_path: Path) -> None:
     gather(subject, chapters=table()).save(tmp_path / "old")
     other = replace(subject, artifact=artifact(with_another_weight(graph), "ab" * 32))
-    files = files_of(gather(other, chapters=table(), older=read_older(tmp_path / "old")))
+    files = gather(other, chapters=table(), older=read_older(tmp_path / "old")).files
     page, facts = files["index.html"].decode(), json.loads(files["evidence.json"])
     assert facts["against"]["summary"] in page
     assert facts["against"]["summary"].startswith(f"the older folder answers {len(CHAPTERS)} chapters")
     assert "constants of operators changed" in page
     assert facts["against"]["model_hash"] == "cd" * 32
-    assert json.loads(files_of(gather(other, chapters=table()))["evidence.json"])["against"] is None
+    assert json.loads(gather(other, chapters=table()).files["evidence.json"])["against"] is None
 
 
 def test_what_is_not_a_folder_of_evidence_is_refused(subject: Subject, tmp_path: Path) -> None:

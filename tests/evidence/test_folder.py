@@ -14,7 +14,6 @@ import deploy
 from aot.errors import InputError, MissingToolError, OutputError
 from codegen.options import CompileOptions
 from deploy.proving.chapter import Chapter, Finding, Standing
-from deploy.proving.folder import files_of
 from deploy.proving.make import gather
 from deploy.proving.subject import About, Subject, subject_of
 
@@ -42,7 +41,7 @@ def needs_a_tool(subject: Subject) -> Finding:
 
 @pytest.mark.slow
 def test_the_same_model_gives_the_same_bytes(subject: Subject) -> None:
-    first, second = files_of(gather(subject, ITSELF)), files_of(gather(subject, ITSELF))
+    first, second = gather(subject, ITSELF).files, gather(subject, ITSELF).files
     assert first == second
     for line in first["SHA256SUMS"].decode().splitlines():
         digest, _, name = line.partition("  ")
@@ -69,7 +68,7 @@ def test_the_whole_is_as_good_as_its_worst_chapter(
 def test_a_missing_tool_is_reported_on_the_first_page_which_is_not_green(subject: Subject) -> None:
     chapters = [chapter("first", Standing.PROVEN), Chapter("eva", "EVA", "?", needs_a_tool)]
     evidence = gather(subject, chapters=chapters)
-    page = files_of(evidence)["index.html"].decode()
+    page = evidence.files["index.html"].decode()
     header = page[page.index("<header>") : page.index("</header>")]
     assert "frama-c&#39; is not on PATH" in page
     assert '<span class="chip open">not run</span>' in header
@@ -104,7 +103,7 @@ def test_files_changed_by_hand_are_reported_on_the_first_page(tmp_path: Path) ->
         f"1 of the project's {count} generated files is missing; "
         "the evidence is about the generated ones: README.md",
     )
-    assert "src/model/digits.c" in files_of(changed)["index.html"].decode()
+    assert "src/model/digits.c" in changed.files["index.html"].decode()
     chapters = [chapter("all", Standing.PROVEN)]
     assert gather(changed.subject, chapters=chapters).verdict is Standing.EXCEPTIONS
 
@@ -151,7 +150,7 @@ def test_the_command_writes_what_the_function_does(tmp_path: Path, run_deploy: R
     assert said.out.splitlines()[0] == "digits: not run"
     assert said.out.splitlines()[-1] == f"wrote {place}"
     written = {p.relative_to(place).as_posix(): p.read_bytes() for p in place.rglob("*") if p.is_file()}
-    assert written == files_of(deploy.evidence(archive, chapter=ITSELF))
+    assert written == deploy.evidence(archive, chapter=ITSELF).files
     assert run_deploy("evidence", DIGITS).status == 1
 
 

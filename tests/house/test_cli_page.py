@@ -56,9 +56,8 @@ VERBS_HEAD = """
 """
 FUNCTIONS = """
 In Python `load` takes those that decide what a model file means: %s. The functions `compile`,
-`run`, `verify`, `bench`, `inspect` and `in_process` take all, `tune` takes all except `tuning_records` and
-`place`, which is for candidates there. A loaded model keeps the options that it was loaded with; other
-functions use them unless they are given others.
+`run`, `verify`, `bench`, `inspect` and `in_process` take all, `tune` takes all except `tuning_records`. A
+loaded model keeps the options that it was loaded with; other functions use them unless they are given others.
 """
 
 

@@ -1,4 +1,4 @@
-"""A core, board, runner, platform, pass, schedule, ISA, accelerator: a file or folder and at most a line."""
+"""The doors: most things are a file or a folder and at most a line elsewhere, an op its files and four."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from adding_pages import blocks_of, write
 from source_trees import tree_of
+from tflite_builder import ModelBuilder
 
+from aot.frontend.tflite.write_file import FileTensor
 from boards.cores import MACHINES, core_names
 
 CORE = """\
@@ -81,6 +84,24 @@ def deploy(tree: Path, *words: str) -> str:
     done = subprocess.run(argv, cwd=tree, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_an_op_is_its_own_files_and_at_most_four_lines(repo_root: Path, tree: Path) -> None:
+    """As its page says it; the page has an importer of one format."""
+    changes = [block for block in blocks_of(repo_root / "docs/adding-an-op.md") if block.file_name]
+    for block in changes:
+        if not block.file_name.startswith("tests/"):  # the copy is of packages
+            write(block, tree)
+    lines_elsewhere = [line for block in changes for line in block.added]
+    assert len(lines_elsewhere) + 1 <= 4, "with one for the other format"
+    build = ModelBuilder()
+    names = tuple(build.input(name, (1, 4), scale=0.5) for name in ("x1", "x2", "x3"))
+    result = FileTensor("middle", (1, 4), "int8", (0.5,), (0,))
+    model = build.finish(build.operator("CUSTOM MedianOfThree", 1, names, [result]))
+    (tree / "median.tflite").write_bytes(model)
+    deploy(tree, "compile", "median.tflite", "--board", "mps2-an386", "-o", "out")
+    assert "static KERNEL void median_" in (tree / "out/median.c").read_text(encoding="utf-8")
 
 
 PASS = '''\

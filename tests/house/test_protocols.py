@@ -15,6 +15,30 @@ Classes = Mapping[tuple[str, str], ast.ClassDef]  # by file and name
 
 
 @dataclass(frozen=True)
+class Parameters:
+    """The names of a function's parameters, and how many of them have no default."""
+
+    names: tuple[str, ...]
+    needed: int
+    more: bool = False  # any others, too
+
+    def serve(self, caller: Parameters) -> bool:
+        """True where this can be called as `caller` may be. Underscores around a name are no matter."""
+        given = zip(self.names, caller.names, strict=False)
+        return self.needed <= caller.needed and (
+            self.more
+            or (
+                len(caller.names) <= len(self.names)
+                and all(mine.strip("_") == theirs.strip("_") for mine, theirs in given)
+            )
+        )
+
+
+NOT_CALLED = Parameters((), needed=10**6)
+Members = Mapping[str, Parameters | None]  # by name; what may hold any function has None
+
+
+@dataclass(frozen=True)
 class Code:
     """Files as trees, and the classes in them."""
 
@@ -33,15 +57,14 @@ class Code:
     def file_of(self) -> Mapping[str, str]:
         return {name: file for file, name in self.classes}
 
-    def members(self, file: str, name: str) -> frozenset[str]:
+    def members(self, file: str, name: str) -> Members:
         """With those of its bases: of the same file where it has one of that name, else of any."""
         node = self.classes[file, name]
-        inherited = [
-            self.members(file if (file, base) in self.classes else self.file_of[base], base)
-            for base in bases_of(node)
-            if base in self.file_of and base != name
-        ]
-        return frozenset(names_defined(node.body)).union(*inherited)
+        found: dict[str, Parameters | None] = {}
+        for base in reversed(bases_of(node)):
+            if base in self.file_of and base != name:
+                found |= self.members(file if (file, base) in self.classes else self.file_of[base], base)
+        return found | dict(defined(node.body, is_class=True))
 
 
 def code_in(files: Iterable[Path]) -> Code:
@@ -58,17 +81,38 @@ def is_protocol(node: ast.ClassDef) -> bool:
     return "Protocol" in bases_of(node)
 
 
-def names_defined(body: Iterable[ast.stmt]) -> Iterator[str]:
+def defined(body: Iterable[ast.stmt], is_class: bool = False) -> Iterator[tuple[str, Parameters | None]]:
     for statement in body:
         match statement:
             case ast.FunctionDef(name=name):
-                yield name
+                yield name, _parameters(statement, is_class)
                 if name == "__init__":
-                    yield from _attributes(statement)
-            case ast.AnnAssign(target=ast.Name(id=name)):
-                yield name
+                    yield from ((attribute, None) for attribute in _attributes(statement))
+            case ast.AnnAssign(target=ast.Name(id=name), annotation=kind):
+                yield name, None if "Callable" in ast.unparse(kind) else NOT_CALLED
             case ast.Assign(targets=targets):
-                yield from (target.id for target in targets if isinstance(target, ast.Name))
+                yield from ((target.id, None) for target in targets if isinstance(target, ast.Name))
+
+
+def _parameters(function: ast.FunctionDef, is_method: bool) -> Parameters | None:
+    """What a caller gives: a method gets its object by itself, a property is a value."""
+    decorators = {node.id for node in function.decorator_list if isinstance(node, ast.Name)}
+    if decorators & {"property", "cached_property"}:
+        return None
+    given = function.args
+    own = int(is_method and "staticmethod" not in decorators)
+    names = tuple(each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs))[own:]
+    optional = len(given.defaults) + sum(default is not None for default in given.kw_defaults)
+    return Parameters(names, len(names) - optional, bool(given.vararg or given.kwarg))
+
+
+def offers_all(offered: Members, wanted: Members) -> bool:
+    """True where whatever the Protocol lets a caller say, can be said."""
+    return all(name in offered and _serves(offered[name], caller) for name, caller in wanted.items())
+
+
+def _serves(mine: Parameters | None, caller: Parameters | None) -> bool:
+    return mine is None or caller in (None, NOT_CALLED) or mine.serve(caller)
 
 
 def _attributes(init: ast.FunctionDef) -> Iterator[str]:
@@ -83,7 +127,9 @@ def offered_once(packages: Code, tests: Code) -> dict[str, list[str]]:
     What is only called is a function's type, and functions are not looked for.
     """
     everything = Code({**packages.files, **tests.files})
-    offers = [(file, frozenset(names_defined(tree.body))) for file, tree in everything.files.items()]
+    offers: list[tuple[str, Members]] = [
+        (file, dict(defined(tree.body))) for file, tree in everything.files.items()
+    ]
     offers += [
         (name, everything.members(file, name))
         for (file, name), node in everything.classes.items()
@@ -92,8 +138,8 @@ def offered_once(packages: Code, tests: Code) -> dict[str, list[str]]:
     found = {}
     for (file, name), node in packages.classes.items():
         wanted = everything.members(file, name)
-        if is_protocol(node) and wanted != {"__call__"}:
-            found[name] = [who for who, names in offers if wanted <= names]
+        if is_protocol(node) and set(wanted) != {"__call__"}:
+            found[name] = [who for who, offered in offers if offers_all(offered, wanted)]
     return {name: who for name, who in found.items() if len(who) < 2}
 
 
@@ -117,6 +163,25 @@ OTHER = "class Base:\n    def read(self): ...\nclass Port(Base):\n    def close(
         (
             {"a": "class Named(Protocol):\n    name: str\n", "b": "class A:\n    name = 'a'\n"},
             {"Named": ["A"]},
+        ),
+        (
+            {
+                "a": "class Keeper(Protocol):\n    def add(self, record): ...\n",
+                "b": "class File:\n    def add(self, record): ...\n",
+                "c": "class Sum:\n    def add(self, one, other): ...\n",
+                "d": "class Clock:\n    def add(self): ...\n",
+                "e": "class Builder:\n    def add(self, node): ...\n",
+                "f": "class Conv:\n    add: Add\n",
+            },
+            {"Keeper": ["File"]},
+        ),
+        (
+            {
+                "a": "class Keeper(Protocol):\n    def add(self, record): ...\n",
+                "b": "class File:\n    def add(self, record, at=0): ...\n",
+                "c": "def add(*records): ...\n",
+            },
+            {},
         ),
         ({"a": "class Clock(Protocol):\n    def __call__(self): ...\n"}, {}),
     ],

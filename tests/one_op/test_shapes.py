@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -13,9 +14,8 @@ from hypothesis import HealthCheck, given, reject, settings
 from hypothesis import strategies as st
 from model_checks import OPTIONS, PLAIN
 from one_op_models import MAKERS
-from op_case import random_values
+from op_case import OpCase, random_values
 from row_machine import run_lowered
-from shape_makers import SHAPES
 from suite_batch import build_batch
 from tflite_builder import ModelBuilder
 
@@ -24,7 +24,7 @@ from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.ops import OPS
+from aot.ops import OPS, PLACES
 from aot.ops.constraints import violations
 from aot.passes.pipeline import run_meaning
 from aot.target import Target
@@ -77,6 +77,14 @@ OPERATORS: Mapping[str, str] = {
     "sub": "SUB",
     "tanh": "TANH",
     "unary_math": "ABS",
+}
+
+# The makers of the other ops, which stand beside their cases.
+STEMS = sorted({place.partition(".")[0] for place in PLACES.values()})
+SHAPES: Mapping[str, Callable[[Draw], OpCase]] = {
+    name: maker
+    for stem in STEMS
+    for name, maker in getattr(import_module(f"{stem}_cases"), "SHAPES", {}).items()
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case
 
 from aot.ops.biquads import Biquads
@@ -22,3 +23,11 @@ CASES = (
     case("biquads_row", [HIGH], 1, 1, 1),
     case("biquads_no_poles", [[0.5, 0.25, 0.125, 0.0, 0.0]], 7, 1, 2),
 )
+
+
+def _biquads(draw: Draw) -> OpCase:
+    section = [0.25, -0.5, 0.125, -0.75, 0.25]
+    return case("any", [section] * draw.upto(3), *draw.shape(3, 5))
+
+
+SHAPES = {"biquads": _biquads}

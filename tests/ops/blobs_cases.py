@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, float32, op_case
 
 from aot.ops.blobs import Blobs
@@ -20,3 +21,11 @@ CASES = (
     case("one_cell", Blobs(1, -9.0), 1, 1, 2),
     case("everywhere", Blobs(4, -9.0), 3, 5, 2),
 )
+
+
+def _blobs(draw: Draw) -> OpCase:
+    op = Blobs(draw.upto(6), draw.one_of(-9.0, 0.0, 1.0))
+    return case("any", op, draw.upto(5), draw.upto(5), 1 + draw.upto(3))
+
+
+SHAPES = {"blobs": _blobs}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from op_case import float32, float32_weights, op_case
+from drawing import Draw
+from op_case import OpCase, float32, float32_weights, op_case, plain
 
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType
 from aot.ops.contract import Contract
 
 
@@ -16,10 +17,6 @@ def matrices(batch: int, rows: int, depth: int, columns: int) -> Contract:
         (rows * depth, depth, 0, 1),
         (depth * columns, 0, 1, columns),
     )
-
-
-def plain(dtype: DType, *shape: int) -> TensorType:
-    return TensorType(dtype, shape)
 
 
 CASES = (
@@ -43,3 +40,16 @@ CASES = (
         plain(DType.I32),
     ),
 )
+
+
+def _contract(draw: Draw) -> OpCase:
+    batch, rows, depth, columns = draw.shape(4, 6)
+    pair = [(batch, rows, depth), (batch, depth, columns)]
+    dtype, result = draw.one_of(
+        (DType.I8, plain(DType.I32)), (DType.U8, plain(DType.I32)), (DType.F32, float32())
+    )
+    op = matrices(batch, rows, depth, columns)
+    return op_case("contract", op, [plain(dtype, *shape) for shape in pair], result)
+
+
+SHAPES = {"contract": _contract}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from drawing import Draw
 from op_case import OpCase, int8, int8_weights, int32_bias, op_case
 
 from aot.ir.types import Quant, TensorType
@@ -62,3 +63,13 @@ CASES = (
     case("larger_addend", Conv2d(), int8(1, 4, 4, 4), (4, 3, 3), added=int8(scale=0.9), out=int8(scale=1.1)),
     case("single_rounding", Conv2d(rounding=RequantRounding.SINGLE), int8(1, 4, 4, 8), (4, 3, 3)),
 )
+
+
+def _conv2d_add(draw: Draw) -> OpCase:
+    kernel, x = draw.shape(2, 3), int8(1, *draw.shape(3, 6), zero_point=draw.upto(127, -128))
+    stride = draw.upto(2), draw.upto(2)
+    op = Conv2d(stride, padding=((kernel[0] // 2, kernel[0]), (kernel[1] // 2, kernel[1])))
+    return case("any", op, x, (draw.upto(6), kernel[0], kernel[1]))
+
+
+SHAPES = {"conv2d+add": _conv2d_add}

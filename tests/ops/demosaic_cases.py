@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, op_case, plain
 
 from aot.ir.types import DType
@@ -20,3 +21,10 @@ CASES = (
     case("least", Mosaic.GRBG, 3, 3),
     case("narrow", Mosaic.GBRG, 7, 4),
 )
+
+
+def _demosaic(draw: Draw) -> OpCase:
+    return case("any", draw.one_of(*Mosaic), 2 + draw.upto(5), 2 + draw.upto(8))
+
+
+SHAPES = {"demosaic": _demosaic}

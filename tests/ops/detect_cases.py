@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, float32, op_case
 
 from aot.ir.types import DType, TensorType
@@ -27,3 +28,13 @@ CASES = (
     case("each_class_by_itself", Detect(8, -1.0, 0.1, by_class=True), 9, classes=3),
     case("one_class_scored", Detect(4, -1.0, 0.2, by_class=True), 11, classes=1),
 )
+
+
+def _detect(draw: Draw) -> OpCase:
+    op = Detect(
+        draw.upto(6), draw.one_of(-9.0, 0.0), draw.one_of(0.2, 1.0), by_class=draw.one_of(False, True)
+    )
+    return case("any", op, draw.upto(20), classes=draw.one_of(0, draw.upto(3)))
+
+
+SHAPES = {"detect": _detect}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from op_case import float32, op_case, plain
+from drawing import Draw
+from op_case import OpCase, float32, op_case, plain
 
 from aot.ir.types import DType
 from aot.ops.energy import Energy
@@ -16,3 +17,14 @@ CASES = (
     op_case("energy_float32", Energy(0, 4), [float32(2, 10)], float32()),
     op_case("energy_float32_image", Energy(0, 4), [float32(1, 5, 1, 8)], float32()),
 )
+
+
+def _energy(draw: Draw) -> OpCase:
+    pairs = draw.upto(12)
+    first = draw.upto(pairs, 0)
+    dtype, result = draw.one_of((DType.I16, plain(DType.U32)), (DType.F32, float32()))
+    shape = draw.one_of((2 * pairs,), (draw.upto(3), 2 * pairs), (1, draw.upto(3), draw.upto(2), 2 * pairs))
+    return op_case("energy", Energy(first, draw.upto(pairs, first)), [plain(dtype, *shape)], result)
+
+
+SHAPES = {"energy": _energy}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from op_case import float32, op_case, plain
+from drawing import Draw
+from op_case import OpCase, float32, op_case, plain
 
 from aot.ir.types import DType
 from aot.ops.fft import Fft, RealSamples, RealSpectrum
@@ -30,3 +31,24 @@ CASES = (
     op_case("real_spectrum_float32", RealSpectrum(), [float32(2, 16)], float32()),
     op_case("real_spectrum_image", RealSpectrum(), [float32(1, 3, 1, 16)], float32()),
 )
+
+
+def _fft(draw: Draw) -> OpCase:
+    points, out = 2 ** draw.upto(5), draw.one_of(plain(DType.I16), plain(DType.I32), float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), draw.upto(2 * points))
+    return op_case("fft", Fft(points), [plain(out.dtype, *shape)], out)
+
+
+def _real_samples(draw: Draw) -> OpCase:
+    out = draw.one_of(plain(DType.I16), plain(DType.I32), float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), 2 + 2 * draw.upto(9))
+    return op_case("real_samples", RealSamples(), [plain(out.dtype, *shape)], out)
+
+
+def _real_spectrum(draw: Draw) -> OpCase:
+    out = draw.one_of(plain(DType.I16), plain(DType.I32), float32())
+    shape = (*draw.shape(draw.upto(1, 0), 3), 2 * draw.upto(9))
+    return op_case("real_spectrum", RealSpectrum(), [plain(out.dtype, *shape)], out)
+
+
+SHAPES = {"fft": _fft, "real_samples": _real_samples, "real_spectrum": _real_spectrum}

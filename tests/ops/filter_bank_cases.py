@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case, plain
 
 from aot.ir.types import DType
@@ -37,3 +38,15 @@ CASES = (
     _real("filter_bank_float32", (2, 30), 9, 5),
     _real("filter_bank_float32_image", (1, 3, 1, 20), 10, 6),
 )
+
+
+def _filter_bank(draw: Draw) -> OpCase:
+    width, channels = draw.upto(6), draw.upto(20)
+    energies = draw.upto(30, width)
+    first = np.sort(draw.rng.integers(0, energies - width + 1, channels)).astype(np.int32)
+    weights = draw.rng.integers(-4096, 4097, (channels, width)).astype(np.int32)
+    constants = [constant_of(first), constant_of(weights)]
+    return op_case("filter_bank", FilterBank(), [plain(DType.U32, energies)], plain(DType.U64), constants)
+
+
+SHAPES = {"filter_bank": _filter_bank}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from op_case import constant_of, op_case, plain
+from drawing import Draw
+from op_case import OpCase, constant_of, op_case, plain
 
 from aot.ir.types import DType
 from aot.ops.gain_control import GAINS, GainControl
@@ -20,3 +21,11 @@ CASES = (
     ),
     op_case("gain_control_small", GainControl(6), [_U32], plain(DType.U32), [_SMALL, _FALLING]),
 )
+
+
+def _gain_control(draw: Draw) -> OpCase:
+    x = plain(DType.U32, draw.upto(40))
+    return op_case("gain_control", GainControl(draw.upto(20)), [x, x], plain(DType.U32), [_ANY])
+
+
+SHAPES = {"gain_control": _gain_control}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, float32, float32_weights, int8_weights, op_case
 
 from aot.ops.activation import Activation
@@ -32,3 +33,11 @@ CASES = (
     case("asymmetric_rows", HybridDense(Activation.RELU, True), 4, 19, 5, axis=0),
     case("asymmetric_one", ASYMMETRIC, 1, 1, 3, bias=False),
 )
+
+
+def _hybrid_dense(draw: Draw) -> OpCase:
+    op = HybridDense(draw.one_of(Activation.NONE, Activation.RELU), draw.chance())
+    return case("any", op, draw.upto(3), draw.upto(30), draw.upto(9), draw.one_of(None, 0), draw.chance())
+
+
+SHAPES = {"hybrid_dense": _hybrid_dense}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, Weights, int8, op_case
 
 from aot.ir.types import DType, TensorType
@@ -22,3 +23,10 @@ CASES = (
     case("one", int8(1, 1)),
     case("unsigned", replace(int8(1, 3, 3, 2, zero_point=12), dtype=DType.U8)),
 )
+
+
+def _lookup(draw: Draw) -> OpCase:
+    return case("any", int8(*draw.shape(draw.upto(4)), zero_point=draw.upto(127, -128)))
+
+
+SHAPES = {"lookup": _lookup}

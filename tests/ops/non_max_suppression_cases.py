@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, float32, op_case, plain
 
 from aot.ir.types import DType
@@ -21,3 +22,13 @@ CASES = (
     case("none", NonMaxSuppression(2, 100.0, 0.5), 2, 2, 4),
     case("one_box", NonMaxSuppression(1, -9.0, 1.0), 1, 1, 1),
 )
+
+
+def _non_max_suppression(draw: Draw) -> OpCase:
+    boxes = draw.upto(9)
+    least, overlap, centred = draw.one_of(-9.0, 0.5), draw.one_of(0.0, 0.2, 1.0), draw.one_of(False, True)
+    op = NonMaxSuppression(draw.upto(boxes), least, overlap, centred)
+    return case("any", op, draw.upto(2), draw.upto(3), boxes)
+
+
+SHAPES = {"non_max_suppression": _non_max_suppression}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from op_case import float32, op_case
+from drawing import Draw
+from op_case import OpCase, float32, op_case
 
 from aot.ops.own_steps import InOwnSteps, MeasuredRange, RangeFact
 
@@ -16,3 +17,18 @@ CASES = (
     op_case("steps_by_channel", InOwnSteps(), [float32(1, 2, 2, 3), *_LIMITS], float32()),
     op_case("steps_of_a_vector", InOwnSteps(), [float32(1, 7)] * 4, float32()),
 )
+
+
+def _in_own_steps(draw: Draw) -> OpCase:
+    shape = draw.shape(draw.upto(4))
+    others = [draw.one_of(shape, (1,) * len(shape)) for _ in range(3)]
+    return op_case("in_own_steps", InOwnSteps(), [float32(*each) for each in (shape, *others)], float32())
+
+
+def _measured_range(draw: Draw) -> OpCase:
+    shape = draw.shape(draw.upto(4))
+    op = MeasuredRange(draw.one_of(*RangeFact))
+    return op_case("measured_range", op, [float32(*shape), float32(*shape)], float32())
+
+
+SHAPES = {"in_own_steps": _in_own_steps, "measured_range": _measured_range}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, float32, float32_weights, int8, wide
 
 from aot.ir.graph import Graph, Node
@@ -86,3 +87,15 @@ CASES = (
     integers("integers_clipped", 2, 2, 3, False, 0.5),
     integers("integers_of_16_bits", 2, 1, 5, True),
 )
+
+
+def _recurrent(draw: Draw) -> OpCase:
+    if draw.chance():
+        return integers("any", draw.upto(4), draw.upto(2), draw.upto(9), draw.chance(), draw.one_of(0.0, 0.5))
+    cell, is_given = draw.one_of(*Cell), draw.chance()
+    op = Recurrent(cell, gives_cell=is_given and cell is Cell.LSTM, clip=draw.one_of(0.0, 0.7))
+    given = draw.one_of("", "h", "hc", "rbphc")
+    return recurrent("any", op, draw.upto(4), draw.upto(2), draw.upto(9), given, draw.chance())
+
+
+SHAPES = {"recurrent": _recurrent}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from op_case import constant_of, op_case, plain
+from drawing import Draw
+from op_case import OpCase, constant_of, op_case, plain
 
 from aot.ir.types import DType, TensorType
 from aot.ops.signal import FixedLog, Headroom, NoiseEstimate, ShiftUp, WholeRoot, Window, WithoutNoise
@@ -44,3 +45,62 @@ CASES = (
     op_case("fixed_log_vector", FixedLog(3, 64), [u32(40)], i16()),
     op_case("fixed_log_image", FixedLog(0, 2**31 - 1), [u32(1, 2, 3, 4)], i16()),
 )
+
+
+def _fixed_log(draw: Draw) -> OpCase:
+    op = FixedLog(draw.upto(6, 0), draw.upto(2**15))
+    return op_case("fixed_log", op, [plain(DType.U32, *draw.shape(draw.upto(4)))], plain(DType.I16))
+
+
+def _headroom(draw: Draw) -> OpCase:
+    if draw.chance():
+        return op_case(
+            "headroom", Headroom(each_row=True), [plain(DType.I16, 1, *draw.shape(3, 9))], plain(DType.I32)
+        )
+    return op_case("headroom", Headroom(), [plain(DType.I16, draw.upto(60))], plain(DType.I32))
+
+
+def _noise_estimate(draw: Draw) -> OpCase:
+    channels = draw.upto(6)
+    x = plain(DType.U32, *draw.shape(draw.upto(1, 0), 4), channels)
+    shares = [constant_of(draw.rng.integers(0, 16384, channels).astype(np.uint32)) for _ in range(2)]
+    return op_case(
+        "noise_estimate", NoiseEstimate(draw.upto(10, 0), 14, draw.chance()), [x, x], plain(DType.U32), shares
+    )
+
+
+def _shift_up(draw: Draw) -> OpCase:
+    return op_case(
+        "shift_up", ShiftUp(), [plain(DType.I16, draw.upto(30)), plain(DType.I32)], plain(DType.I16)
+    )
+
+
+def _whole_root(draw: Draw) -> OpCase:
+    return op_case(
+        "whole_root", WholeRoot(), [plain(DType.U64, draw.upto(40)), plain(DType.I32)], plain(DType.U32)
+    )
+
+
+def _window(draw: Draw) -> OpCase:
+    size = draw.upto(12)
+    weights = constant_of(draw.rng.integers(-4096, 4097, size).astype(np.int16))
+    x = plain(DType.I16, *draw.shape(draw.upto(1, 0), 4), size)
+    return op_case("window", Window(draw.upto(12, 0)), [x], plain(DType.I16), [weights])
+
+
+def _without_noise(draw: Draw) -> OpCase:
+    x = plain(DType.U32, *draw.shape(draw.upto(2)))
+    return op_case(
+        "without_noise", WithoutNoise(draw.upto(10, 0), 14, draw.upto(16384, 0)), [x, x], plain(DType.U32)
+    )
+
+
+SHAPES = {
+    "fixed_log": _fixed_log,
+    "headroom": _headroom,
+    "noise_estimate": _noise_estimate,
+    "shift_up": _shift_up,
+    "whole_root": _whole_root,
+    "window": _window,
+    "without_noise": _without_noise,
+}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from drawing import Draw
 from op_case import OpCase, constant_of, float32, op_case, plain
 
 from aot.ir.types import DType
@@ -30,3 +31,14 @@ CASES = (
     case("smooth_on_numbers", Smooth(), DType.F32, 3, 2, 2, goes_on=True),
     case("smooth_whole", Smooth(0, 14, 7.0), DType.U32, 5, 2, 3),
 )
+
+
+def _smooth(draw: Draw) -> OpCase:
+    if draw.chance():
+        return case(
+            "any", Smooth(first=draw.one_of(0.0, 1.0)), DType.F32, *draw.shape(3, 5), goes_on=draw.chance()
+        )
+    return case("any", Smooth(draw.upto(10, 0), 14, draw.upto(9, 0)), DType.U32, *draw.shape(3, 5))
+
+
+SHAPES = {"smooth": _smooth}

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from op_case import constant_of, float32, int8, op_case, plain
+from drawing import Draw
+from op_case import OpCase, constant_of, float32, int8, op_case, plain
 
 from aot.ir.types import DType
 from aot.ops.update_slice import UpdateSlice
@@ -29,3 +30,16 @@ CASES = (
         plain(DType.I64),
     ),
 )
+
+
+def _update_slice(draw: Draw) -> OpCase:
+    whole = draw.shape(draw.upto(4))
+    part = tuple(draw.upto(n) for n in whole)
+    dtype = draw.one_of(DType.I8, DType.I32, DType.F32, DType.BOOL)
+    begins = constant_of(draw.rng.integers(-2, 7, len(whole)).astype(np.int32))
+    return op_case(
+        "update_slice", UpdateSlice(), [plain(dtype, *whole), plain(dtype, *part)], plain(dtype), [begins]
+    )
+
+
+SHAPES = {"update_slice": _update_slice}

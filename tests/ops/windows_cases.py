@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from drawing import Draw
 from op_case import OpCase, float32, int8, int16, op_case
 
 from aot.ir.types import TensorType
@@ -22,3 +23,12 @@ CASES = (
     case("float32", Windows(3, 6, 4, 1), float32(1, 3, 4, 3)),
     case("int16", Windows(3, 6, 4, 1), int16(1, 3, 4, 3)),
 )
+
+
+def _windows(draw: Draw) -> OpCase:
+    rows, step, length = draw.upto(5), draw.upto(6), draw.upto(8)
+    x = int8(1, *draw.shape(3, 6), zero_point=draw.upto(127, -128))
+    return op_case("windows", Windows(step, length, rows, draw.upto(3, 0)), [x], x)
+
+
+SHAPES = {"windows": _windows}

@@ -1,7 +1,7 @@
 """Every test has a time limit, after which it fails by its name, in a worker too, Ctrl-C ignored or not.
 
 The limit is one of processor time, with that of the programs that it runs: other work on the machine takes
-none of it. By the clock there is PATIENCE times as much, which ends what waits for what never comes.
+none of it. There is one by the clock, too, which ends what waits for what never comes.
 """
 
 from __future__ import annotations
@@ -19,8 +19,7 @@ from typing import IO, Any
 import pytest
 from processor_time import Mark
 
-PATIENCE = 4
-# As parts of the limit. A clean-up that waits for what hangs is interrupted again, and again.
+# As parts of the limit by the clock. A clean-up that waits for what hangs is interrupted again, and again.
 AGAIN = 1 / 40
 # Code that no signal interrupts, such as a model compiled into this process, ends the process: its
 # traceback names the test, and so does xdist, which goes on with the next one in another worker.
@@ -36,6 +35,7 @@ class TimeIsUpError(BaseException):
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("time_limit_s", "seconds of processor time for a test, its setup and teardown among it")
+    parser.addini("clock_limit_s", "seconds by the clock for each of its setup, call, teardown")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -78,22 +78,22 @@ def pytest_runtest_teardown(item: pytest.Item) -> Generator[None, None, None]:
 
 @contextmanager
 def _limited(item: pytest.Item, phase: str) -> Generator[None, None, None]:
-    limit_s = float(item.config.getini("time_limit_s"))
+    limit_s, by_clock_s = (float(item.config.getini(name)) for name in ("time_limit_s", "clock_limit_s"))
     mark, began_s = item.stash[_BEGAN], time.monotonic()
 
     def end_it(number: int, frame: FrameType | None) -> None:
-        signal.setitimer(signal.ITIMER_REAL, limit_s * AGAIN)  # from now on: looking takes its time, too
+        signal.setitimer(signal.ITIMER_REAL, by_clock_s * AGAIN)  # from now on: looking takes its time, too
         if mark.used_s() >= limit_s:
             raise TimeIsUpError(f"the {phase} of {item.nodeid} took {limit_s:g} s of processor time")
-        if time.monotonic() - began_s >= limit_s * PATIENCE:
-            raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {limit_s * PATIENCE:g} s")
+        if time.monotonic() - began_s >= by_clock_s:
+            raise TimeIsUpError(f"the {phase} of {item.nodeid} took longer than {by_clock_s:g} s")
 
-    _watch(item.config, limit_s)
+    _watch(item.config, by_clock_s)
     try:
-        with _alarm(end_it, limit_s):
+        with _alarm(end_it, min(limit_s, by_clock_s)):
             yield
     finally:
-        if not _began_a_moment_ago(item.config, limit_s):
+        if not _began_a_moment_ago(item.config, by_clock_s):
             _end_watch(item.config)
 
 
@@ -112,17 +112,17 @@ def _alarm(end_it: Callable[[int, FrameType | None], None], limit_s: float) -> G
         signal.signal(signal.SIGALRM, before)
 
 
-def _watch(config: pytest.Config, limit_s: float) -> None:
-    """Ends the process when the limit and its grace are over. It takes a thread each time, for which a
+def _watch(config: pytest.Config, by_clock_s: float) -> None:
+    """Ends the process when that limit and its grace are over. It takes a thread each time, for which a
     quick test would wait longer than it runs: a watch that began a moment ago serves the next one, too."""
-    if not _began_a_moment_ago(config, limit_s):
-        ends_in_s = limit_s * PATIENCE * (1 + GRACE + AGAIN)
+    if not _began_a_moment_ago(config, by_clock_s):
+        ends_in_s = by_clock_s * (1 + GRACE + AGAIN)
         faulthandler.dump_traceback_later(ends_in_s, exit=True, file=config.stash[_ERRORS])
         config.stash[_WATCHED_SINCE] = time.monotonic()
 
 
-def _began_a_moment_ago(config: pytest.Config, limit_s: float) -> bool:
-    return time.monotonic() - config.stash.get(_WATCHED_SINCE, -math.inf) < limit_s * AGAIN
+def _began_a_moment_ago(config: pytest.Config, by_clock_s: float) -> bool:
+    return time.monotonic() - config.stash.get(_WATCHED_SINCE, -math.inf) < by_clock_s * AGAIN
 
 
 def _end_watch(config: pytest.Config) -> None:

@@ -91,7 +91,7 @@ def test_a_search_goes_on_with_records_of_its_own_objective_only(
 @pytest.mark.arm
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "word", [("--place", "ram"), ("--farm", "tcp://127.0.0.1:1"), ("--runner", "attach")]
+    "word", [("--candidates-in", "ram"), ("--farm", "tcp://127.0.0.1:1"), ("--runner", "attach")]
 )
 def test_what_is_computed_here_is_not_timed_elsewhere(
     word: tuple[str, str], tmp_path: Path, run_deploy: Run, require_tool: Callable[..., None]

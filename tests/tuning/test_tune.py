@@ -93,7 +93,7 @@ def test_a_run_is_taken_up_again_and_the_best_is_compiled(
     path = tmp_path / "digits.jsonl"
     words = ("tune", DIGITS, *M4, "-o", path, "--tuner", "ga", "--json")
     for trials, place in ((10, "ram"), (20, "image")):
-        outcome = run_deploy(*words, "--trials", trials, "--place", place)
+        outcome = run_deploy(*words, "--trials", trials, "--candidates-in", place)
         assert outcome.status == 0
     records = read_records(path)
     assert len({record.key for record in records}) == len(records) == 30
@@ -155,7 +155,18 @@ def test_where_memory_cannot_be_executed_candidates_go_into_an_image(
     run_deploy: Callable[..., Any], require_tool: Callable[..., None], tmp_path: Path
 ) -> None:
     require_tool("gcc")
-    words = ("tune", DIGITS, "--board", "host", "-o", tmp_path / "r.jsonl", "--place", "ram", "--trials", 12)
+    words = (
+        "tune",
+        DIGITS,
+        "--board",
+        "host",
+        "-o",
+        tmp_path / "r.jsonl",
+        "--candidates-in",
+        "ram",
+        "--trials",
+        12,
+    )
     assert run_deploy(*words).status == 0
     assert [record.error for record in read_records(tmp_path / "r.jsonl")] == [""] * 12
 

@@ -14,10 +14,10 @@ from typing import Any
 from aot.ir.types import DType
 from aot.ops.conv2d import Conv2d
 from aot.ops.requant import quant_of
-from aot.ops.rounding import RequantRounding
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.formats import RowFormat, whole
 from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.kernel import Kernel, RowAccess, Site, Started, aligned
@@ -44,10 +44,6 @@ def _library() -> CLibrary:
 
 def _is_bytes(site: Site) -> bool:
     return site.input(0).dtype is site.input(1).dtype is site.outputs[0].dtype is DType.I8
-
-
-def _is_rounded_twice(site: Site) -> bool:
-    return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
 
 
 def _reads_constants_by_pointer(site: Site) -> bool:
@@ -122,7 +118,7 @@ def _schedule(tail_of: _Tail, tile_bytes: int) -> Schedule:
         lower,
         fits=(
             Condition("pixels and weights of bytes", _is_bytes),
-            Condition("results that are rounded twice, as TFLite Micro's", _is_rounded_twice),
+            AS_TFLM_ROUNDS,
             Condition("sums of 32 bits", _has_short_sums(tail_of)),
             Condition("cores that read constants through any pointer", _reads_constants_by_pointer),
         ),

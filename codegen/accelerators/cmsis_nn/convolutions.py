@@ -8,12 +8,11 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.conv2d import Conv2d
-from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
-from aot.ops.rounding import RequantRounding
 from aot.target import Feature
 from codegen.accelerators.cmsis_nn.schedules import BYTES, Arguments, LibraryCall
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
@@ -30,17 +29,11 @@ def has_byte_weights(site: Site) -> bool:
     return site.input(1).dtype is DType.I8
 
 
-def _is_rounded_twice(site: Site) -> bool:
-    op = site.node.op
-    assert isinstance(op, Conv2d | DepthwiseConv2d | Dense)
-    return op.rounding is RequantRounding.DOUBLE
-
-
 def _conditions(tail: _Tail) -> tuple[Condition[Site], ...]:
     return (
         BYTES,
         Condition("weights of bytes", has_byte_weights),
-        Condition("results that are rounded twice, as TFLite Micro's", _is_rounded_twice),
+        AS_TFLM_ROUNDS,
         Condition("sums of 32 bits", lambda site: not tail(site).sums_wrap),
     )
 

@@ -9,7 +9,6 @@ from typing import Any
 
 from aot.ir.types import DType
 from aot.ops.average_pool2d import Halves
-from aot.ops.rounding import RequantRounding
 from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.accelerators.gemm_npu.device import mapped
@@ -32,6 +31,7 @@ from codegen.accelerators.gemm_npu.tiles import misfit
 from codegen.accelerators.gemm_npu.timing import outside_bytes, timed
 from codegen.formats import RowFormat, whole
 from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_tail
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_blocks import op_of as depthwise_op
@@ -46,7 +46,6 @@ from codegen.option_kinds import Choice
 NAME = "gemm-npu"
 ALIGN_BYTES = 16  # of what programs load and store
 _REGISTERS_BYTES = 0x1000
-_Compile = Callable[[Site, int], NpuLayer]
 
 
 def _file(name: str) -> CFile:
@@ -104,10 +103,6 @@ def _reads_constants_by_pointer(site: Site) -> bool:
     return not site.target.constant_space
 
 
-def _is_rounded_twice(site: Site) -> bool:
-    return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
-
-
 def _has_short_sums(tail_of: Callable[[Site], Requantised]) -> Callable[[Site], bool]:
     return lambda site: tail_of(site).storing.sum_dtype is DType.I32
 
@@ -138,7 +133,6 @@ def _adds_values(site: Site) -> bool:
 
 _BYTES = Condition[Site]("values and weights of bytes", is_bytes)
 _POINTERS = Condition[Site]("cores that read constants through any pointer", _reads_constants_by_pointer)
-_TWICE = Condition[Site]("results that are rounded twice, as TFLite Micro's", _is_rounded_twice)
 
 
 def _short(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
@@ -146,15 +140,15 @@ def _short(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
 
 
 _FITS: Mapping[str, tuple[Condition[Site], ...]] = {
-    "conv2d": (_BYTES, _POINTERS, _TWICE, _short(conv_tail)),
+    "conv2d": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(conv_tail)),
     "depthwise_conv2d": (
         _BYTES,
         _POINTERS,
-        _TWICE,
+        AS_TFLM_ROUNDS,
         _short(depthwise_tail),
         Condition("one filter for each channel", _has_one_filter_each),
     ),
-    "dense": (_BYTES, _POINTERS, _TWICE, _short(dense_tail)),
+    "dense": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(dense_tail)),
     "average_pool2d": (
         _BYTES,
         _POINTERS,

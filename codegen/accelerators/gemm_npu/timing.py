@@ -32,7 +32,6 @@ class Event:
 @dataclass(frozen=True)
 class TimedRun:
     events: tuple[Event, ...]  # in the order in which they begin
-    tokens_left: Mapping[Channel, int]
 
     @property
     def cycles(self) -> int:
@@ -85,7 +84,7 @@ def timed(program: Sequence[NpuCommand], timing: DeviceTiming = TIMING) -> Timed
             tokens.setdefault(channel, deque()).append(end)
         waiting[one.queue].popleft()
         events.append(Event(number, one.queue, begin, end))
-    return TimedRun(tuple(events), {channel: len(left) for channel, left in tokens.items() if left})
+    return TimedRun(tuple(events))
 
 
 def _channels(one: NpuCommand, verb: str) -> list[Channel]:

@@ -11,10 +11,10 @@ from importlib.resources import files
 
 from aot.ir.types import DType
 from aot.ops.requant import quant_of
-from aot.ops.rounding import RequantRounding
 from codegen.accelerators.accelerator import Accelerator
 from codegen.formats import RowFormat, whole
 from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import Condition, RowRequests, Schedule
@@ -34,10 +34,6 @@ def _library() -> CLibrary:
 
 def _is_bytes(site: Site) -> bool:
     return site.input(0).dtype is site.input(1).dtype is site.outputs[0].dtype is DType.I8
-
-
-def _is_rounded_twice(site: Site) -> bool:
-    return conv_op(site).rounding is RequantRounding.DOUBLE
 
 
 def _requests(site: Site) -> RowRequests:
@@ -103,7 +99,7 @@ _CONV2D = Schedule(
     _lower,
     fits=(
         Condition("pixels and weights of bytes", _is_bytes),
-        Condition("results that are rounded twice, as TFLite Micro's", _is_rounded_twice),
+        AS_TFLM_ROUNDS,
         Condition("sums of 32 bits", sums_of_32_bits),
     ),
 )

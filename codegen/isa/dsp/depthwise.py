@@ -155,7 +155,7 @@ class _Text:
     def definition(self) -> str:
         windows = f"3x3 windows along planes, stride {self.row.stride}"
         lines = [
-            f"/* Outputs of {windows}; reads one byte past windows. */",
+            f"/* {self._outputs_text} of {windows}; reads one byte past windows. */",
             f"static inline void {self.name}(",
             f"    {', '.join([f'{self.row.y_dtype.c_name} *y', *_ints(n for n, _ in self.row.numbers)])},",
             f"    {', '.join(_ints(self.constants))},",
@@ -168,6 +168,15 @@ class _Text:
             "}",
         ]
         return "\n".join(lines) + "\n"
+
+    @property
+    def _outputs_text(self) -> str:
+        row = self.row
+        count = f"{row.outputs} outputs" if row.is_short else "Outputs"
+        apart = "" if row.is_general else f", {row.y_step} elements apart,"
+        turns = f" {2 * row.turns} at a time," if row.turns > 1 else ""
+        edges = f" {row.edges.said}," if row.edges is not None else ""
+        return f"{count} in {row.y_dtype.value}{apart}{turns}{edges}"
 
     def _padding(self) -> list[str]:
         edges = self.row.edges

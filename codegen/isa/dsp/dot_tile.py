@@ -10,6 +10,12 @@ LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
 UNROLLS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48)
 
 
+def unroll_text(unroll: int, is_straight: bool) -> str:
+    """Says in a comment how often a group is written out."""
+    often = {1: "once", 2: "twice"}.get(unroll, f"{unroll} times")
+    return often if is_straight else f"{often} in a turn"
+
+
 @dataclass(frozen=True, slots=True)
 class SmladDotTile:
     """A register tile of dot products: `pixels` by `channels` sums over `steps` groups of four."""

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
+from codegen.isa.dsp.dot_tile import unroll_text
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro
 from codegen.isa.dsp.winograd import TWO_HALVES
@@ -142,7 +143,8 @@ def rests_of(pixels: int, x_step: int, rows: int, rest: int) -> Instruction:
 def _rests_text(name: str, pixels: int, x_step: int, rows: int, rest: int) -> str:
     groups = [range(first, min(first + GROUP, rows * rest)) for first in range(0, rows * rest, GROUP)]
     lines = [
-        f"/* The same of what {rows} kernel rows have left, {counted(rest, 'byte')} each, joined. */",
+        f"/* The same of what {rows} kernel rows of {counted(pixels, 'pixel')} have left,"
+        f" {counted(rest, 'byte')} each, joined. */",
         f"static inline void {name}(int16_t *v, const int8_t *const *x, int32_t offset)",
         "{",
         f"    for (int32_t i = 0; i < {pixels}; ++i, offset += {x_step}) {{",
@@ -279,7 +281,8 @@ def _text(tile: PairedTile) -> str:
     lines = [
         *_macros(tile),
         f"/* Sums of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')},"
-        " four weights at a time: SMLAD by half-words, then by their low bytes. */",
+        f" four weights at a time, {unroll_text(tile.unroll, tile.is_straight)}:"
+        " SMLAD by half-words, then by their low bytes. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)},",
         f"    const int16_t *v, const int16_t *w{groups})",

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
-from codegen.isa.dsp.dot_tile import UNROLLS
+from codegen.isa.dsp.dot_tile import UNROLLS, unroll_text
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.dsp.winograd import TWO_HALVES
 from codegen.isa.few_registers import FEW_REGISTERS
@@ -122,8 +122,9 @@ def _text(tile: PairedVector) -> str:
     temps = [*_WORDS[: tile.channels], "p", "q"]
     lines = [
         *macro(turn, list(_group(tile)) * tile.unroll),
-        f"/* Sums of {counted(tile.channels, 'channel')},"
-        " four weights at a time: SMLAD by half-words, then by their low bytes. */",
+        f"/* Sums of {counted(tile.channels, 'channel')}{'' if tile.x_aligned else ' of x at any address'},"
+        f" four weights at a time, {unroll_text(tile.unroll, False)}:"
+        " SMLAD by half-words, then by their low bytes. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(f'int32_t *sum{j}' for j in range(tile.channels))},",
         "    const int8_t *x, const int16_t *w, int32_t groups)",

@@ -8,7 +8,7 @@ from aot.counted import counted
 from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
-from codegen.isa.dsp.dot_tile import SmladDotTile
+from codegen.isa.dsp.dot_tile import SmladDotTile, unroll_text
 from codegen.isa.dsp.pipeline import IN_PAIRS
 
 
@@ -63,7 +63,8 @@ def _function(tile: SmladDotTile, body: list[str]) -> str:
     numbers = "".join(f", int32_t {name}" for name, _ in tile.numbers)
     lines = [
         *(_step_definition(tile) if any(_step_macro(tile) in line for line in body) else []),
-        f"/* {_describe(tile)}, four terms at a time; returns the end of the weights. */",
+        f"/* {_describe(tile)}, four terms at a time, {unroll_text(tile.unroll, tile.is_straight)};",
+        f"   {_kinds_text(tile)}; returns the end of the weights. */",
         f"static inline __attribute__((always_inline)) const {tile.w_dtype.c_name} *{tile.name}(",
         f"    {params},",
         f"    const {tile.x_dtype.c_name} *x, const {tile.w_dtype.c_name} *w{numbers})",
@@ -168,6 +169,13 @@ def _describe(tile: SmladDotTile) -> str:
     if tile.pixels == 1:
         return f"Sums of one pixel and {channels}"
     return f"Sums of {tile.pixels} pixels, {_step_text(tile, 1)} elements apart, and {channels}"
+
+
+def _kinds_text(tile: SmladDotTile) -> str:
+    """Says what another function of the same sums may do otherwise."""
+    address = "" if tile.x_aligned else " at any address"
+    pairs = ", two instructions at a time" if tile.in_pairs else ""
+    return f"x of {tile.x_dtype.value}{address}, weights of {tile.w_dtype.value}{pairs}"
 
 
 @dataclass(frozen=True, slots=True)

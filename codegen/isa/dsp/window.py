@@ -29,6 +29,12 @@ class Edges:
     def name(self) -> str:
         return f"_plane_{self.width}_left_{self.left}_outside_{self.zero_point}".replace("-", "m")
 
+    @property
+    def said(self) -> str:
+        """Says it in a comment."""
+        first = "before it" if self.left else "in it"
+        return f"of planes of {self.width} without margins, the first window beginning {first}"
+
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
         """The value of a pixel, which may lie outside, counted from the first window's in its plane."""
         padding = Const(self.zero_point)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from aot.counted import counted
 from aot.ir.types import DType
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
@@ -153,6 +154,14 @@ class InterleavedRows:
         pitch = (("pitch", self.pitch * PIXEL),) if self.channels > 1 else ()
         return (("outputs", self.outputs), ("y_step", self.y_step), *pitch)
 
+    @property
+    def said(self) -> str:
+        """Says in a comment where pixels and results lie."""
+        apart = [] if self.is_general else [f"results {self.y_step} apart"]
+        apart += [f"channels {self.y_channel_step} apart"] if self.y_channel_step != 1 else []
+        apart += [f"planes of {self.pitch} pixels"] if self.channels > 1 and not self.is_general else []
+        return ", ".join([f"{self.rows}x{self.columns} windows, stride {self.stride}", *apart])
+
     def plane(self, channel: int) -> str:
         """C of where a channel begins."""
         if channel == 0:
@@ -231,7 +240,8 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
         body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *lines.statement(), "#endif"]
     inlined = "inline __attribute__((always_inline))"
     lines_of_c = [
-        f"/* {count} outputs of {tile.channels} channels, a lane for each channel. */",
+        f"/* {count} outputs of {counted(tile.channels, 'channel')}, a lane for each channel:",
+        f"   {tile.said}; {r.said}. */",
         # Inside another function's loops compilers spill its vectors, which take all registers.
         f"static {inlined if tile.is_inlined else '__attribute__((noinline))'} void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",

@@ -59,7 +59,7 @@ def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Inst
         params=(y, lines, w, bias, mult, right),
         body=(For("four", fours, body),),
         call=f"{name}({{y}}, {{lines}}, {{w}}, {{bias}}, {{mult}}, {{right}});",
-        definition=_definition(name, tile, fours, row.name),
+        definition=_definition(name, tile, fours, row.name, requant.said),
         includes=INCLUDES,
         needs=ANY_WORDS,
         machine_instructions=row.machine_instructions,
@@ -67,7 +67,7 @@ def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Inst
     )
 
 
-def _definition(name: str, tile: InterleavedRows, fours: int, row: str) -> str:
+def _definition(name: str, tile: InterleavedRows, fours: int, row: str, said: str) -> str:
     steps = {
         "y": WORDS * tile.y_channel_step,
         "lines": WORDS * tile.pitch * PIXEL,
@@ -75,7 +75,8 @@ def _definition(name: str, tile: InterleavedRows, fours: int, row: str) -> str:
         **dict.fromkeys(("bias", "mult", "right"), WORDS),
     }
     lines = [
-        f"/* Rows of {tile.outputs} outputs of {fours} times four channels. */",
+        f"/* Rows of {tile.outputs} outputs of {fours} times four channels:",
+        f"   {tile.said}; {said}. */",
         f"static __attribute__((noinline)) void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
         "    const int32_t *bias, const int32_t *mult, const int8_t *right)",

@@ -23,7 +23,6 @@ from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
     requantise_tile,
-    sign_matters,
     suffix,
 )
 from codegen.isa.plain.requantise import Requant, exact_store
@@ -245,7 +244,7 @@ def _ends(tile: DotBlocks) -> Iterator[AsmLine]:
     yield computes("vadd.i32", _V, _V, _FREE)
     yield loads("vldrw.32", (_FREE,), Address(operand("mult"), 4 * WORDS, moves=True))
     yield computes("vqrdmulh.s32", _V, _V, _FREE)
-    if sign_matters(r):
+    if r.sign_matters:
         yield computes("vshr.s32", _FREE, _V, end="#31")
         yield computes("vadd.i32", _V, _V, _FREE)
     yield loads("vldrb.s32", (_FREE,), Address(operand("right"), WORDS, moves=True))

@@ -193,7 +193,8 @@ def _definition(row: DotRow) -> str:
         why = "/* compilers find even registers for intrinsics */"
         body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *_in_asm(row), "#endif"]
     lines = [
-        f"/* {row.pixels} pixels, {tile.x_step} bytes apart, {tile.channels} channels, summed and stored. */",
+        f"/* {row.pixels} pixels, {tile.x_step} bytes apart, {tile.channels} channels, summed and stored:",
+        f"   {tile.window_text}; {row.requant.said}{row.ends.steps_text}. */",
         f"static inline __attribute__((always_inline)) void {row.name}(",
         f"    int8_t *y, {', '.join([*rows, *weights])},",
         "    int32x4_t start, int32x4_t scale, int32x4_t right)",

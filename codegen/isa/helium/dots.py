@@ -79,6 +79,13 @@ class HeliumDotTile:
         return f"dot_{self.pixels}x{self.channels}_{rows}{taps}{step}{ends}"
 
     @property
+    def window_text(self) -> str:
+        """Says in a comment what the sums run over."""
+        taps = f", {self.taps} of them {self.tap_step} apart" if self.taps > 1 else ""
+        address = "" if self.x_aligned else ", at any address"
+        return f"{counted(self.kernel_rows, 'row')} of {self.length} bytes{taps}{address}"
+
+    @property
     def sums(self) -> list[tuple[int, int]]:
         return [(i, j) for i in range(self.pixels) for j in range(self.channels)]
 
@@ -165,7 +172,8 @@ def _definition(tile: HeliumDotTile) -> str:
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
     lines = [
-        f"/* Sums of {_describe(tile)}, sixteen products at a time. */",
+        f"/* Sums of {_describe(tile)}, sixteen products at a time:",
+        f"   {tile.window_text}. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
         f"    {', '.join(params)},",
         f"    {', '.join([*rows, *weights])})",

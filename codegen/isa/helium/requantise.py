@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
+from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
@@ -59,6 +60,13 @@ class RequantTile:
         pixels = f"_step_{self.pixel_step}" if self.pixels > 1 else ""
         channels = f"_by_{self.channel_step}" if self.channel_step > 1 and self.channels > 1 else ""
         return f"requantise_{self.pixels}x{self.channels}{pixels}{channels}"
+
+    @property
+    def steps_text(self) -> str:
+        """Says in a comment where the results go."""
+        pixels = f", pixels {self.pixel_step} apart" if self.pixels > 1 else ""
+        channels = f", channels {self.channel_step} apart" if self.channel_step > 1 < self.channels else ""
+        return pixels + channels
 
 
 def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
@@ -121,26 +129,20 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 
 
 def suffix(r: Requant) -> str:
-    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
-    sign = "_signed" if sign_matters(r) else ""
+    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
+    sign = "_signed" if r.sign_matters else ""
     short = "_short" if r.scaled_fits_16_bits else ""
-    return f"zero_{_word(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
-
-
-def _word(value: int) -> str:
-    return f"m{-value}" if value < 0 else str(value)
-
-
-def sign_matters(r: Requant) -> bool:
-    return r.low < r.zero_point
+    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
 
 
 def rounded(r: Requant) -> Instruction:
     """v * scale / 2**31 / 2**-shift in every lane."""
-    any_shift, signed = r.rights[0] < 1, sign_matters(r)
+    any_shift, signed = r.rights[0] < 1, r.sign_matters
     name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
-        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */",
+        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does",
+        f"   {'for numbers of both signs' if signed else 'where none below 0 is kept'}"
+        f"{', shifted to either side' if any_shift else ''}. */",
         f"static inline __attribute__((always_inline)) int32x4_t {name}(",
         "    int32x4_t v, int32x4_t scale, int32x4_t shift)",
         "{",
@@ -173,7 +175,8 @@ def narrowed(r: Requant, halves: str) -> list[str]:
 def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
     sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
     lines = [
-        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane. */",
+        f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels as int8, a channel to a lane:",
+        f"   {r.said}{tile.steps_text}. */",
         f"static inline __attribute__((always_inline)) void {name}(",
         f"    int8_t *y, {', '.join(f'int32_t {s}' for s in sums)},",
         "    int32x4_t start, int32x4_t scale, int32x4_t right)",

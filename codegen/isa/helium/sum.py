@@ -56,7 +56,8 @@ def _definition(
     said = {"+": "sums", "-": "differences"}[sign]
     whole, rest = divmod(count, LANES)
     lines = [
-        f"/* The {said} of two rows of {count}, as the reference rounds them, eight at a time. */",
+        f"/* The {said} of two rows of {count}, as the reference rounds them, eight at a time:",
+        f"   zero points {zero_points[0]} and {zero_points[1]}, of the result {result.zero_point}. */",
         f"static inline void {name}(int8_t *y, const int8_t *a, const int8_t *b)",
         "{",
     ]

@@ -19,7 +19,8 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
-from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath
+from codegen.isa.names import in_name
+from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, parenthesised
 from codegen.loops.ir import ScalarFunction
 
 
@@ -42,6 +43,22 @@ class Requant:
     def is_plain(self) -> bool:
         """True where all shifts go right and the zero point fits 32 bits before them."""
         return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
+
+    @property
+    def sign_matters(self) -> bool:
+        """Results below the zero point are kept, where halves are rounded the other way."""
+        return self.low < self.zero_point
+
+    @property
+    def said(self) -> str:
+        """Says in a comment what is stored."""
+        facts = {
+            f"zero point {self.zero_point}": True,
+            f"{self.low} .. {self.high}": (self.low, self.high) != self.dtype.limits,
+            "before that in 16 bits": self.scaled_fits_16_bits,
+            "some shifted left": self.rights[0] < 1,
+        }
+        return ", ".join(fact for fact, is_so in facts.items() if is_so)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +109,12 @@ def exact_store(requant: Requant) -> StoreQuantised:
 def _rounding_term(r: Requant) -> ScalarFunction:
     """Half a step plus the zero point in steps of 2^right, that is (1 + 2 * zero point) * 2^right / 2."""
     twice = 1 + 2 * r.zero_point
-    name = f"rounding_zero_{_word(r.zero_point)}"
+    name = f"rounding_zero_{in_name(r.zero_point)}"
     definition = f"""\
 /* Half a step and the zero point {r.zero_point}, at the scale before the last shift; right >= 1. */
 static inline int32_t {name}(int32_t right)
 {{
-    return {_number(twice)} * (INT32_C(1) << right) >> 1;
+    return {parenthesised(twice)} * (INT32_C(1) << right) >> 1;
 }}
 """
     return ScalarFunction(name, DType.I32, definition, lambda right: twice * (1 << right) >> 1)
@@ -223,7 +240,9 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
 def _clamp_any(value: str, r: Requant) -> str:
     """Clamps before the zero point is added, so that no 32-bit value overflows."""
-    return f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {_number(r.zero_point)})"
+    return (
+        f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {parenthesised(r.zero_point)})"
+    )
 
 
 def type_name(r: Requant) -> str:
@@ -235,20 +254,12 @@ def _is_full_range(r: Requant) -> bool:
 
 
 def clamp_suffix(r: Requant) -> str:
-    return "" if _is_full_range(r) else f"_{_word(r.low)}_{_word(r.high)}"
+    return "" if _is_full_range(r) else f"_{in_name(r.low)}_{in_name(r.high)}"
 
 
 def _suffix(r: Requant) -> str:
-    return f"_zero_{_word(r.zero_point)}{clamp_suffix(r)}"
+    return f"_zero_{in_name(r.zero_point)}{clamp_suffix(r)}"
 
 
 def _describe(r: Requant) -> str:
     return f"plus {r.zero_point}, within {r.low} .. {r.high}"
-
-
-def _word(value: int) -> str:
-    return f"m{-value}" if value < 0 else str(value)
-
-
-def _number(value: int) -> str:
-    return f"({value})" if value < 0 else str(value)

@@ -26,7 +26,7 @@ ROUND_SHIFT = ScalarFunction(
     "round_shift",
     DType.I32,
     """\
-/* v / 2^exponent, half away from zero; exponent >= 1. */
+/* v / 2^exponent, half away from zero; exponent >= 0, and any v, since nothing is added to it. */
 static inline int32_t round_shift(int32_t v, int32_t exponent)
 {
     const int32_t rest = (int32_t)((uint32_t)v & ((UINT32_C(1) << exponent) - 1u));

@@ -7,6 +7,7 @@ is taken from negative values first, unless the clamp cuts off everything below 
 
 from __future__ import annotations
 
+from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant
 from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
@@ -16,18 +17,10 @@ _HALF_UP = "__RISCV_VXRM_RNU"
 
 
 def suffix(r: Requant) -> str:
-    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{_word(r.low)}_{_word(r.high)}"
-    sign = "_signed" if _sign_matters(r) else ""
+    clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
+    sign = "_signed" if r.sign_matters else ""
     shift = "" if r.rights[0] >= 1 else "_any_shift"
-    return f"zero_{_word(r.zero_point)}{clamp}{sign}{shift}"
-
-
-def _word(value: int) -> str:
-    return f"m{-value}" if value < 0 else str(value)
-
-
-def _sign_matters(r: Requant) -> bool:
-    return r.low < r.zero_point
+    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{shift}"
 
 
 def constants(groups: Groups) -> list[str]:
@@ -44,7 +37,8 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
     name = f"as_bytes_m{groups.sums}_{suffix(r)}"
     words, halves = groups.words, groups.halves
     lines = [
-        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored. */",
+        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored:",
+        f"   {r.said}. */",
         f"static inline __attribute__((always_inline)) vint{groups.bytes}_t {name}(",
         f"    vint{words}_t v, vint{words}_t scale, vint{halves}_t shift, size_t vl)",
         "{",
@@ -55,7 +49,7 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
             f"    v = __riscv_vsll_vv_i{words}(v, __riscv_vreinterpret_v_i{words}_u{words}({left}), vl);"
         )
     lines.append(f"    v = __riscv_vsmul_vv_i{words}(v, scale, {_HALF_UP}, vl);")
-    if _sign_matters(r):
+    if r.sign_matters:
         sign = f"__riscv_vsra_vx_i{words}({_negative(groups, r)}, 31, vl)"
         lines.append(f"    v = __riscv_vadd_vv_i{words}(v, {sign}, vl);")
     right = "shift" if r.rights[0] >= 0 else f"__riscv_vmax_vx_i{halves}(shift, 0, vl)"

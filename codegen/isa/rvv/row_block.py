@@ -50,6 +50,13 @@ class RowBlock:
         planes = f"_and_{self.y_channel_step}" if self.y_channel_step > 1 else ""
         return f"{taps}{outputs}{planes}"
 
+    @property
+    def said(self) -> str:
+        """Says in a comment what its windows and results are apart."""
+        taps = f", taps {self.tap_step}" if self.taps > 1 else ""
+        planes = f", channels {self.y_channel_step}" if self.y_channel_step > 1 else ""
+        return f"{self.x_step} bytes apart{taps}, results {self.y_step}{planes}"
+
 
 @dataclass(frozen=True)
 class Products:
@@ -96,7 +103,7 @@ def row_block(block: RowBlock, products: Products, requant: Requant) -> Instruct
         parts, definition = [], _tile(block, products, requant, name, block.outputs)
     else:
         parts = [_part(block, products, requant, name, count) for count, _ in tiles]
-        definition = _row_of_tiles(block, products, name)
+        definition = _row_of_tiles(block, products, requant, name)
     return Instruction(
         name=name,
         params=(y, x, WEIGHTS, bias, mult, right),
@@ -138,7 +145,7 @@ def _part(block: RowBlock, products: Products, requant: Requant, row: str, count
     return Instruction(name, (), (), "", _tile(block, products, requant, name, count), INCLUDES, needs=NEEDS)
 
 
-def _row_of_tiles(block: RowBlock, products: Products, name: str) -> str:
+def _row_of_tiles(block: RowBlock, products: Products, requant: Requant, name: str) -> str:
     lines = []
     for count, many in _tiles(block, products):
         call = f"{name}_tile_{count}(y, x, offset, w, bias, mult, right);"
@@ -148,8 +155,8 @@ def _row_of_tiles(block: RowBlock, products: Products, name: str) -> str:
             lines += [f"for (int32_t i = 0; i < {many}; ++i) {{", *body, "}"]
         else:
             lines += [call, *moves] if count == products.at_once else [call]
-    says = f"{block.outputs} outputs of {block.channels} channels, tile after tile"
-    return _function(says, name, block, lines)
+    says = [f"{block.outputs} outputs of {block.channels} channels, tile after tile:"]
+    return _function([*says, f"{products.says}, {block.said}; {requant.said}"], name, block, lines)
 
 
 def _tile(block: RowBlock, products: Products, requant: Requant, name: str, count: int) -> str:
@@ -165,14 +172,13 @@ def _tile(block: RowBlock, products: Products, requant: Requant, name: str, coun
         *constants(groups),
         *(_stored(block, requant, i) for i in pixels),
     ]
-    return _function(
-        f"{count} outputs of {block.channels} channels: {products.says}", name, block, body, _INLINE
-    )
+    says = [f"{count} outputs of {block.channels} channels: {products.says},"]
+    return _function([*says, f"{block.said}; {requant.said}"], name, block, body, _INLINE)
 
 
-def _function(says: str, name: str, block: RowBlock, body: Sequence[str], kind: str = "") -> str:
+def _function(says: Sequence[str], name: str, block: RowBlock, body: Sequence[str], kind: str = "") -> str:
     lines = [
-        f"/* {says}. */",
+        "/* " + "\n   ".join(says) + ". */",
         f"static inline {kind}void {name}(",
         f"    int8_t *y, {_row_type(block)}, int32_t offset, const int8_t *w,",
         f"    {_TABLES})",

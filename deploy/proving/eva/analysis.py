@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from aot.errors import MissingToolError, ToolError
+from aot.errors import CheckError, MissingToolError, ToolError
 from artifact.artifact import Artifact
 from boards.cores import load_core
-from deploy.proving.eva.annotate import annotated
+from deploy.proving.eva.annotate import annotated, without_annotations
 from deploy.proving.eva.contracts import ProvenContract, contracts_for, proof_of
 from deploy.proving.lone_program import driver, write_files
 from deploy.proving.tool_run import run_tool
@@ -77,7 +77,10 @@ def analyse(artifact: Artifact, folder: Path) -> EvaAnalysis:
     main = f"{artifact.name}.c"
     code = artifact.sources[main]
     contracts = contracts_for(code)
-    files = {**artifact.headers, **artifact.sources, main: annotated(code)}
+    shown = annotated(code)
+    if without_annotations(shown) != code:
+        raise CheckError("the copy for EVA differs from the C by more than comments", main)
+    files = {**artifact.headers, **artifact.sources, main: shown}
     files |= {name: driver(artifact, name, contracts=contracts) for name in (_DRIVER, _EXHAUSTION)}
     write_files(files, folder)
     argv = _command(artifact, contracts)

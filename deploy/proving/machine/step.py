@@ -10,6 +10,7 @@ from typing import Any
 
 from aot.errors import ToolError
 from platforms.cycles.thumb import disassembler
+from platforms.cycles.thumb_names import LOOP_ENDS, USUAL_NAME
 
 
 class WayOn(Enum):
@@ -38,12 +39,10 @@ class MachineStep:
 
 
 _PUSH, _POP = ("push", "vpush", "stmdb", "vstmdb"), ("pop", "vpop", "ldm", "vldmia")
-_LOOP_ENDS = ("le", "letp", "wls", "wlstp")
 _FRAME_POINTERS = ("r7", "r11", "fp")
 _SUMS = ("add", "sub", "addw", "subw")
 _WORD_BYTES = 4  # the stack pointer is always a multiple of it
 _ALWAYS = 14  # the condition's number
-_USUAL = {"r13": "sp", "r14": "lr", "r15": "pc"}
 _LIST = re.compile(r"\{(.*)\}")
 
 
@@ -67,7 +66,7 @@ def _step(found: Any, before: Any | None, word: Callable[[int], int]) -> Machine
         text=f"{found.mnemonic} {found.op_str}".strip(),
         way=way,
         target=target,
-        is_conditional=found.cc != _ALWAYS or _short(found) in ("cbz", "cbnz", *_LOOP_ENDS),
+        is_conditional=found.cc != _ALWAYS or _short(found) in ("cbz", "cbnz", *LOOP_ENDS),
         taken=taken or 0,
         loses_stack=taken is None,
     )
@@ -80,7 +79,7 @@ def _way(found: Any, word: Callable[[int], int]) -> tuple[WayOn, int | None]:
     if name in ("bx", "bxns", "blx", "blxns"):
         is_return = name.startswith("bx") and _register(found, 0) == "lr"
         return (WayOn.RETURN if is_return else WayOn.REGISTER), None
-    if name in ("b", "bl", "cbz", "cbnz", *_LOOP_ENDS):
+    if name in ("b", "bl", "cbz", "cbnz", *LOOP_ENDS):
         (target,) = (each.imm for each in found.operands if each.type == _types().ARM_OP_IMM)
         return (WayOn.CALL if name == "bl" else WayOn.JUMP), target
     if "pc" not in _written(found):
@@ -162,7 +161,7 @@ def _memory_base(found: Any) -> str:
 
 def _named(found: Any, number: int) -> str:
     name = str(found.reg_name(number))
-    return _USUAL.get(name, name)
+    return USUAL_NAME.get(name, name)
 
 
 def _types() -> Any:

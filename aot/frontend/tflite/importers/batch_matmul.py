@@ -7,7 +7,7 @@ from math import prod
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.rearranging import rearrange, repeated
 from aot.frontend.tflite.importers.transposed import transposed_constant
@@ -88,3 +88,6 @@ def _as_image(draft: TfliteDraft, operator: TfliteOperator, name: str, batch: tu
         rearrange(draft, operator, name, repeated(operator, tensor.shape, whole), copied)
         name, own = copied, batch
     return read.reshaped(draft, operator, name, (1, prod(own), *matrix))
+
+
+BATCH_MATMUL: dict[str, Importer] = {"BATCH_MATMUL": import_batch_matmul}

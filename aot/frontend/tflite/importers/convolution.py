@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.computed_weights import import_computed_weights
@@ -175,3 +175,10 @@ def _add_dense(
     flat = draft.add_value(f"{result}/rows", replace(declared, shape=shape))
     draft.add_node(operator, op, inputs, flat)
     draft.add_node(operator, Reshape(declared.shape), (flat,), result)
+
+
+CONVOLUTION: dict[str, Importer] = {
+    "CONV_2D": import_conv_2d,
+    "DEPTHWISE_CONV_2D": import_depthwise_conv_2d,
+    "FULLY_CONNECTED": import_fully_connected,
+}

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, Quant, TensorType
@@ -161,3 +161,6 @@ def _refuse_other_forms(operator: TfliteOperator, options: tflite.Unidirectional
         raise operator.fail("peepholes, projections and layer normalisation are not supported", hint)
     if options.FusedActivationFunction() != tflite.ActivationFunctionType.TANH:
         raise operator.fail("an activation other than tanh is not supported", hint)
+
+
+LSTM: dict[str, Importer] = {"UNIDIRECTIONAL_SEQUENCE_LSTM": import_lstm}

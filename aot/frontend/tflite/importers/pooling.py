@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.ops.average_pool2d import AveragePool2d, Halves
@@ -37,3 +37,9 @@ def _pool(
         padding=read.padding(operator, options.Padding(), x_type, size, stride, (1, 1)),
         activation=read.activation(operator, options.FusedActivationFunction()),
     )
+
+
+POOLING: dict[str, Importer] = {
+    "AVERAGE_POOL_2D": import_average_pool_2d,
+    "MAX_POOL_2D": import_max_pool_2d,
+}

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.transposed import transposed_constant
 from aot.ir.types import DType
@@ -126,3 +126,6 @@ def _shifted(
     parts = (younger, read.reshaped(draft, operator, newest, (1, rank * units)))
     draft.add_node(operator, Concat(1), parts, whole)
     return read.reshaped(draft, operator, whole, (1, rows, 1, units))
+
+
+SVDF: dict[str, Importer] = {"SVDF": import_svdf}

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import tflite
 
-from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
 from aot.frontend.tflite.importers import attributes as read
 from aot.frontend.tflite.importers.batches import by_images
 from aot.frontend.tflite.importers.convolution import multiplies_in_single
@@ -164,3 +164,9 @@ def _cut(draft: TfliteDraft, operator: TfliteOperator, name: str, axis: int, siz
     cut = read.value_like(draft, f"{name}/cut", tensor, shape)
     draft.add_node(operator, Rearrange(shape, shape, strides), (name,), cut)
     return cut
+
+
+TRANSPOSE_CONV: dict[str, Importer] = {
+    "CUSTOM Convolution2DTransposeBias": import_transpose_conv_bias,
+    "TRANSPOSE_CONV": import_transpose_conv,
+}

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aot.ops.rounding import RequantRounding
 from aot.target import Optimize
 from codegen.formats import RowFormat
 from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwise_channels
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels import depthwise_blocks
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import BYTES, is_rounded_twice
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
@@ -58,6 +57,6 @@ SCHEDULE = Schedule(
     (
         BYTES,
         Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
-        Condition("results rounded twice", lambda site: op_of(site).rounding is RequantRounding.DOUBLE),
+        Condition("results rounded twice", is_rounded_twice),
     ),
 )

@@ -314,7 +314,8 @@ static const uint8_t order_0[18] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 18 rows of layers 0 to 1 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};

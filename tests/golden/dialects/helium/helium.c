@@ -96,7 +96,8 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
     return vreinterpretq_s8_s16(v);
 }
 
-/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */
+/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does
+   where none below 0 is kept. */
 static inline __attribute__((always_inline)) int32x4_t rounded(
     int32x4_t v, int32x4_t scale, int32x4_t shift)
 {
@@ -104,7 +105,8 @@ static inline __attribute__((always_inline)) int32x4_t rounded(
     return vrshlq_s32(v, shift);
 }
 
-/* 5 outputs of 4 channels, a lane for each channel. */
+/* 5 outputs of 4 channels, a lane for each channel:
+   3x3 windows, stride 1, results 4 apart, planes of 6 pixels; zero point -128, -128 .. 22, before that in 16 bits. */
 static inline __attribute__((always_inline)) void depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short(
     int8_t *y, const int8_t *lines, const int8_t *w,
     int32x4_t start, int32x4_t scale, int32x4_t right)
@@ -347,7 +349,8 @@ static inline __attribute__((always_inline)) void depthwise_3x3_stride_1_padded_
 #endif
 }
 
-/* Rows of 5 outputs of 1 times four channels. */
+/* Rows of 5 outputs of 1 times four channels:
+   3x3 windows, stride 1, results 4 apart, planes of 6 pixels; zero point -128, -128 .. 22, before that in 16 bits. */
 static __attribute__((noinline)) void depthwise_3x3_stride_1_padded_inlined_4x5_of_planes_6_by_4_zero_m128_m128_22_short_by_1_fours(
     int8_t *y, const int8_t *lines, const int8_t *w,
     const int32_t *bias, const int32_t *mult, const int8_t *right)
@@ -365,7 +368,8 @@ static __attribute__((noinline)) void depthwise_3x3_stride_1_padded_inlined_4x5_
 }
 
 
-/* Sums of 2 pixels, 4 bytes apart, and 4 channels, sixteen products at a time. */
+/* Sums of 2 pixels, 4 bytes apart, and 4 channels, sixteen products at a time:
+   1 row of 4 bytes. */
 static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
     int32_t *sum00, int32_t *sum01, int32_t *sum02, int32_t *sum03, int32_t *sum10, int32_t *sum11, int32_t *sum12, int32_t *sum13,
     const int8_t *x0, const int8_t *rest)
@@ -424,7 +428,8 @@ static inline __attribute__((always_inline)) void dot_2x4_1_rows_of_4_step_4(
     *sum13 = s13;
 }
 
-/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does. */
+/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does
+   for numbers of both signs. */
 static inline __attribute__((always_inline)) int32x4_t rounded_signed(
     int32x4_t v, int32x4_t scale, int32x4_t shift)
 {
@@ -433,7 +438,8 @@ static inline __attribute__((always_inline)) int32x4_t rounded_signed(
     return vrshlq_s32(v, shift);
 }
 
-/* Sums of 2 x 4 pixels and channels as int8, a channel to a lane. */
+/* Sums of 2 x 4 pixels and channels as int8, a channel to a lane:
+   zero point 7, before that in 16 bits, pixels 8 apart. */
 static inline __attribute__((always_inline)) void requantise_2x4_step_8_zero_7_signed_short(
     int8_t *y, int32_t s00, int32_t s01, int32_t s02, int32_t s03, int32_t s10, int32_t s11, int32_t s12, int32_t s13,
     int32x4_t start, int32x4_t scale, int32x4_t right)
@@ -449,7 +455,8 @@ static inline __attribute__((always_inline)) void requantise_2x4_step_8_zero_7_s
     vstrbq_scatter_offset_s16(y, places, vreinterpretq_s16_s8(bytes));
 }
 
-/* Sums of one pixel and 4 channels, sixteen products at a time. */
+/* Sums of one pixel and 4 channels, sixteen products at a time:
+   1 row of 4 bytes. */
 static inline __attribute__((always_inline)) void dot_1x4_1_rows_of_4(
     int32_t *sum00, int32_t *sum01, int32_t *sum02, int32_t *sum03,
     const int8_t *x0, const int8_t *rest)
@@ -494,7 +501,8 @@ static inline __attribute__((always_inline)) void dot_1x4_1_rows_of_4(
     *sum03 = s03;
 }
 
-/* Sums of 1 x 4 pixels and channels as int8, a channel to a lane. */
+/* Sums of 1 x 4 pixels and channels as int8, a channel to a lane:
+   zero point 7, before that in 16 bits. */
 static inline __attribute__((always_inline)) void requantise_1x4_zero_7_signed_short(
     int8_t *y, int32_t s00, int32_t s01, int32_t s02, int32_t s03,
     int32x4_t start, int32x4_t scale, int32x4_t right)
@@ -507,7 +515,8 @@ static inline __attribute__((always_inline)) void requantise_1x4_zero_7_signed_s
     vstrbq_s32(y, vreinterpretq_s32_s8(bytes));
 }
 
-/* 5 pixels, 4 bytes apart, 4 channels, summed and stored. */
+/* 5 pixels, 4 bytes apart, 4 channels, summed and stored:
+   1 row of 4 bytes; zero point 7, before that in 16 bits, pixels 8 apart. */
 static inline __attribute__((always_inline)) void row_of_5_dot_2x4_1_rows_of_4_step_4_to_8_1_zero_7_signed_short(
     int8_t *y, const int8_t *x0, const int8_t *rest,
     int32x4_t start, int32x4_t scale, int32x4_t right)
@@ -790,7 +799,8 @@ static const uint8_t order_0[13] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 13 rows of layers 0 to 1 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};

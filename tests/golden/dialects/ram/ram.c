@@ -132,7 +132,7 @@ static inline int32_t to_int8_m128_22_shift_4(int32_t sum, int32_t scale, int32_
     "ldrd %[even], %[odd], %[scales]\n\t" "smmlar %[sum0], %[sum0], %[even], %[odd]\n\t" \
     "smmlar %[sum1], %[sum1], %[even], %[odd]\n\t"
 
-/* Outputs of 3x3 windows along planes, stride 1; reads one byte past windows. */
+/* 5 outputs in i8, 4 elements apart, of 3x3 windows along planes, stride 1; reads one byte past windows. */
 static inline void depthwise_3x3_stride_1_i8_step_4_of_5_to_int8_m128_22_shift_4(
     int8_t *y,
     int32_t start, int32_t scale, int32_t rounding,
@@ -218,7 +218,8 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     "smlad %[s01], %[p], %[f], %[s01]\n\t" \
     "smlad %[s00], %[q], %[a], %[s00]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of 2 pixels, 4 elements apart, and 2 channels, four terms at a time, once;
+   x of i8, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_2x2_i8_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
     const int8_t *x, const int8_t *w)
@@ -252,7 +253,8 @@ static inline __attribute__((always_inline)) const int8_t *dot_2x2_i8_step4_1_on
     "sxtb16 %[b], %[b], ror #8\n\t" \
     "smlad %[s01], %[p], %[e], %[s01]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of one pixel and 2 channels, four terms at a time, once;
+   x of i8, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_1x2_i8_1_once(
     int32_t *sum00, int32_t *sum01,
     const int8_t *x, const int8_t *w)
@@ -298,7 +300,8 @@ static inline __attribute__((always_inline)) const int8_t *dot_1x2_i8_1_once(
     "smlad %[s01], %[p], %[f], %[s01]\n\t" \
     "smlad %[s00], %[q], %[a], %[s00]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of 3 pixels, 4 elements apart, and 2 channels, four terms at a time, once;
+   x of i8, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_3x2_i8_step4_1_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int8_t *x, const int8_t *w)
@@ -516,7 +519,8 @@ static const uint8_t order_0[13] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 13 rows of layers 0 to 1 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};

@@ -114,7 +114,7 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     return clamp((v + (sum >> 31)) >> right, -128, 127);
 }
 
-/* v / 2^exponent, half away from zero; exponent >= 1. */
+/* v / 2^exponent, half away from zero; exponent >= 0, and any v, since nothing is added to it. */
 static inline int32_t round_shift(int32_t v, int32_t exponent)
 {
     const int32_t rest = (int32_t)((uint32_t)v & ((UINT32_C(1) << exponent) - 1u));
@@ -479,7 +479,8 @@ static const uint8_t order_0[17] = {
     0, 0, 0, 1, 2, 0, 0, 1, 2, 0, 0, 1, 2, 0, 0, 1, 2,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 17 rows of layers 0 to 2 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[3] = {0};

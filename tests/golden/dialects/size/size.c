@@ -147,7 +147,7 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     "ldr %[even], %[shift]\n\t" "asr %[sum0], %[sum0], %[even]\n\t" \
     "asr %[sum1], %[sum1], %[even]\n\t"
 
-/* Outputs of 3x3 windows along planes, stride 1; reads one byte past windows. */
+/* Outputs in i16 of 3x3 windows along planes, stride 1; reads one byte past windows. */
 static inline void depthwise_3x3_stride_1_i16_to_int8(
     int16_t *y, int32_t outputs, int32_t y_step,
     int32_t start, int32_t scale, int32_t shift, int32_t rounding,
@@ -202,7 +202,8 @@ static inline int32_t rounding_zero_m9(int32_t right)
     "sxtb16 %[b], %[b], ror #8\n\t" \
     "smlad %[s01], %[p], %[e], %[s01]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of one pixel and 2 channels, four terms at a time, once in a turn;
+   x of i16, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_by_1(
     int32_t *sum00, int32_t *sum01,
     const int16_t *x, const int8_t *w, int32_t groups)
@@ -240,7 +241,8 @@ static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_by_1(
     "smlad %[s01], %[p], %[f], %[s01]\n\t" \
     "smlad %[s00], %[q], %[a], %[s00]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of 2 pixels, pixel_step elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of 2 pixels, pixel_step elements apart, and 2 channels, four terms at a time, once in a turn;
+   x of i16, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_by_1(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
     const int16_t *x, const int8_t *w, int32_t groups, int32_t pixel_step)
@@ -292,7 +294,7 @@ static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_by_1(
     "smlad %[sum0], %[even], %[" outer "], %[sum0]\n\t" \
     "smlab" half " %[sum0], %[odd], %[" middle "], %[sum0]\n\t"
 
-/* Outputs of 3x3 windows along planes, stride 2; reads one byte past windows. */
+/* Outputs in i16 of 3x3 windows along planes, stride 2; reads one byte past windows. */
 static inline void depthwise_3x3_stride_2_i16_to_int8(
     int16_t *y, int32_t outputs, int32_t y_step,
     int32_t start, int32_t scale, int32_t shift, int32_t rounding,
@@ -997,7 +999,8 @@ static const uint8_t order_0[53] = {
     5, 6, 7, 8, 9, 10, 8, 9, 10, 9, 10, 2, 6,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 102 rows of layers 0 to 10 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[11] = {0};

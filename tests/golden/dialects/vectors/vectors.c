@@ -41,7 +41,8 @@ struct run {
     uint8_t *arena;
 };
 
-/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored. */
+/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored:
+   zero point -128, -128 .. 22, before that in 16 bits. */
 static inline __attribute__((always_inline)) vint8m1_t as_bytes_m4_zero_m128_m128_22(
     vint32m4_t v, vint32m4_t scale, vint16m2_t shift, size_t vl)
 {
@@ -53,7 +54,8 @@ static inline __attribute__((always_inline)) vint8m1_t as_bytes_m4_zero_m128_m12
     return __riscv_vnclip_wx_i8m1(y, 0, __RISCV_VXRM_RNU, vl);
 }
 
-/* 5 outputs of 4 channels: windows of 3x3. */
+/* 5 outputs of 4 channels: windows of 3x3,
+   4 bytes apart, taps 4, results 4; zero point -128, -128 .. 22, before that in 16 bits. */
 static inline __attribute__((always_inline)) void depthwise_3x3_of_4_channels_3_taps_4_5_by_4_to_4_zero_m128_m128_22(
     int8_t *y, const int8_t *const *x, int32_t offset, const int8_t *w,
     const int32_t *bias, const int32_t *mult, const int8_t *right)
@@ -87,7 +89,8 @@ static inline __attribute__((always_inline)) void depthwise_3x3_of_4_channels_3_
     __riscv_vse8_v_i8m1(y + 16, as_bytes_m4_zero_m128_m128_22(sum4, scale, shift, vl), vl);
 }
 
-/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored. */
+/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored:
+   zero point 7, before that in 16 bits. */
 static inline __attribute__((always_inline)) vint8m1_t as_bytes_m4_zero_7_signed(
     vint32m4_t v, vint32m4_t scale, vint16m2_t shift, size_t vl)
 {
@@ -99,7 +102,8 @@ static inline __attribute__((always_inline)) vint8m1_t as_bytes_m4_zero_7_signed
     return __riscv_vnclip_wx_i8m1(y, 0, __RISCV_VXRM_RNU, vl);
 }
 
-/* 5 outputs of 8 channels: windows of 1x4. */
+/* 5 outputs of 8 channels: windows of 1x4,
+   4 bytes apart, results 8; zero point 7, before that in 16 bits. */
 static inline __attribute__((always_inline)) void dots_1x4_of_8_channels_5_by_4_to_8_zero_7_signed(
     int8_t *y, const int8_t *x, int32_t offset, const int8_t *w,
     const int32_t *bias, const int32_t *mult, const int8_t *right)
@@ -262,7 +266,8 @@ static const uint8_t order_0[13] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 13 rows of layers 0 to 1 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};

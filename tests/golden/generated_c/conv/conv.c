@@ -90,7 +90,8 @@ static inline int32_t to_int8_m20_127_shift_4(int32_t sum, int32_t scale, int32_
     "smlad %[s01], %[p], %[f], %[s01]\n\t" \
     "smlad %[s00], %[q], %[a], %[s00]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of 2 pixels, 3 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of 2 pixels, 3 elements apart, and 2 channels, four terms at a time, 3 times;
+   x of i16 at any address, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step3_unaligned_3_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11,
     const int16_t *x, const int8_t *w)
@@ -124,7 +125,8 @@ static inline __attribute__((always_inline)) const int8_t *dot_2x2_i16_step3_una
     "sxtb16 %[b], %[b], ror #8\n\t" \
     "smlad %[s01], %[p], %[e], %[s01]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of one pixel and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of one pixel and 2 channels, four terms at a time, 3 times;
+   x of i16 at any address, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_unaligned_3_once(
     int32_t *sum00, int32_t *sum01,
     const int16_t *x, const int8_t *w)
@@ -168,7 +170,8 @@ static inline __attribute__((always_inline)) const int8_t *dot_1x2_i16_unaligned
     "smlad %[s01], %[p], %[f], %[s01]\n\t" \
     "smlad %[s00], %[q], %[a], %[s00]\n\t" \
     "smlad %[s01], %[q], %[b], %[s01]\n\t"
-/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time; returns the end of the weights. */
+/* Sums of 3 pixels, 3 elements apart, and 2 channels, four terms at a time, 3 times;
+   x of i16 at any address, weights of i8; returns the end of the weights. */
 static inline __attribute__((always_inline)) const int8_t *dot_3x2_i16_step3_unaligned_3_once(
     int32_t *sum00, int32_t *sum01, int32_t *sum10, int32_t *sum11, int32_t *sum20, int32_t *sum21,
     const int16_t *x, const int8_t *w)
@@ -324,7 +327,8 @@ static const uint8_t order_0[15] = {
     0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 15 rows of layers 0 to 1 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[2] = {0};

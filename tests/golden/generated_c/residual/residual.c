@@ -319,7 +319,8 @@ static const uint8_t order_0[10] = {
     1, 2, 3,
 };
 
-/* Rows in the planned order: each entry names the layer that computes its next row. */
+/* 34 rows of layers 0 to 3 in the planned order:
+   each entry names the layer that computes its next row. */
 static LAYER void run_order_0(const struct run *run)
 {
     uint8_t next[4] = {0};

@@ -1,0 +1,6 @@
+"""Names in Thumb code that whoever reads it has to know."""
+
+from __future__ import annotations
+
+LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # jumps of loops that are counted in hardware
+USUAL_NAME = {"r13": "sp", "r14": "lr", "r15": "pc"}
