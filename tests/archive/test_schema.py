@@ -26,7 +26,15 @@ BESIDE = {  # what the document says besides the fields
 }
 LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
     "target": {"machine", "flash_reads"},
-    "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes", "placement"},
+    "solder": {
+        "c_headers",
+        "removed_macs",
+        "structure",
+        "weights_bytes",
+        "kernels",
+        "table_bytes",
+        "placement",
+    },
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }
 OBJECTS: dict[str, type] = {
