@@ -15,6 +15,7 @@ from aot.errors import ModelError
 from aot.ir.types import Array, TensorType
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
+from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.names import comment_text, string_text
@@ -172,7 +173,7 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         "helpers": library.helpers.texts(printer),
         "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
         "fixed": [f"static {definition(name, array, dialect, '')}" for name, array in _fixed(parts).items()],
-        "fills": [fill.definition for fill in _fills(parts)],
+        "fills": collect_helpers(_fills(parts)).texts(printer),
         "accessors": [printer.function(accessor) for accessor in run.accessors],
         "layers": [printer.function(function) for function in run.functions],
         "tables": [_order_text(table, printer) for table in run.order.tables],

@@ -7,6 +7,7 @@ all. What a build really takes is measured by `deploy build` and `deploy bench`.
 from __future__ import annotations
 
 from aot.target import Target
+from codegen.c.c_types import has_reals
 from codegen.c.function_size import PartBytes, estimate_bytes, estimate_helper_bytes, part_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
@@ -44,11 +45,7 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
     """The C library's functions of real numbers, and what stands in for an FPU."""
-    called, reals = library_calls(helper.definition for helper in library.helpers.every), Reals.of(target)
-    is_real = bool(called) or any(_is_real(kernel.function) for kernel in library.kernels)
+    called, reals = library_calls(library.helpers.every), Reals.of(target)
+    is_real = bool(called) or any(has_reals(kernel.function) for kernel in library.kernels)
     computed = each.functions * (reals is Reals.NONE and computes_reals(called))
     return library_bytes(called, reals) * each.library + is_real * each.reals + computed
-
-
-def _is_real(function: FunctionDefinition) -> bool:
-    return any(getattr(part, "c_type", "").startswith(("float", "const float")) for part in walk(function))

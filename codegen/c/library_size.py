@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from functools import cache
 
 from aot.target import Feature, Target
+from codegen.c.tree import AnyHelper
 
 
 class Reals(IntEnum):
@@ -54,6 +54,7 @@ _BYTES = {
     "tanf": (190, 2690, 90),
     "tanhf": (960, 1000, 1168),
 }
+SIZED = frozenset(_BYTES)
 ANGLES = frozenset({"cosf", "sinf", "tanf"})
 # That any of them reduces. A cosine alone on an FPU takes 4,016; in whole models it is this that is near.
 _LARGE_ANGLES_BYTES = (3400, 1356, 4576)
@@ -63,15 +64,9 @@ _STACK_SHARES = {**dict.fromkeys(_OF_BITS, 0.0), "expm1f": 0.5, "floor": 0.5, "s
 _MORE_STACK_BYTES = {"floor": 40, "powf": 24}
 
 
-def library_calls(definitions: Iterable[str]) -> frozenset[str]:
-    """The functions of the table that the texts call."""
-    return frozenset().union(*(_calls_in(text) for text in definitions))
-
-
-@cache
-def _calls_in(text: str) -> frozenset[str]:
-    words = "".join([each if each.isalnum() or each == "_" else " " for each in text]).split()
-    return frozenset(_BYTES) & frozenset(words)
+def library_calls(helpers: Iterable[AnyHelper]) -> frozenset[str]:
+    """The functions of the table that the helpers call."""
+    return frozenset(name for each in helpers for name in each.library_calls if name in _BYTES)
 
 
 def library_bytes(called: frozenset[str], reals: Reals) -> int:

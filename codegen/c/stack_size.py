@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
+from codegen.c.c_types import has_reals
 from codegen.c.function_size import kind_of_core
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
@@ -156,18 +156,14 @@ class _Kernel:
 
     @staticmethod
     def of(function: FunctionDefinition) -> _Kernel:
-        calls, is_real = [], False
-        for part in walk(function):
-            if isinstance(part, InstructionCall):
-                calls.append(part.helper)
-            is_real |= getattr(part, "c_type", "").startswith(("float", "const float"))
-        return _Kernel(function, tuple(calls), is_real)
+        calls = tuple(part.helper for part in walk(function) if isinstance(part, InstructionCall))
+        return _Kernel(function, calls, has_reals(function))
 
     def bytes(self, each: StackBytes, target: Target, optimize: Optimize) -> float:
         live, loops = live_values(self.function), _depth(self.function.body)
         found = each.value * max(0, live.whole - _FREE_VALUES) + each.real * min(live.reals, _MOST_REALS)
         found += each.loop * loops + each.inner_loop * max(0, loops - _FEW_LOOPS)
-        found += each.c_instruction * any(map(_is_c, self.calls))
+        found += each.c_instruction * any(call.is_c for call in self.calls)
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
             found += _saved_bytes(self.calls)
         found += max((call.stack_bytes for call in self.calls), default=0)
@@ -175,23 +171,11 @@ class _Kernel:
 
     def _called_bytes(self, each: StackBytes, target: Target) -> float:
         helpers = collect_helpers(helpers_of(self.function)).every
-        kept = [
-            isinstance(helper, Instruction)
-            for helper in helpers
-            if _stays_a_function(helper.name, helper.definition)
-        ]
-        called = library_calls(helper.definition for helper in helpers)
+        kept = [isinstance(helper, Instruction) for helper in helpers if not helper.is_inline]
+        called = library_calls(helpers)
         found = each.instruction_function * any(kept) + each.function * (not all(kept))
         found += library_stack_bytes(called, each.library) + _LARGE_ANGLES_BYTES * bool(called & ANGLES)
         return found + each.soft_reals * (self.is_real and not target.has(Feature.FPU))
-
-
-@cache
-def _stays_a_function(name: str, definition: str) -> bool:
-    """A compiler makes a function that is not said to be inline part of its caller only where it is short."""
-    before, call, _ = definition.partition(f"{name}(")
-    _, static, head = before.rpartition("static")
-    return bool(call and static) and "inline" not in head.split()
 
 
 def _work_of(graph: Graph) -> int:
@@ -208,10 +192,6 @@ def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
     if not kind_of_core(target.core) or work < least:
         return 0
     return _INTERRUPT_BYTES_WITH_REALS if has_reals else _INTERRUPT_BYTES
-
-
-def _is_c(instruction: Instruction) -> bool:
-    return bool(instruction.definition) and "__asm__ volatile" not in instruction.definition
 
 
 def _saved_bytes(calls: Sequence[Instruction]) -> int:
