@@ -22,11 +22,14 @@ class Reals(IntEnum):
 
     @staticmethod
     def of(target: Target) -> Reals:
-        if not target.has(Feature.FPU):
-            return Reals.NONE
-        return Reals.DOUBLE if target.has(Feature.MVE) else Reals.SINGLE
+        return next(reals for needs, reals in _BY_FEATURES if needs <= target.features)
 
 
+_BY_FEATURES: tuple[tuple[frozenset[Feature], Reals], ...] = (  # the first that a core has
+    (frozenset({Feature.FPU, Feature.MVE}), Reals.DOUBLE),
+    (frozenset({Feature.FPU}), Reals.SINGLE),
+    (frozenset(), Reals.NONE),
+)
 _BYTES = {
     "acosf": (750, 758, 1054),
     "acoshf": (1493, 1517, 2025),

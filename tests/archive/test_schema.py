@@ -25,7 +25,7 @@ BESIDE = {  # what the document says besides the fields
     "tensor": {"bytes", "layout"},
 }
 LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
-    "target": {"machine", "flash_reads"},
+    "target": {"machine", "architecture", "flash_reads"},
     "solder": {
         "c_headers",
         "removed_macs",
