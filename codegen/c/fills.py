@@ -13,14 +13,14 @@ _BETWEEN = {8: "int8_t", **_FILLED}
 
 
 @dataclass(frozen=True, slots=True)
-class Fill(Helper):
+class FillHelper(Helper):
     """A function that stores one value in many places: in elements, or between planes."""
 
     is_between: bool = False
 
 
-def _fill_between(bits: int, c_type: str) -> Fill:
-    return Fill(
+def _fill_between(bits: int, c_type: str) -> FillHelper:
+    return FillHelper(
         f"fill_between_{bits}",
         f"""\
 /* The margins that planes share: `elements` after each plane, planes `step` apart. */
@@ -38,8 +38,8 @@ static inline void fill_between_{bits}(
     )
 
 
-def _fill(bits: int, c_type: str) -> Fill:
-    return Fill(
+def _fill(bits: int, c_type: str) -> FillHelper:
+    return FillHelper(
         f"fill_{bits}",
         f"""\
 static inline void fill_{bits}({c_type} *row, uint32_t elements, {c_type} value)
@@ -52,7 +52,7 @@ static inline void fill_{bits}({c_type} *row, uint32_t elements, {c_type} value)
     )
 
 
-_FILL_BYTES = Fill(
+_FILL_BYTES = FillHelper(
     "fill_8",
     """\
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
@@ -63,5 +63,9 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
     includes=("string.h",),
 )
 
-FILLS: Mapping[int, Fill] = MappingProxyType({8: _FILL_BYTES, **{b: _fill(b, t) for b, t in _FILLED.items()}})
-FILLS_BETWEEN: Mapping[int, Fill] = MappingProxyType({b: _fill_between(b, t) for b, t in _BETWEEN.items()})
+FILLS: Mapping[int, FillHelper] = MappingProxyType(
+    {8: _FILL_BYTES, **{b: _fill(b, t) for b, t in _FILLED.items()}}
+)
+FILLS_BETWEEN: Mapping[int, FillHelper] = MappingProxyType(
+    {b: _fill_between(b, t) for b, t in _BETWEEN.items()}
+)

@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aot.ir.types import DType
-from codegen.c.fills import Fill
+from codegen.c.fills import FillHelper
 from codegen.c.tree import (
     CastTo,
     Define,
@@ -72,7 +72,7 @@ class Called:
     places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer, or an array of them
     numbers: tuple[float, ...]  # beside them
     shape: Mapping[str, int]  # members of the struct that tells a shared function its numbers
-    fill: Fill | None = None  # where it is one of those
+    fill: FillHelper | None = None  # where it is one of those
 
 
 Site = tuple[int, ...]  # where in the layer a call stands
@@ -185,5 +185,5 @@ def _called(call: FunctionCall, arguments: Sequence[Any]) -> Called:
                 shape = each
             case _:
                 numbers.append(each)
-    fill = call.helper if isinstance(call.helper, Fill) else None
+    fill = call.helper if isinstance(call.helper, FillHelper) else None
     return Called(call.function, tuple(places), tuple(numbers), shape, fill)

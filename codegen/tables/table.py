@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from aot.errors import ModelError
 from codegen.c.constants import Constants
-from codegen.c.fills import Fill
+from codegen.c.fills import FillHelper
 from codegen.c.kernel_library import KernelLibrary, SharedKernel
 from codegen.c.layers import RunCode
 from codegen.c.order import find_period, ordered_parts
@@ -238,7 +238,7 @@ def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
     return rules if len(rules) == len(found) else None
 
 
-def _filling(called: Called, fill: Fill) -> Filling:
+def _filling(called: Called, fill: FillHelper) -> Filling:
     size = called.places[0][0].size
     *numbers, value = called.numbers
     planes, step, elements = numbers if fill.is_between else (1, 0, *numbers)

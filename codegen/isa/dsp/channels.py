@@ -207,7 +207,7 @@ class _Kept:
 
     @property
     def own_registers(self) -> int:
-        """Those beside what the statement is given; of several rows each loads the pixel's pointer."""
+        """Counts those beside what the statement is given; of several rows each loads the pixel's pointer."""
         return len(self.temporary) + (self.tile.rows > 1)
 
     @property
