@@ -92,11 +92,15 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
 
 
 def c_headers(parts: SourceParts) -> tuple[str, ...]:
-    """The headers that the model's files include beside their own and those for types."""
-    weights = set() if _is_finite(parts.constants.arrays) else {"math.h"}
-    return tuple(
-        sorted(_included(parts).union(weights, *(library.c_headers for library in parts.library.libraries)))
+    """The headers that the model's files include beside their own and those for types.
+
+    A user's function may include math.h in its own text, where it calls functions of it.
+    """
+    is_math = not _is_finite(parts.constants.arrays) or any(
+        helper.library_calls for helper in parts.library.helpers.every
     )
+    others = (library.c_headers for library in parts.library.libraries)
+    return tuple(sorted(_included(parts).union({"math.h"} if is_math else (), *others)))
 
 
 def _common_context(parts: SourceParts) -> Mapping[str, object]:

@@ -21,6 +21,7 @@ from artifact.facts import ModelFacts
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job, read_job
 from codegen.options import CompileOptions
+from deploy import lang
 from platforms.board_files import load_board
 from platforms.project import App, ProjectSource, project_source, share_firmware
 from platforms.zephyr import PLATFORM
@@ -102,6 +103,14 @@ def test_an_archive_from_before_archives_said_it_may_need_it(tmp_path: Path) -> 
     older = decode(ModelFacts, facts)
     source = project_source(replace(classifier(tmp_path), facts=older))
     assert asks_for_a_full_library(source)
+
+
+def test_a_users_function_may_include_it_itself() -> None:
+    c = "#include <math.h>\nstatic inline float curve(float v)\n{\n    return sinhf(v);\n}\n"
+    curve = lang.function("curve", "f32", c, np.sinh)
+    x = lang.placeholder("x", (4,), "f32")
+    built = lang.build(lang.proc("curves", [x], lang.compute("y", (4,), lambda i: curve(x[i]))), BOARD.name)
+    assert asks_for_a_full_library(project_source(built.compiled.artifact))
 
 
 def test_one_model_of_several_is_enough(tmp_path: Path) -> None:
