@@ -89,6 +89,7 @@ class Target:
     pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core
     flash_reads: FlashReads | None = None  # of constants; None: nobody says
     machine: str = ""  # "arm", "riscv", ...; "": nobody says
+    architecture: str = ""  # as the C library is built for: "armv7e-m", ...; "": nobody says
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features

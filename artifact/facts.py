@@ -36,6 +36,8 @@ class ModelFacts:
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
+    # The headers that its C includes beside its own; archives of Solder 0.2.0 do not say which.
+    c_headers: tuple[str, ...] = field(default=("math.h",), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )
@@ -119,6 +121,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         code_bytes_estimate=model.code_bytes_estimate,
         stack_bytes_estimate=model.stack_bytes_estimate,
         c_flags=model.c_flags,
+        c_headers=model.c_headers,
         removed_macs=_removed_macs(model.steps),
         placement=model.placement,
         structure=model.weights.structure if model.weights else "",

@@ -19,6 +19,7 @@ from boards.schema import FilePlace, Key, OneTable, at_least, features, one_of, 
 
 MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # kinds of compilers, and of startup code
 _FOLDER = "core"
+_FAMILY = "cortex-"  # before the names of most cores
 _CORES_KEPT = 64
 # "{fpu:hard}" in an option is "hard" with an FPU, else nothing; "{mve,no fpu:+mve}" asks for two things.
 _CONDITIONAL = re.compile(r"\{([^{}:]*):([^{}]*)\}")
@@ -39,6 +40,7 @@ class Core:
 
     name: str  # the file's name without its ending
     machine: str  # of MACHINES
+    architecture: str  # as Target.architecture
     has: frozenset[Feature]  # always
     can_have: frozenset[Feature]
     pointer_bytes: int
@@ -73,6 +75,7 @@ class Core:
             flash_reads=flash_reads,
             pairs_instructions=self.pipeline is not None and self.pipeline.pairs_any,
             machine=self.machine,
+            architecture=self.architecture,
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:
@@ -104,6 +107,11 @@ def load_core(name: str, where: str = "") -> Core:
 
 def core_names() -> tuple[str, ...]:
     return file_names(_FOLDER)
+
+
+def short_name(core: str) -> str:
+    """The name that people say: "m4" for "cortex-m4"."""
+    return core.removeprefix(_FAMILY)
 
 
 def _read_core(file: Path) -> Core:
@@ -146,6 +154,7 @@ _COUNTER = {"driver": Key(text), "bits": Key(at_least(1))}
 _OPTIONS = {"gcc": Key(words, None), "zig": Key(words, None)}
 CORE = {
     "machine": Key(one_of(MACHINES)),
+    "architecture": Key(text, ""),
     "has": Key(features, frozenset()),
     "can_have": Key(features, frozenset()),
     "pointer_bytes": Key(at_least(2)),

@@ -13,7 +13,7 @@ from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
 from codegen.c.constants import collect_constants
 from codegen.c.dialect import Dialect, dialect_of
-from codegen.c.emit import SourceParts, emit_sources
+from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
@@ -102,6 +102,7 @@ def compile_job(job: Job) -> CompiledModel:
         code_bytes_estimate=estimate_code_bytes(made_of.library, made_of.run, target),
         stack_bytes_estimate=made_of.stack_bytes_estimate,
         c_flags=_c_flags(made_of.dialect, options),
+        c_headers=c_headers(made_of),
         parameters=constants.arrays,
         shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
         placement=planned.placement,

@@ -185,6 +185,7 @@ class CompiledModel:
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
+    c_headers: tuple[str, ...]  # that its files include beside their own
     parameters: Mapping[str, Array]  # packed constants by C name
     shared_bytes: int  # of constants that another model of the firmware has: the same arrays
     placement: PlacementInRam | None = None  # where --place was given

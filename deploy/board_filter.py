@@ -9,7 +9,7 @@ from aot.target import Target
 from artifact.facts import ModelFacts, facts_of
 from artifact.report import Report, make_report
 from boards.board import Board
-from codegen.c.function_size import kind_of_core
+from boards.cores import short_name
 from codegen.compile import compile_job
 from codegen.fit.arenas import pools_for
 from codegen.fit.transformed_weights import models_share
@@ -32,7 +32,7 @@ class Wanted:
 
     def suits(self, board: Board) -> bool:
         return (
-            self.core in (None, board.core.name, board.core.name.removeprefix("cortex-"))
+            self.core in (None, board.core.name, short_name(board.core.name))
             and self.ram_bytes <= board.target.ram_bytes
             and self.flash_bytes <= board.target.flash_bytes
             and self.platform in (None, *board.platforms)
@@ -69,7 +69,7 @@ def fitting(boards: Sequence[Board], model: ImportedModel, options: CompileOptio
 def _kind(target: Target, options: CompileOptions) -> Target:
     """The part of a target that decides the code: no addresses, and the core only where it was tuned for."""
     is_measured = bool(default_points(target.core, options.optimize)) or options.tuning_records is not None
-    return replace(target, core=target.core if is_measured else kind_of_core(target.core), regions=())
+    return replace(target, core=target.core if is_measured else "", regions=())
 
 
 def _fitting_of(

@@ -10,7 +10,7 @@ from aot.errors import BoardError, did_you_mean
 from aot.target import MemoryRegion
 from boards.board import Board
 from boards.board_text import boards_table, size_text
-from boards.cores import core_names
+from boards.cores import core_names, short_name
 from codegen.fit.memory_use import MemoryUse
 from codegen.job import import_model
 from codegen.options import CompileOptions
@@ -78,9 +78,9 @@ def _needed(use: MemoryUse) -> str:
 
 
 def _core_names() -> tuple[str, ...]:
-    """Lists the names of all cores, with and without "cortex-"."""
+    """Lists the names of all cores, long and short."""
     names = core_names()
-    return tuple(dict.fromkeys((*names, *(name.removeprefix("cortex-") for name in names))))
+    return tuple(dict.fromkeys((*names, *map(short_name, names))))
 
 
 def _require_known(what: str, name: str | None, known: Sequence[str] | Any) -> None:

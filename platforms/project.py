@@ -96,6 +96,7 @@ class ProjectSource:
     c_flags: tuple[str, ...]  # how the model's own files want to be compiled
     model_hash: str  # hex
     tool_version: str
+    c_headers: frozenset[str] = frozenset()  # that its files include beside their own
     structure: str = ""  # of its code, where its weights are external
     weights_bytes: int = 0  # external ones
     kernels: tuple[str, ...] = ()  # that tables can run
@@ -174,6 +175,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
         arenas=_shared_arenas(sources),
         constants_in=_shared_constants(sources),
         stack_bytes=max(source.stack_bytes for source in sources),
+        c_headers=frozenset().union(*(source.c_headers for source in sources)),
         beside=tuple(names[1:]),
         others_observe=any(source.tells_counters for source in others),
     )
@@ -193,6 +195,7 @@ def with_lenders(source: ProjectSource, lenders: Sequence[ProjectSource]) -> Pro
         source,
         sources=joined.sources,
         headers=joined.headers,
+        c_headers=joined.c_headers,
         lenders={each.name: each.kernels for each in (source, *lenders)},
     )
 
@@ -279,6 +282,7 @@ def project_source(artifact: Artifact) -> ProjectSource:
         c_flags=facts.c_flags,
         model_hash=facts.model_hash,
         tool_version=facts.tool_version,
+        c_headers=frozenset(facts.c_headers),
         structure=facts.structure,
         weights_bytes=facts.weights_bytes,
         kernels=facts.kernels,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -217,10 +216,10 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
             )
         )
     settings += _sensor_settings(source)
-    if any(_CALLS_LIBM.search(text) for text in source.sources.values()):
+    if "math.h" in source.c_headers:
         settings.append(
             (
-                "The model calls functions that Zephyr's own C library has not.",
+                "The model includes math.h, which Zephyr's own C library has next to nothing of.",
                 ["CONFIG_REQUIRES_FULL_LIBC=y"],
             )
         )
@@ -229,9 +228,6 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
     return settings
 
 
-_CALLS_LIBM = re.compile(
-    r"\b(exp|log|log1p|pow|tanh|sin|cos|atan|erf|round|rint|nearbyint|floor|ceil|fmod)f\(|\bHUGE_VALF\b"
-)
 _DRIVERS = {
     SensorKind.SOUND: ("The microphone, by the DMIC interface.", ["CONFIG_AUDIO=y", "CONFIG_AUDIO_DMIC=y"]),
     SensorKind.NUMBERS: ("The inertial sensor.", ["CONFIG_SENSOR=y"]),

@@ -16,6 +16,7 @@ from aot.ir.types import Array, TensorType
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
 from codegen.c.entries import PUSH_ROW, RESET, RUN
+from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.names import comment_text, string_text
@@ -91,6 +92,18 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
     return generated
 
 
+def c_headers(parts: SourceParts) -> tuple[str, ...]:
+    """The headers that the model's files include beside their own and those for types.
+
+    A user's function may include math.h in its own text, where it calls functions of it.
+    """
+    is_math = not _is_finite(parts.constants.arrays) or any(
+        helper.library_calls for helper in parts.library.helpers.every
+    )
+    others = (library.c_headers for library in parts.library.libraries)
+    return tuple(sorted(_included(parts).union({"math.h"} if is_math else (), *others)))
+
+
 def _common_context(parts: SourceParts) -> Mapping[str, object]:
     name, arenas, run = parts.name, parts.arenas, parts.run
     return {
@@ -156,27 +169,16 @@ def _symbols(parts: SourceParts) -> str:
 def _model_context(parts: SourceParts) -> Mapping[str, object]:
     run, library, dialect = parts.run, parts.library, parts.dialect
     printer = Printer(dialect, library.helpers.names)
-    called = helpers_of((*run.layers, *run.halves.values()))
-    fills = sorted((h for h in called if isinstance(h, Helper)), key=lambda h: h.name)
-    wanted = (
-        (bool(parts.states), "string.h"),
-        (run.stream is not None, "stdbool.h"),
-        (bool(dialect.constants_header and parts.states), dialect.constants_header),
-    )
-    includes = {*library.helpers.includes, *(name for fill in fills for name in fill.includes)}
-    includes |= headers_of(tuple(kernel.function for kernel in library.kernels))
-    fixed = parts.constants.fixed if parts.weights is not None else {}
-    includes |= set() if _is_finite(fixed) else {"math.h"}
     return {
         "headers": [
             *(each.header.name for each in library.libraries),
             *([f"{CORES}.h"] if run.halves else []),
         ],
-        "includes": sorted({*includes, *(name for is_wanted, name in wanted if is_wanted)}),
+        "includes": sorted(_included(parts)),
         "helpers": library.helpers.texts(printer),
         "kernels": [printer.function(kernel.function) + "\n" for kernel in library.kernels],
-        "fixed": [f"static {definition(name, array, dialect, '')}" for name, array in fixed.items()],
-        "fills": [fill.definition for fill in fills],
+        "fixed": [f"static {definition(name, array, dialect, '')}" for name, array in _fixed(parts).items()],
+        "fills": collect_helpers(_fills(parts)).texts(printer),
         "accessors": [printer.function(accessor) for accessor in run.accessors],
         "layers": [printer.function(function) for function in run.functions],
         "tables": [_order_text(table, printer) for table in run.order.tables],
@@ -184,6 +186,34 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         "null_checks": _null_checks(parts),
         "callers": parts.callers,
     }
+
+
+def _included(parts: SourceParts) -> set[str]:
+    """The headers that <model>.c includes beside its own and that for sizes."""
+    library, dialect = parts.library, parts.dialect
+    wanted = (
+        (bool(parts.states), "string.h"),
+        (parts.run.stream is not None, "stdbool.h"),
+        (bool(dialect.constants_header and parts.states), dialect.constants_header),
+        (not _is_finite(_fixed(parts)), "math.h"),
+    )
+    return {
+        *library.helpers.includes,
+        *(name for fill in _fills(parts) for name in fill.includes),
+        *headers_of(tuple(kernel.function for kernel in library.kernels)),
+        *(name for is_wanted, name in wanted if is_wanted),
+    }
+
+
+def _fills(parts: SourceParts) -> list[Helper]:
+    """The functions that fill rows and margins, which layers call and kernels do not."""
+    called = helpers_of((*parts.run.layers, *parts.run.halves.values()))
+    return sorted((helper for helper in called if isinstance(helper, Helper)), key=lambda each: each.name)
+
+
+def _fixed(parts: SourceParts) -> Mapping[str, Array]:
+    """The constants that stay in the code where weights are external."""
+    return parts.constants.fixed if parts.weights is not None else {}
 
 
 def _order_text(order: OrderTable, printer: Printer) -> str:

@@ -7,7 +7,9 @@ all. What a build really takes is measured by `deploy build` and `deploy bench`.
 from __future__ import annotations
 
 from aot.target import Target
-from codegen.c.function_size import PartBytes, estimate_bytes, estimate_helper_bytes, part_bytes
+from codegen.c.c_types import has_reals
+from codegen.c.core_kinds import PartBytes, core_kind
+from codegen.c.function_size import estimate_bytes, estimate_helper_bytes
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.library_size import Reals, computes_reals, library_bytes, library_calls
@@ -18,7 +20,7 @@ from codegen.c.tree_walk import walk
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
     """The code of firmware that only runs the model: kernels, layers, their order, startup, the C library."""
-    each = part_bytes(target)
+    each = core_kind(target).parts
     tables = sum(len(order.table.numbers) for order in run.order.tables)
     layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
     kernels = estimate_kernel_bytes(library, target)
@@ -26,7 +28,7 @@ def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) ->
 
 
 def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:
-    each = part_bytes(target)
+    each = core_kind(target).parts
     generated = sum(estimate_bytes(kernel.function, each) for kernel in library.kernels)
     helpers = estimate_helper_bytes(library.helpers.every, each)
     return round(generated + helpers) + sum(foreign.code_bytes for foreign in library.libraries)
@@ -44,11 +46,7 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
     """The C library's functions of floats, and what stands in for an FPU."""
-    called, reals = library_calls(helper.definition for helper in library.helpers.every), Reals.of(target)
-    is_real = bool(called) or any(_is_real(kernel.function) for kernel in library.kernels)
+    called, reals = library_calls(library.helpers.every), Reals.of(target)
+    is_real = bool(called) or any(has_reals(kernel.function) for kernel in library.kernels)
     computed = each.functions * (reals is Reals.NONE and computes_reals(called))
     return library_bytes(called, reals) * each.library + is_real * each.reals + computed
-
-
-def _is_real(function: FunctionDefinition) -> bool:
-    return any(getattr(part, "c_type", "").startswith(("float", "const float")) for part in walk(function))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from codegen.c.tree import Helper
@@ -11,8 +12,15 @@ _FILLED = {16: "int16_t", 32: "float"}
 _BETWEEN = {8: "int8_t", **_FILLED}
 
 
-def _fill_between(bits: int, c_type: str) -> Helper:
-    return Helper(
+@dataclass(frozen=True, slots=True)
+class FillHelper(Helper):
+    """A function that stores one value in many places: in elements, or between planes."""
+
+    is_between: bool = False
+
+
+def _fill_between(bits: int, c_type: str) -> FillHelper:
+    return FillHelper(
         f"fill_between_{bits}",
         f"""\
 /* Fills the gap after each plane with `value`: `elements` of padding per gap, planes `step` apart. */
@@ -26,11 +34,12 @@ static inline void fill_between_{bits}(
     }}
 }}
 """,
+        is_between=True,
     )
 
 
-def _fill(bits: int, c_type: str) -> Helper:
-    return Helper(
+def _fill(bits: int, c_type: str) -> FillHelper:
+    return FillHelper(
         f"fill_{bits}",
         f"""\
 static inline void fill_{bits}({c_type} *row, uint32_t elements, {c_type} value)
@@ -43,7 +52,7 @@ static inline void fill_{bits}({c_type} *row, uint32_t elements, {c_type} value)
     )
 
 
-_FILL_BYTES = Helper(
+_FILL_BYTES = FillHelper(
     "fill_8",
     """\
 static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
@@ -54,7 +63,9 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
     includes=("string.h",),
 )
 
-FILLS: Mapping[int, Helper] = MappingProxyType(
+FILLS: Mapping[int, FillHelper] = MappingProxyType(
     {8: _FILL_BYTES, **{b: _fill(b, t) for b, t in _FILLED.items()}}
 )
-FILLS_BETWEEN: Mapping[int, Helper] = MappingProxyType({b: _fill_between(b, t) for b, t in _BETWEEN.items()})
+FILLS_BETWEEN: Mapping[int, FillHelper] = MappingProxyType(
+    {b: _fill_between(b, t) for b, t in _BETWEEN.items()}
+)

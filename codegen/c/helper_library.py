@@ -30,6 +30,10 @@ class Helpers:
         """The definitions."""
         return tuple(dict.fromkeys(_definition(helper, printer) for helper in self.every))
 
+    def unnamed_texts(self) -> tuple[str, ...]:
+        """The definitions without the names of this file, in the order of the helpers' own names."""
+        return tuple(helper.definition for helper in sorted(self.every, key=lambda helper: helper.name))
+
 
 def collect_helpers(called: Iterable[AnyHelper], taken: Set[str] = frozenset()) -> Helpers:
     """The helpers called, and all that they call; other functions of the file have the names `taken`."""

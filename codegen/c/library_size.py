@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import IntEnum
-from functools import cache
 
 from aot.target import Feature, Target
+from codegen.c.tree import AnyHelper
 
 
 class Reals(IntEnum):
@@ -22,11 +22,14 @@ class Reals(IntEnum):
 
     @staticmethod
     def of(target: Target) -> Reals:
-        if not target.has(Feature.FPU):
-            return Reals.NONE
-        return Reals.DOUBLE if target.has(Feature.MVE) else Reals.SINGLE
+        return next(reals for needs, reals in _BY_FEATURES if needs <= target.features)
 
 
+_BY_FEATURES: tuple[tuple[frozenset[Feature], Reals], ...] = (  # the first that a core has
+    (frozenset({Feature.FPU, Feature.MVE}), Reals.DOUBLE),
+    (frozenset({Feature.FPU}), Reals.SINGLE),
+    (frozenset(), Reals.NONE),
+)
 _BYTES = {
     "acosf": (750, 758, 1054),
     "acoshf": (1493, 1517, 2025),
@@ -54,6 +57,7 @@ _BYTES = {
     "tanf": (190, 2690, 90),
     "tanhf": (960, 1000, 1168),
 }
+SIZED = frozenset(_BYTES)
 ANGLES = frozenset({"cosf", "sinf", "tanf"})
 # That any of them reduces. A cosine alone on an FPU takes 4,016; in whole models it is this that is near.
 _LARGE_ANGLES_BYTES = (3400, 1356, 4576)
@@ -63,15 +67,9 @@ _STACK_SHARES = {**dict.fromkeys(_OF_BITS, 0.0), "expm1f": 0.5, "floor": 0.5, "s
 _MORE_STACK_BYTES = {"floor": 40, "powf": 24}
 
 
-def library_calls(definitions: Iterable[str]) -> frozenset[str]:
-    """The functions of the table that the texts call."""
-    return frozenset().union(*(_calls_in(text) for text in definitions))
-
-
-@cache
-def _calls_in(text: str) -> frozenset[str]:
-    words = "".join([each if each.isalnum() or each == "_" else " " for each in text]).split()
-    return frozenset(_BYTES) & frozenset(words)
+def library_calls(helpers: Iterable[AnyHelper]) -> frozenset[str]:
+    """The functions of the table that the helpers call."""
+    return frozenset(name for each in helpers for name in each.library_calls if name in _BYTES)
 
 
 def library_bytes(called: frozenset[str], reals: Reals) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from codegen.c.c_types import ValueKind, kind_of
 from codegen.c.tree import (
     Braces,
     DeclareArray,
@@ -27,9 +28,6 @@ from codegen.c.tree import (
 )
 from codegen.c.tree_walk import Node, walk
 
-_OF_ITS_OWN = '"=&r"'  # a register that inline assembly works in
-_WITH_ALL_REGISTERS = "#else"  # before the assembly, where a twin without it needs fewer
-
 
 @dataclass(frozen=True, slots=True)
 class LiveValues:
@@ -45,7 +43,7 @@ def live_values(function: FunctionDefinition) -> LiveValues:
     for param in function.params:
         lives.begin(param.name, param.c_type)
     lives.block(function.body)
-    return LiveValues(*(lives.most(kind) for kind in ("whole", "real", "vector")))
+    return LiveValues(*map(lives.most, ValueKind))
 
 
 @dataclass
@@ -53,19 +51,19 @@ class _Lives:
     """Walks statements in the order of the text, whose places are numbered."""
 
     place: int = 0
-    kinds: dict[str, str] = field(default_factory=dict)
+    kinds: dict[str, ValueKind] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     depths: dict[str, int] = field(default_factory=dict)  # loops around the first mention
     declared: dict[str, str] = field(default_factory=dict)  # not mentioned yet: their C types
     loops: list[set[str]] = field(default_factory=list)  # what comes into each from outside
-    ended: list[tuple[str, int, int]] = field(default_factory=list)  # names that were used again
+    ended: list[tuple[ValueKind, int, int]] = field(default_factory=list)  # names that were used again
     beside: Counter[int] = field(default_factory=Counter)  # registers of inline assembly by place
 
     def begin(self, name: str, c_type: str) -> None:
         if name in self.kinds:
             self.ended.append((self.kinds[name], self.first[name], self.last[name]))
-        self.kinds[name] = _kind(c_type)
+        self.kinds[name] = kind_of(c_type)
         self.first[name] = self.last[name] = self.place
         self.depths[name] = len(self.loops)
 
@@ -99,8 +97,7 @@ class _Lives:
                 pass
             case InstructionCall():
                 self._mention(stmt)
-                text = stmt.helper.definition.partition(_WITH_ALL_REGISTERS)
-                self.beside[self.place] = (text[2] or text[0]).count(_OF_ITS_OWN)
+                self.beside[self.place] = stmt.helper.own_registers
             case _:
                 self._mention(stmt)
 
@@ -130,7 +127,7 @@ class _Lives:
         if self.depths[name] < len(self.loops):
             self.loops[self.depths[name]].add(name)
 
-    def most(self, kind: str) -> int:
+    def most(self, kind: ValueKind) -> int:
         lives = [*self.ended, *((its, self.first[name], self.last[name]) for name, its in self.kinds.items())]
         changes: Counter[int] = Counter()
         for first, last in ((first, last) for its, first, last in lives if its == kind):
@@ -140,13 +137,5 @@ class _Lives:
         now, found = 0, 0
         for place in places:
             now += changes[place]
-            found = max(found, now + self.beside[place] * (kind == "whole"))
+            found = max(found, now + self.beside[place] * (kind is ValueKind.WHOLE))
         return found
-
-
-def _kind(c_type: str) -> str:
-    if "*" in c_type:
-        return "whole"
-    if c_type.startswith(("float", "const float")):
-        return "vector" if "x" in c_type else "real"
-    return "vector" if "x" in c_type else "whole"

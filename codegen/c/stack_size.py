@@ -2,19 +2,18 @@
 
 A function keeps values in registers, saves its caller's for that, and what is beyond them lies on the stack:
 so its stack grows with the values that are in use at once (`live_values.py`), and with its loops, which add
-pointers that move. A row of factors for each kind of core was fitted to builds of the models in
-benchmarks/results.json by gcc 12.2; benchmarks/estimates.md has all beside what they paint.
+pointers that move. How much it grows depends on the kind of core (`core_kinds.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from aot.ir.graph import Graph
 from aot.target import Feature, Optimize, Target
-from codegen.c.function_size import kind_of_core
+from codegen.c.c_types import has_reals
+from codegen.c.core_kinds import INTERRUPTS, StackBytes, core_kind
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_function import HALF_PARAMETER, KernelFunction
 from codegen.c.kernel_library import KernelLibrary
@@ -36,52 +35,6 @@ _LARGE_ANGLES_BYTES = 520  # the C library's sine and cosine reduce their argume
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
 _HANDED_OVER_BYTES = 48  # by what hands a half to the other core, between the layer and its half
 _SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
-# A run that takes long is interrupted by the timer of its deadline; the core puts its registers on the stack.
-# From so many products and results on, emulated boards were seen to be: with vectors, reals, integers alone.
-_VECTORS_FROM, _REALS_FROM, _INTEGERS_FROM = 300_000, 750_000, 4_000_000
-_INTERRUPT_BYTES, _INTERRUPT_BYTES_WITH_REALS = 32, 104
-
-
-@dataclass(frozen=True, slots=True)
-class StackBytes:
-    """The stack that parts of a run take on one kind of core."""
-
-    beside: float  # what calls the run, and measures it
-    table: float  # a function that walks a table, without its counters
-    layer: float
-    layer_by_rows: float
-    row_pointer: float  # in an array of a layer
-    stacked_argument: float  # beyond those in registers, of what a layer calls row by row
-    value: float  # in use, beyond the free ones
-    loop: float
-    inner_loop: float  # beyond two around it, beside that
-    real: float  # in use, up to the registers there are
-    soft_reals: float  # functions in place of an FPU
-    library: float  # the C library's functions of floats
-    c_instruction: float  # an instruction that is a function of C and becomes part of the kernel
-    function: float  # one that the kernel calls and that stays a function
-    instruction_function: float  # the same for an instruction
-    short_code: float  # -Os keeps more on the stack
-
-
-_WITH_VECTORS = StackBytes(
-    83, 12.4, 31.7, 22.8, 7.9, 26.1, 5.0, 0.0, 60.8, 5.8, 36.0, 9.1, 23.2, 95.3, 28.9, 32.7
-)
-_WITH_PAIRS = StackBytes(83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 58.0, 34.6, 14.9, 0.0, 0.0, 32.7)
-_THUMB_2 = StackBytes(83, 17.2, 39.6, 0.0, 11.5, 1.1, 2.0, 12.2, 0.0, 1.5, 26.2, 38.0, 0.0, 0.0, 0.0, 16.0)
-_THUMB_1 = StackBytes(131, 40.7, 21.0, 0.4, 3.1, 11.8, 5.0, 12.3, 0.0, 11.2, 11.0, 48.0, 0.0, 0.0, 0.0, 16.0)
-_OTHERS = StackBytes(131, 54.4, 0.0, 25.9, 3.2, 11.6, 4.9, 0.0, 6.9, 8.9, 90.0, 110.0, 0.0, 0.0, 0.0, 16.0)
-
-
-def stack_bytes(target: Target) -> StackBytes:
-    """The factors of the kind of core that the target has."""
-    if target.has(Feature.MVE):
-        return _WITH_VECTORS
-    if target.has(Feature.DSP):
-        return _WITH_PAIRS
-    if target.has(Feature.UNALIGNED):
-        return _THUMB_2
-    return _THUMB_1 if kind_of_core(target.core) else _OTHERS
 
 
 def estimate_stack_bytes(
@@ -96,7 +49,7 @@ def estimate_stack_bytes(
     """The stack of a run in firmware that measures it, as `deploy bench` paints it.
 
     `rows` are those of each stage, `order` is that of their steps."""
-    each = stack_bytes(target)
+    each = core_kind(target).stack
     kernels = {kernel.function.name: kernel for kernel in library.kernels}
     looked = {name: _Kernel.of(kernel.function) for name, kernel in kernels.items()}
     below = {name: kernel.bytes(each, target, optimize) for name, kernel in looked.items()}
@@ -156,18 +109,14 @@ class _Kernel:
 
     @staticmethod
     def of(function: FunctionDefinition) -> _Kernel:
-        calls, is_real = [], False
-        for part in walk(function):
-            if isinstance(part, InstructionCall):
-                calls.append(part.helper)
-            is_real |= getattr(part, "c_type", "").startswith(("float", "const float"))
-        return _Kernel(function, tuple(calls), is_real)
+        calls = tuple(part.helper for part in walk(function) if isinstance(part, InstructionCall))
+        return _Kernel(function, calls, has_reals(function))
 
     def bytes(self, each: StackBytes, target: Target, optimize: Optimize) -> float:
         live, loops = live_values(self.function), _depth(self.function.body)
         found = each.value * max(0, live.whole - _FREE_VALUES) + each.real * min(live.reals, _MOST_REALS)
         found += each.loop * loops + each.inner_loop * max(0, loops - _FEW_LOOPS)
-        found += each.c_instruction * any(map(_is_c, self.calls))
+        found += each.c_instruction * any(call.is_c for call in self.calls)
         if live.vectors or any(call.machine_instructions > _SHORT_INSTRUCTIONS for call in self.calls):
             found += _saved_bytes(self.calls)
         found += max((call.stack_bytes for call in self.calls), default=0)
@@ -175,23 +124,11 @@ class _Kernel:
 
     def _called_bytes(self, each: StackBytes, target: Target) -> float:
         helpers = collect_helpers(helpers_of(self.function)).every
-        kept = [
-            isinstance(helper, Instruction)
-            for helper in helpers
-            if _stays_a_function(helper.name, helper.definition)
-        ]
-        called = library_calls(helper.definition for helper in helpers)
+        kept = [isinstance(helper, Instruction) for helper in helpers if not helper.is_inline]
+        called = library_calls(helpers)
         found = each.instruction_function * any(kept) + each.function * (not all(kept))
         found += library_stack_bytes(called, each.library) + _LARGE_ANGLES_BYTES * bool(called & ANGLES)
         return found + each.soft_reals * (self.is_real and not target.has(Feature.FPU))
-
-
-@cache
-def _stays_a_function(name: str, definition: str) -> bool:
-    """A compiler makes a function that is not said to be inline part of its caller only where it is short."""
-    before, call, _ = definition.partition(f"{name}(")
-    _, static, head = before.rpartition("static")
-    return bool(call and static) and "inline" not in head.split()
 
 
 def _work_of(graph: Graph) -> int:
@@ -201,17 +138,10 @@ def _work_of(graph: Graph) -> int:
 
 
 def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
-    """The stack of an interrupt of a long run: more where registers of an FPU are in use."""
-    has_vectors = target.has(Feature.MVE)
-    has_reals = has_vectors or (has_reals and target.has(Feature.FPU))
-    least = _VECTORS_FROM if has_vectors else _REALS_FROM if has_reals else _INTEGERS_FROM
-    if not kind_of_core(target.core) or work < least:
-        return 0
-    return _INTERRUPT_BYTES_WITH_REALS if has_reals else _INTERRUPT_BYTES
-
-
-def _is_c(instruction: Instruction) -> bool:
-    return bool(instruction.definition) and "__asm__ volatile" not in instruction.definition
+    """The stack of an interrupt of a long run."""
+    kinds = INTERRUPTS.get(target.machine, ())
+    interrupt = next((each for each in kinds if each.is_of(target, has_reals)), None)
+    return interrupt.bytes if interrupt is not None and work >= interrupt.least_work else 0
 
 
 def _saved_bytes(calls: Sequence[Instruction]) -> int:

@@ -21,6 +21,8 @@ class Helper:
     definition: str
     includes: tuple[str, ...] = ()
     calls: tuple[Helper, ...] = ()  # helpers that the definition calls
+    library_calls: tuple[str, ...] = ()  # functions of math.h that the definition calls
+    is_inline: bool = True  # its definition says so: a compiler may copy it, however long it is
 
 
 AnyHelper = Helper | ScalarFunction | Instruction

@@ -129,13 +129,20 @@ def _sigmoid(v: float) -> float:
 
 
 def _function(
-    name: str, text: str, compute: Callable[[float], float], calls: tuple[ScalarFunction, ...]
+    name: str,
+    text: str,
+    compute: Callable[[float], float],
+    calls: tuple[ScalarFunction, ...] = (),
+    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    return ScalarFunction(f"approximate_{name}", DType.F32, text, compute, ("math.h", "string.h"), calls)
+    includes = ("math.h", "string.h")
+    return ScalarFunction(
+        f"approximate_{name}", DType.F32, text, compute, includes, calls, library_calls=library_calls
+    )
 
 
-EXP = _function("exp", _EXP_TEXT, _exp, ())
-TANH = _function("tanh", _TANH_TEXT, _tanh, (EXP,))
+EXP = _function("exp", _EXP_TEXT, _exp)
+TANH = _function("tanh", _TANH_TEXT, _tanh, (EXP,), ("fabsf",))
 SIGMOID = _function("sigmoid", _SIGMOID_TEXT, _sigmoid, (EXP,))
 # By the name of the function whose place it takes.
 _INSTEAD: Mapping[str, ScalarFunction] = MappingProxyType(

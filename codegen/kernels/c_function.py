@@ -26,6 +26,7 @@ class CLibrary:
     sources: tuple[CFile, ...]
     code_bytes: int = 0  # compiled, about
     needs: frozenset[Feature] = frozenset()  # of the core
+    c_headers: tuple[str, ...] = ()  # of the C library, that its files include: math.h
 
     @property
     def files(self) -> tuple[CFile, ...]:

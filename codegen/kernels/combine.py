@@ -26,6 +26,13 @@ _REALS = {
     Combination.POWER: "powf(a, b)",
     Combination.ATAN2: "atan2f(a, b)",
 }
+_LIBRARY_CALLS = {
+    Combination.FLOOR_DIV: ("floor",),
+    Combination.FLOOR_MOD: ("fmodf",),
+    Combination.REMAINDER: ("fmodf",),
+    Combination.POWER: ("powf",),
+    Combination.ATAN2: ("atan2f",),
+}
 # T is the element type, U the unsigned type in which it wraps around, N its bits but one.
 _INTEGERS = {
     Combination.MAXIMUM: "a > b ? a : b",
@@ -73,10 +80,12 @@ def _function(by: Combination, dtype: DType) -> ScalarFunction:
         has_sign = dtype is not DType.BOOL and dtype.limits[0] < 0
         text = (_INTEGERS if has_sign else {**_INTEGERS, **_UNSIGNED})[by]
     expression = text.format(T=dtype.c_name, U=unsigned(dtype), N=dtype.bytes * 8 - 1)
-    includes = ("math.h",) if dtype is DType.F32 else ()
-    name = f"{by.value}_{dtype.value}"
+    name, meaning, pair = f"{by.value}_{dtype.value}", _meaning(by, dtype), (dtype, dtype)
+    if dtype is not DType.F32:
+        return expression_function(name, dtype, pair, expression, meaning)
+    library_calls = _LIBRARY_CALLS.get(by, ())
     return expression_function(
-        name, dtype, (dtype, dtype), expression, _meaning(by, dtype), includes=includes
+        name, dtype, pair, expression, meaning, includes=("math.h",), library_calls=library_calls
     )
 
 

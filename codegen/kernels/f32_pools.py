@@ -140,7 +140,7 @@ def _softmax(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
     element, first = load(xs, pixel_element(x)), load(xs, pixel_element(x).substitute({"c": 0}))
     result = load(ys, pixel_element(y))
     below = Binary("*", Binary("-", element, load(most)), Const(float(np.float32(op.beta))))
-    exp = f32_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",))
+    exp = f32_function("softmax_exp", "expf(v)", lambda v: float(np.exp(v)), ("math.h",), ("expf",))
     inverse = f32_function("softmax_share", "1.0f / v", lambda v: 1 / v)
     body = (
         Declare(most),

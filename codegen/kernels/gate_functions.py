@@ -17,16 +17,16 @@ _FIXED: Mapping[str, ScalarFunction] = {
     "sigmoid": LOGISTIC,
     "tanh": TANH,
 }
-# {a} and {b} are alpha and beta.
-_TEXTS = {
-    "affine": "{a} * v + {b}",
-    "elu": "v < 0.0f ? {a} * expm1f(v) : v",
-    "hard_sigmoid": "fminf(fmaxf({a} * v + {b}, 0.0f), 1.0f)",
-    "leaky_relu": "v < 0.0f ? {a} * v : v",
-    "scaled_tanh": "{a} * tanhf({b} * v)",
-    "softplus": "v > 0.0f ? v + log1pf(expf(-v)) : log1pf(expf(v))",
-    "softsign": "v / (1.0f + fabsf(v))",
-    "thresholded_relu": "v > {a} ? v : 0.0f",
+# C, and the functions of math.h that it calls; {a} and {b} are alpha and beta.
+_TEXTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "affine": ("{a} * v + {b}", ()),
+    "elu": ("v < 0.0f ? {a} * expm1f(v) : v", ("expm1f",)),
+    "hard_sigmoid": ("fminf(fmaxf({a} * v + {b}, 0.0f), 1.0f)", ("fminf", "fmaxf")),
+    "leaky_relu": ("v < 0.0f ? {a} * v : v", ()),
+    "scaled_tanh": ("{a} * tanhf({b} * v)", ("tanhf",)),
+    "softplus": ("v > 0.0f ? v + log1pf(expf(-v)) : log1pf(expf(v))", ("log1pf", "expf")),
+    "softsign": ("v / (1.0f + fabsf(v))", ("fabsf",)),
+    "thresholded_relu": ("v > {a} ? v : 0.0f", ()),
 }
 
 
@@ -34,9 +34,10 @@ def gate_function(name: str, alpha: float, beta: float) -> ScalarFunction:
     """f(v) of that name in ACTIVATIONS."""
     if name in _FIXED:
         return _FIXED[name]
-    text = _TEXTS[name].format(a=f"({literal(alpha)})", b=f"({literal(beta)})")
+    form, library_calls = _TEXTS[name]
+    text = form.format(a=f"({literal(alpha)})", b=f"({literal(beta)})")
     unique = numbered_name(f"real_{name}", text)
-    return f32_function(unique, text, partial(_meaning, name, alpha, beta), includes=("math.h",))
+    return f32_function(unique, text, partial(_meaning, name, alpha, beta), ("math.h",), library_calls)
 
 
 def _meaning(name: str, alpha: float, beta: float, v: float) -> float:

@@ -43,6 +43,7 @@ _NORM = f32_function(
     f"v < {literal(LEAST_NORM**2)} ? {literal(LEAST_NORM)} : sqrtf(v)",
     lambda v: max(math.sqrt(v), LEAST_NORM),
     ("math.h",),
+    ("sqrtf",),
 )
 _QUOTIENT = expression_function("quotient", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b)
 

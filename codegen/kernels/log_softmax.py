@@ -35,8 +35,8 @@ from codegen.loops.ir import (
     load,
 )
 
-_EXP = f32_function("softmax_exp", "expf(v)", math.exp, ("math.h",))
-_LOG = f32_function("softmax_log", "logf(v)", math.log, ("math.h",))
+_EXP = f32_function("softmax_exp", "expf(v)", math.exp, ("math.h",), ("expf",))
+_LOG = f32_function("softmax_log", "logf(v)", math.log, ("math.h",), ("logf",))
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

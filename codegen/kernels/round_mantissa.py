@@ -29,6 +29,9 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     return element_kernel(site, inputs, output, result, f"numbers of {op.mantissa_bits + 1} bits")
 
 
+_CALLS = ("frexpf", "ldexpf", "rintf", "fabsf", "copysignf")
+
+
 def _function(op: RoundMantissa) -> ScalarFunction:
     name = numbered_name("round_mantissa", op)
     definition = f"""\
@@ -47,7 +50,7 @@ static inline float {name}(float a)
     return fabsf(near) > {literal(op.largest)} ? copysignf({literal(op.outside)}, a) : near;
 }}
 """
-    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",))
+    return ScalarFunction(name, DType.F32, definition, _meaning(op), ("math.h",), library_calls=_CALLS)
 
 
 def _meaning(op: RoundMantissa) -> Callable[[Any], Any]:

@@ -54,6 +54,36 @@ _REALS = {
     MathFunction.SOFTPLUS: "a > 0.0f ? a + log1pf(expf(-a)) : log1pf(expf(a))",
     MathFunction.SOFTSIGN: "a / (1.0f + fabsf(a))",
 }
+_LIBRARY_CALLS = {
+    MathFunction.ABS: ("fabsf",),
+    MathFunction.SQRT: ("sqrtf",),
+    MathFunction.RSQRT: ("sqrtf",),
+    MathFunction.EXP: ("expf",),
+    MathFunction.LOG: ("logf",),
+    MathFunction.SIN: ("sinf",),
+    MathFunction.COS: ("cosf",),
+    MathFunction.TAN: ("tanf",),
+    MathFunction.ASIN: ("asinf",),
+    MathFunction.ACOS: ("acosf",),
+    MathFunction.ATAN: ("atanf",),
+    MathFunction.SINH: ("sinhf",),
+    MathFunction.COSH: ("coshf",),
+    MathFunction.ASINH: ("asinhf",),
+    MathFunction.ACOSH: ("acoshf",),
+    MathFunction.ATANH: ("atanhf",),
+    MathFunction.ERF: ("erff",),
+    MathFunction.CEIL: ("ceilf",),
+    MathFunction.FLOOR: ("floorf",),
+    MathFunction.ROUND: ("rintf",),
+    MathFunction.ELU: ("expm1f",),
+    MathFunction.GELU: ("erff",),
+    MathFunction.GELU_BY_TANH: ("tanhf",),
+    MathFunction.SOFTPLUS: (
+        "log1pf",
+        "expf",
+    ),
+    MathFunction.SOFTSIGN: ("fabsf",),
+}
 _INTEGERS = {
     MathFunction.ABS: "a < 0 ? ({T})(0u - ({U})a) : a",
     MathFunction.NEGATE: "({T})(0u - ({U})a)",
@@ -89,7 +119,10 @@ def _function(op: UnaryMath, x: TensorType, out: TensorType) -> ScalarFunction:
             else ""
         )
         name = f"real_{kind}{suffix}"
-        return expression_function(name, dtype, (dtype,), text, _meaning(op, x, out), includes=("math.h",))
+        meaning, library_calls = _meaning(op, x, out), _LIBRARY_CALLS.get(op.of, ())
+        return expression_function(
+            name, dtype, (dtype,), text, meaning, includes=("math.h",), library_calls=library_calls
+        )
     text = "!a" if dtype is DType.BOOL else _INTEGERS[op.of].format(T=dtype.c_name, U=unsigned(dtype))
     return expression_function(f"{kind}_{dtype.value}", dtype, (dtype,), text, _meaning(op, x, out))
 

@@ -10,6 +10,7 @@ from aot.target import FEATURES, Feature
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.text import parse
+from codegen.lang.users_c import facts_of
 from codegen.loops.axes import goes_beyond
 from codegen.loops.ir import Buffer, Instruction, Proc, Role
 
@@ -46,6 +47,7 @@ def instruction(
     pointers = {p.name: _pointer(p) for p in proc.params if p.role is not Role.LOCAL}
     known = {feature: feature for feature in FEATURES}
     features = frozenset(known.get(Feature(name), Feature(name)) for name in needs)
+    told = facts_of(proc.name, definition)
     return Instruction(
         proc.name,
         proc.params,
@@ -54,6 +56,10 @@ def instruction(
         definition,
         includes=tuple(includes),
         needs=features,
+        library_calls=told.library_calls,
+        is_inline=told.is_inline,
+        is_asm=told.is_asm,
+        own_registers=told.own_registers,
     )
 
 

@@ -16,6 +16,7 @@ from codegen.lang.index import Axis, Position, take_values
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_VALUES, refuse_operators
 from codegen.lang.spans import cast_span, combined, joined, span_of, whole_span
+from codegen.lang.users_c import facts_of
 from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.ir import (
     Apply,
@@ -323,7 +324,10 @@ def dtype_of(name: str) -> DType:
 def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
     """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
     require_name(name, "a function")
-    made = ScalarFunction(name, dtype_of(dtype), c, compute)
+    told = facts_of(name, c)
+    made = ScalarFunction(
+        name, dtype_of(dtype), c, compute, library_calls=told.library_calls, is_inline=told.is_inline
+    )
 
     def call(*arguments: Operand) -> ElementValue:
         values = [to_value(argument) for argument in arguments]

@@ -79,6 +79,8 @@ class ScalarFunction:
     calls: tuple[ScalarFunction, ...] = ()  # functions that the definition calls
     needs: frozenset[Feature] = frozenset()  # of the core that runs the definition
     machine_instructions: int = 0  # that one call takes beside an ordinary statement, for estimates
+    library_calls: tuple[str, ...] = ()  # functions of math.h that the definition calls
+    is_inline: bool = True  # its definition says so: a compiler may copy it, however long it is
 
     def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)
@@ -189,6 +191,15 @@ class Instruction:
     stack_bytes: int = 0  # that one call keeps on the stack, likewise
     numbers: tuple[tuple[str, int], ...] = ()
     needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # of the core that runs it
+    library_calls: tuple[str, ...] = ()  # as a scalar function's
+    is_inline: bool = True
+    is_asm: bool = False  # the definition has a statement of assembly that stays where it stands
+    own_registers: int = 0  # general ones that this statement works in, beside what it is given
+
+    @property
+    def is_c(self) -> bool:
+        """True where a function of C does it, and no assembly and not the call alone."""
+        return bool(self.definition) and not self.is_asm
 
 
 @dataclass(frozen=True, slots=True)

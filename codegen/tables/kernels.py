@@ -58,8 +58,8 @@ def kernel_id(
     """The same for the same computation, whichever model it is in and whatever it shares a function with."""
     digest = hashlib.sha256()
     own = _canonical(with_numbers(functions[called.name], called.numbers))
-    texts = {helper.name: helper.definition for helper in collect_helpers(helpers_of(own)).every}
-    for text in (printer.function(own), *(texts[name] for name in sorted(texts)), *map(repr, pointers)):
+    texts = collect_helpers(helpers_of(own)).unnamed_texts()
+    for text in (printer.function(own), *texts, *map(repr, pointers)):
         digest.update(text.encode() + b"\0")
     return digest.hexdigest()[:_DIGITS]
 

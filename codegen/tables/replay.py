@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 from aot.ir.types import DType
+from codegen.c.fills import FillHelper
 from codegen.c.tree import (
     CastTo,
     Define,
@@ -71,6 +72,7 @@ class Called:
     places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer, or an array of them
     numbers: tuple[float, ...]  # beside them
     shape: Mapping[str, int]  # members of the struct that tells a shared function its numbers
+    fill: FillHelper | None = None  # where it is one of those
 
 
 CallPath = tuple[int, ...]  # where in the layer a call stands
@@ -120,8 +122,8 @@ class LayerRunner:
                     yield from self._body(then if is_so else otherwise, known, (*path, int(is_so)))
                 case Return(value):
                     raise _ReturnedError(None if value is None else self._value(value, known))
-                case Do(FunctionCall(function, arguments)) if function != _HOOK:
-                    yield path, _called(function, [self._value(each, known) for each in arguments])
+                case Do(FunctionCall(function) as call) if function != _HOOK:
+                    yield path, _called(call, [self._value(each, known) for each in call.arguments])
                 case Do():
                     pass
                 case _:
@@ -171,7 +173,7 @@ def _combined(op: str, left: Any, right: Any) -> Any:
     return _OPERATORS[op](left, right)
 
 
-def _called(function: str, arguments: Sequence[Any]) -> Called:
+def _called(call: FunctionCall, arguments: Sequence[Any]) -> Called:
     places: list[tuple[Place, ...]] = []
     numbers: list[float] = []
     shape: Mapping[str, int] = {}
@@ -185,4 +187,5 @@ def _called(function: str, arguments: Sequence[Any]) -> Called:
                 shape = each
             case _:
                 numbers.append(each)
-    return Called(function, tuple(places), tuple(numbers), shape)
+    fill = call.helper if isinstance(call.helper, FillHelper) else None
+    return Called(call.function, tuple(places), tuple(numbers), shape, fill)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from aot.errors import ModelError
 from codegen.c.constants import Constants
+from codegen.c.fills import FillHelper
 from codegen.c.kernel_library import KernelLibrary, SharedKernel
 from codegen.c.layers import RunCode
 from codegen.c.order import find_period, ordered_parts
@@ -25,7 +26,6 @@ from codegen.tables.rule import MOST, Rule, rule_of
 CONSTANTS = 0  # the memory that the table's own bytes are; arenas are 1, 2, ...
 CONSTANTS_ALIGN = 16  # where the first begins
 _APART = 8  # others begin at multiples of it
-_FILL, _FILL_BETWEEN = "fill_", "fill_between_"
 _MOST_LAYERS, _MOST_POINTERS = 128, 32
 _WRITTEN = (Role.OUTPUT, Role.STATE, Role.SCRATCH)
 
@@ -174,8 +174,8 @@ class _TableMaker:
         self, number: int, row: int, end: int, calls: Sequence[Called], rules: tuple[Rule, ...]
     ) -> Action:
         called = calls[0]
-        if called.function.startswith(_FILL):
-            return Action(row, end, _fill(called), rules)
+        if called.fill is not None:
+            return Action(row, end, _filling(called, called.fill), rules)
         kernel = self._kernel(number, called, rules)
         if kernel.id not in self.kernels:
             self.kernels[kernel.id] = kernel
@@ -242,10 +242,10 @@ def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
     return rules if len(rules) == len(found) else None
 
 
-def _fill(called: Called) -> Filling:
+def _filling(called: Called, fill: FillHelper) -> Filling:
     size = called.places[0][0].size
     *numbers, value = called.numbers
-    planes, step, elements = numbers if called.function.startswith(_FILL_BETWEEN) else (1, 0, *numbers)
+    planes, step, elements = numbers if fill.is_between else (1, 0, *numbers)
     data = (
         struct.pack("<f", value)
         if isinstance(value, float)

@@ -11,7 +11,7 @@ from aot.frontend.load import parse_model
 from aot.target import MemoryRegion, Target
 from artifact.facts import facts_of
 from artifact.report import Report, make_report
-from codegen.c.stack_size import stack_bytes
+from codegen.c.core_kinds import core_kind
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
@@ -63,7 +63,7 @@ def test_pointers_to_rows_are_as_wide_as_the_core_has_them() -> None:
         for made in (target, replace(target, pointer_bytes=8))
     ]
     # A convolution of three rows is the hungriest; the factor is for a pointer of four bytes.
-    assert stacks[1] - stacks[0] == pytest.approx(3 * stack_bytes(target).row_pointer, abs=1)
+    assert stacks[1] - stacks[0] == pytest.approx(3 * core_kind(target).stack.row_pointer, abs=1)
 
 
 @pytest.mark.parametrize(("spare", "fits"), [(0, True), (-1, False)])

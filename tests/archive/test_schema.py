@@ -25,8 +25,16 @@ BESIDE = {  # what the document says besides the fields
     "tensor": {"bytes", "layout"},
 }
 LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
-    "target": {"machine", "flash_reads"},
-    "solder": {"removed_macs", "structure", "weights_bytes", "kernels", "table_bytes", "placement"},
+    "target": {"machine", "architecture", "flash_reads"},
+    "solder": {
+        "c_headers",
+        "removed_macs",
+        "structure",
+        "weights_bytes",
+        "kernels",
+        "table_bytes",
+        "placement",
+    },
     "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
 }
 OBJECTS: dict[str, type] = {

@@ -37,8 +37,7 @@ def declare(c_type: str, *names: str) -> Stmt:
 
 
 def assembly(*outside: str) -> Stmt:
-    definition = '#if FEW\nplain(a);\n#else\n__asm__ volatile("" : "=&r"(p), "=&r"(q));\n#endif'
-    helper = Instruction("dot", (), (), "dot()", definition)
+    helper = Instruction("dot", (), (), "dot()", "", is_asm=True, own_registers=2)
     return InstructionCall("dot", "dot()", tuple((name, Name(name)) for name in outside), helper)
 
 

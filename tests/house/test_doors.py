@@ -352,10 +352,38 @@ def test_a_runner_and_a_platform_are_a_file_and_a_line_each(tree: Path) -> None:
 
 
 def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_root: Path) -> None:
-    """One exception: the core that `inspect` takes when no board is named. "host" and "avr" are machines."""
-    names = set(core_names()) - set(MACHINES)
-    said = {path.relative_to(repo_root).as_posix(): names & constants(path) for path in package_modules}
-    assert {path: found for path, found in said.items() if found} == {"deploy/inspecting.py": {"cortex-m4"}}
+    """Not even by what its name begins with: an `if` that asks for a family of cores knows them, too."""
+    said = {path.relative_to(repo_root).as_posix(): cores_in(path) for path in package_modules}
+    assert {path: found for path, found in said.items() if found} == NAMES_OF_CORES
+
+
+# The core that `inspect` takes when no board is named, names as people and CMSIS packs say them, and what
+# Arduino calls an architecture.
+NAMES_OF_CORES = {
+    "deploy/inspecting.py": {"cortex-m4"},
+    "boards/cores.py": {"cortex-"},
+    "boards/pack_index.py": {"cortex-m"},
+    "platforms/channels/arduino.py": {"esp32"},
+}
+_LEAST_LETTERS = 4  # shorter beginnings are of anything
+
+
+def cores_in(module: Path) -> set[str]:
+    """The constants that begin as names of cores do; "host" and "avr" are machines as well."""
+    texts = {each for each in constants(module) if isinstance(each, str) and len(each) >= _LEAST_LETTERS}
+    cores = set(core_names()) - set(MACHINES)
+    return {text for text in texts - set(MACHINES) if any(begins_as(text, core) for core in cores)}
+
+
+def begins_as(text: str, core: str) -> bool:
+    """True of the name, of its beginning, and of one word that goes on behind it."""
+    return core.startswith(text) or (text.startswith(core) and " " not in text)
+
+
+@pytest.mark.parametrize("text", ["cortex-m4", "cortex-m", "cortex-m3x", "rv32"])
+def test_a_name_of_cores_is_found(text: str, tmp_path: Path) -> None:
+    (tmp_path / "module.py").write_text(f'def f(core: str) -> bool:\n    return core.startswith("{text}")\n')
+    assert cores_in(tmp_path / "module.py") == {text}
 
 
 def constants(module: Path) -> set[object]:

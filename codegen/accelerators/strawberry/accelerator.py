@@ -50,7 +50,8 @@ def _file(name: str) -> CFile:
 
 
 def _library(kind: str) -> CLibrary:
-    return CLibrary(_file("strawberry.h"), (_file(f"strawberry_{kind}.c"),), code_bytes=1100)
+    sources, headers = (_file(f"strawberry_{kind}.c"),), ("math.h",) if kind == "f32" else ()
+    return CLibrary(_file("strawberry.h"), sources, code_bytes=1100, c_headers=headers)
 
 
 def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:

@@ -96,6 +96,8 @@ def window(tile: ChannelsTile) -> Instruction:
         calls=(FEW_REGISTERS, *(window(part) for part in _parts(tile))),
         needs=needs_of(tile.x_aligned),
         machine_instructions=len(_tap(tile)) * min(tile.columns, tile.written_out) * written,
+        is_asm=True,
+        own_registers=_usual(tile).own_registers,
     )
 
 
@@ -103,12 +105,15 @@ def _parts(tile: ChannelsTile) -> tuple[ChannelsTile, ...]:
     return (replace(tile, pixels=1),) if tile.pixels > 1 else ()
 
 
+def _macro(tile: ChannelsTile) -> str:
+    return f"{tile.name.upper()}_TAP"
+
+
 def _definition(tile: ChannelsTile) -> str:
-    macro = f"{tile.name.upper()}_TAP"
     *most, last = (f'    "{line}\\n\\t"' for line in _tap(tile))
     row = "*const *x" if tile.rows > 1 else "*x"
     lines = [
-        f"#define {macro} \\",
+        f"#define {_macro(tile)} \\",
         *(f"{line} \\" for line in most),
         last,
         f"/* Sums of {tile.pixels} x {tile.channels} pixels and channels over {tile.rows}x{tile.columns}. */",
@@ -116,21 +121,21 @@ def _definition(tile: ChannelsTile) -> str:
         f"    {', '.join(f'int32_t *{s}' for s in tile.sums)},",
         f"    const {tile.x_dtype.c_name} {row}, int32_t offset, const {tile.w_dtype.c_name} *w)",
         "{",
-        *_body(tile, macro),
+        *_body(tile),
         "}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _body(tile: ChannelsTile, macro: str) -> list[str]:
-    usual = _in_asm(_kept(tile, macro, tile.written_out))
-    if not _parts(tile) and len(_kept(tile, macro, tile.written_out).in_registers) <= _FEW:
-        return usual
+def _body(tile: ChannelsTile) -> list[str]:
+    kept = _usual(tile)
+    if not _parts(tile) and len(kept.in_registers) <= _FEW:
+        return _in_asm(kept)
     return [
         "#ifdef FEW_REGISTERS",
-        *(_by_pixels(tile) if _parts(tile) else _in_asm(_kept(tile, macro, tile.columns, is_few=True))),
+        *(_by_pixels(tile) if _parts(tile) else _in_asm(_kept(tile, tile.columns, is_few=True))),
         "#else",
-        *usual,
+        *_in_asm(kept),
         "#endif",
     ]
 
@@ -141,9 +146,14 @@ def _by_pixels(tile: ChannelsTile) -> list[str]:
     return [f"    {part.name}({s}, x, offset + {i * tile.pixel_step}, w);" for i, s in enumerate(pixels)]
 
 
-def _kept(tile: ChannelsTile, macro: str, most: int, is_few: bool = False) -> _Kept:
+def _usual(tile: ChannelsTile) -> _Kept:
+    """The statement of a core that has all its registers for it."""
+    return _kept(tile, tile.written_out)
+
+
+def _kept(tile: ChannelsTile, most: int, is_few: bool = False) -> _Kept:
     in_memory = _in_memory(tile, is_few)
-    rows = _rows(tile, macro, most, in_memory)
+    rows = _rows(tile, _macro(tile), most, in_memory)
     return _Kept(tile, in_memory, tuple(rows), " ".join([*rows, *_tap(tile)]))
 
 
@@ -194,6 +204,11 @@ class _Kept:
     @property
     def temporary(self) -> list[str]:
         return [n for n in ("a", "b", "p", "q", "count") if self._has(n)]
+
+    @property
+    def own_registers(self) -> int:
+        """Counts those beside what the statement is given; of several rows each loads the pixel's pointer."""
+        return len(self.temporary) + (self.tile.rows > 1)
 
     @property
     def declared(self) -> list[str]:

@@ -118,7 +118,7 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
         params=(y, start, *scales, x, w),
         body=(For("i", row.outputs, once),),
         call=(f"{text.name}(\n    {{y}}, {numbers}{given},\n    {{x[0]}}, {{x[1]}}, {{x[2]}}, {{w}});"),
-        definition=text.definition,
+        definition=text.function,
         numbers=row.numbers,
         includes=("string.h",),
         calls=(storing.store, *(storing.parts.calls if storing.parts is not None else ()), *text.macros),
@@ -152,7 +152,7 @@ class _Text:
         return End.FITTED if parts.is_fitted else End.SIGNED if parts.adds_sign else End.RELU
 
     @property
-    def definition(self) -> str:
+    def function(self) -> str:
         windows = f"3x3 windows along planes, stride {self.row.stride}"
         lines = [
             f"/* {self._outputs_text} of {windows}; reads one byte past windows. */",

@@ -13,7 +13,7 @@ from functools import lru_cache
 from aot.ir.types import DType
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import needs_of
-from codegen.isa.dsp.text import dot_text, instructions_of, parts_of
+from codegen.isa.dsp.text import dot_text, instructions_of, parts_of, registers_of
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -48,6 +48,8 @@ def dot(tile: SmladDotTile) -> Instruction:
         calls=_called(tile),
         needs=needs_of(tile.x_aligned),
         machine_instructions=instructions_of(tile),
+        is_asm=True,
+        own_registers=registers_of(tile),
     )
 
 

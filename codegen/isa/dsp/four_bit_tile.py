@@ -170,6 +170,8 @@ def four_bit_dot(tile: FourBitTile) -> Instruction:
         needs=NEEDS,
         machine_instructions=len(list(_pair(shape))) * (tile.unroll + tile.rest),
         numbers=() if tile.is_straight else (("turns", tile.turns),),
+        is_asm=True,
+        own_registers=len(_temps(shape)),
     )
 
 
@@ -195,9 +197,14 @@ def _pair(shape: SumTile) -> Iterator[str]:
                 yield f"smlad {total}, %[{value}], %[a], {total}"
 
 
+def _temps(shape: SumTile) -> list[str]:
+    """The registers of a word and of values."""
+    return ["a", *_VALUES[: shape.pixels]]
+
+
 def _text(tile: FourBitTile) -> str:
     shape, sums = tile.shape, _sums(tile.shape)
-    temps = ["a", *_VALUES[: shape.pixels]]
+    temps = _temps(shape)
     pair = f"{tile.name.upper()}_PAIR"
     lines = [
         *macro(pair, list(_pair(shape))),

@@ -196,6 +196,8 @@ def paired_dot(tile: PairedTile) -> Instruction:
         needs=NEEDS,
         machine_instructions=len(_turn_lines(tile)),
         numbers=() if tile.is_straight else (("groups", tile.groups),),
+        is_asm=True,
+        own_registers=len(_temps(tile)),
     )
 
 

@@ -93,6 +93,8 @@ def vector_dot(tile: PairedVector) -> Instruction:
         needs=needs_of(tile.x_aligned),
         machine_instructions=len(list(_group(tile))) * tile.unroll,
         numbers=(("groups", tile.groups),),
+        is_asm=True,
+        own_registers=len(_temps(tile)),
     )
 
 
@@ -116,10 +118,15 @@ def macro(name: str, lines: list[str]) -> list[str]:
     return [f"#define {name} \\", *(f"{line} \\" for line in most), last]
 
 
+def _temps(tile: PairedVector) -> list[str]:
+    """The registers of weights and factors."""
+    return [*_WORDS[: tile.channels], "p", "q"]
+
+
 def _text(tile: PairedVector) -> str:
     sums = [f"s{j}" for j in range(tile.channels)]
     turn = f"{tile.name.upper()}_TURN"
-    temps = [*_WORDS[: tile.channels], "p", "q"]
+    temps = _temps(tile)
     lines = [
         *macro(turn, list(_group(tile)) * tile.unroll),
         f"/* Sums of {counted(tile.channels, 'channel')}{'' if tile.x_aligned else ' of x at any address'},"

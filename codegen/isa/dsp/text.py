@@ -40,6 +40,11 @@ def instructions_of(tile: SmladDotTile) -> int:
     return len(_asm_step(tile).lines) * tile.unroll
 
 
+def registers_of(tile: SmladDotTile) -> int:
+    """Counts the registers that its statement works in, beside what it is given."""
+    return len(_asm_step(tile).temps)
+
+
 def _step_macro(tile: SmladDotTile) -> str:
     return f"{tile.name.upper()}_STEP"
 

@@ -158,9 +158,12 @@ def products_of_pair(pairs: int, turn: int, in_pairs: bool = False) -> Instructi
         calls=(FEW_REGISTERS, TWO_HALVES),
         needs=NEEDS,
         machine_instructions=12 * turn + 30,
+        is_asm=True,
+        own_registers=len(_TEMPORARY) + (len(_SUMS) if turn == pairs else 0),
     )
 
 
+_TEMPORARY = ("a", "b", "p", "q")
 _SUMS = tuple(f"s{tile}{channel}" for tile in range(TILES) for channel in range(PAIR))
 
 
@@ -273,13 +276,13 @@ def _in_turns(turn: list[str], pairs: int) -> list[str]:
 def _asm(lines: list[str], sums: str, inputs: str) -> list[str]:
     """The statement; four lines of it to one of C."""
     return [
-        "        int32_t a, b, p, q;",
+        f"        int32_t {', '.join(_TEMPORARY)};",
         "        const int16_t *pixels = v;",
         "        __asm__ volatile(",
         *(f"            {' '.join(lines[n : n + 3])}" for n in range(0, len(lines), 3)),
         f"            : {', '.join(f'[{s}] {chr(34)}{sums}{chr(34)}({s})' for s in _SUMS)},",
         '              [v] "+r"(pixels), [w] "+r"(w),',
-        '              [a] "=&r"(a), [b] "=&r"(b), [p] "=&r"(p), [q] "=&r"(q)',
+        f"              {', '.join(f'[{t}] {chr(34)}=&r{chr(34)}({t})' for t in _TEMPORARY)}",
         f"            : {inputs}".rstrip(),
         f'            : "memory"{", " + chr(34) + "cc" + chr(34) if inputs else ""});',
     ]

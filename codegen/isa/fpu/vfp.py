@@ -28,6 +28,7 @@ static inline float real_fused(float a, float b, float total)
 """,
     _fused,
     ("math.h",),
+    library_calls=("fmaf",),
 )
 
 

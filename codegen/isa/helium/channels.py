@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ir.types import DType
-from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW, narrowed, rounded, suffix
 from codegen.isa.plain.requantise import Requant, exact_store
@@ -107,7 +106,9 @@ def depthwise_channels(tile: DepthwiseChannels, requant: Requant) -> Instruction
         definition=_definition(name, tile, requant),
         includes=INCLUDES,
         needs=NEEDS,
-        machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) + _ENDS,
+        machine_instructions=len(_rows(tile)) + _ENDS,
+        is_asm=True,
+        own_registers=int(_counts(tile)),
         calls=(NARROW, rounded(requant)),
     )
 

@@ -15,7 +15,6 @@ from aot.counted import counted
 from aot.ir.types import DType
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
-from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of
 from codegen.isa.helium.needs import ANY_WORDS, INCLUDES, NEEDS
 from codegen.isa.helium.requantise import (
@@ -51,6 +50,7 @@ from codegen.loops.ir import (
 
 PIXEL = 4  # bytes of a pixel where rows are interleaved: as many rows as there may be
 COLUMNS = 4  # of a window, at most
+_COLUMN_NAMES = "abcd"
 CHUNK = 16  # pixels interleaved at a time
 _STORE_REACH = 127  # bytes, of a store of bytes
 READ_AHEAD = PIXEL - 1  # bytes past a channel's weights that are loaded and not used
@@ -80,6 +80,7 @@ def interleave(rows: int, pixels: int) -> Instruction:
         definition=_interleave_definition(name, rows),
         includes=INCLUDES,
         needs=NEEDS,
+        is_asm=True,
     )
 
 
@@ -124,6 +125,15 @@ class InterleavedRows:
     is_padded: bool = False  # a column of weights is four bytes, however many rows there are
     is_inlined: bool = False  # into a function that has nothing else in registers
     form: WeightForm = WeightForm.BYTES
+
+    @property
+    def is_written_out(self) -> bool:
+        return self.outputs <= _UNROLLED and not self.is_general
+
+    @property
+    def loads_columns(self) -> bool:
+        """True where weights come column by column, through core registers."""
+        return not (self.form.is_four_bits or self.is_padded)
 
     @property
     def weight_bytes(self) -> int:
@@ -186,7 +196,7 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         sums = output_sums(tile, at(total), (lines, w), (j, Affine()), number)
         return For("i", tile.outputs, (Declare(total), *sums, Store(place, stored)))
 
-    name = f"{tile.name}_{suffix(requant)}"
+    name, in_order = f"{tile.name}_{suffix(requant)}", _in_order(tile, requant)
     told = "".join(f", {{{number}}}" for number, _ in tile.numbers)
     return Instruction(
         name=name,
@@ -197,7 +207,10 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
         numbers=tile.numbers,
         includes=INCLUDES,
         needs=ANY_WORDS,
-        machine_instructions=_definition(name, tile, requant).count(END_OF_ASM_LINE) * 2,
+        machine_instructions=_lines_of_asm(tile, requant) * 2,
+        is_inline=tile.is_inlined,
+        is_asm=True,
+        own_registers=0 if in_order is not None or not tile.loads_columns else tile.columns,
         calls=(FEW_REGISTERS, VECTOR_OF, NARROW, rounded(requant)),
     )
 
@@ -234,8 +247,8 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
     numbers = "".join(f", int32_t {number}" for number, _ in tile.numbers)
     count = "So many" if tile.is_general else tile.outputs
     body = _outputs(tile, r)
-    if tile.channels == WORDS and not tile.is_general and r.rights[0] >= 1:
-        lines = DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
+    lines = _in_order(tile, r)
+    if lines is not None:
         why = "/* compilers find even registers for intrinsics */"
         body = [f"#ifdef FEW_REGISTERS {why}", *body, "#else", *lines.statement(), "#endif"]
     inlined = "inline __attribute__((always_inline))"
@@ -257,9 +270,23 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
     return "\n".join(lines_of_c) + "\n"
 
 
+def _in_order(tile: InterleavedRows, r: Requant) -> DepthwiseLines | None:
+    """The outputs as one statement, where it can do them."""
+    if tile.channels != WORDS or tile.is_general or r.rights[0] < 1:
+        return None
+    return DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
+
+
+def _lines_of_asm(tile: InterleavedRows, r: Requant) -> int:
+    """Counts the lines of all statements, of both ways where there are two."""
+    lines, outputs = _in_order(tile, r), tile.outputs if tile.is_written_out else 1
+    in_order = 0 if lines is None else sum(1 for _ in lines.lines())
+    return len(_column_loads(tile)) + outputs * len(_sum_lines(tile)) + in_order
+
+
 def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
     """The outputs one after the other, in intrinsics."""
-    if tile.outputs <= _UNROLLED and not tile.is_general:
+    if tile.is_written_out:
         return ["    {", *_output(tile, r), "    }"] * tile.outputs
     return [
         f"    for (int32_t i = 0; i < {'outputs' if tile.is_general else tile.outputs}; ++i) {{",
@@ -278,7 +305,26 @@ def _load_weights(tile: InterleavedRows) -> list[str]:
             f"    const mve_pred16_t valid = vctp8q({size});",
             *(f"    taps{j} = vldrbq_z_s8(w + {j * size}, valid);" for j in range(tile.channels)),
         ]
-    names = "abcd"[: tile.columns]
+    names = _COLUMN_NAMES[: tile.columns]
+    taps = ", ".join(f'[taps{j}] "=&w"(taps{j})' for j in range(tile.channels))
+    temporary = ", ".join(f'[{n}] "=&r"({n})' for n in names)
+    return [
+        "    {",
+        f"        int32_t {', '.join(names)};",
+        "        __asm__ volatile(",
+        *(f'            "{line}\\n\\t"' for line in _column_loads(tile)),
+        f"            : {taps}, {temporary}",
+        '            : [w] "r"(w), [zero] "r"(0)',
+        '            : "memory");',
+        "    }",
+    ]
+
+
+def _column_loads(tile: InterleavedRows) -> list[str]:
+    """The assembly that loads columns and puts them into lanes; none where no column comes by itself."""
+    if not tile.loads_columns:
+        return []
+    names = _COLUMN_NAMES[: tile.columns]
     lanes = [f"%[{n}]" for n in names] + ["%[zero]"] * (COLUMNS - tile.columns)
     text = []
     for j in range(tile.channels):
@@ -286,18 +332,7 @@ def _load_weights(tile: InterleavedRows) -> list[str]:
         text += [f"ldr %[{n}], [%[w], #{begin + t * tile.rows}]" for t, n in enumerate(names)]
         text += [f"vmov %q[taps{j}][2], %q[taps{j}][0], {lanes[0]}, {lanes[2]}"]
         text += [f"vmov %q[taps{j}][3], %q[taps{j}][1], {lanes[1]}, {lanes[3]}"]
-    taps = ", ".join(f'[taps{j}] "=&w"(taps{j})' for j in range(tile.channels))
-    temporary = ", ".join(f'[{n}] "=&r"({n})' for n in names)
-    return [
-        "    {",
-        f"        int32_t {', '.join(names)};",
-        "        __asm__ volatile(",
-        *(f'            "{line}\\n\\t"' for line in text),
-        f"            : {taps}, {temporary}",
-        '            : [w] "r"(w), [zero] "r"(0)',
-        '            : "memory");',
-        "    }",
-    ]
+    return text
 
 
 def _load_digits(tile: InterleavedRows) -> list[str]:
@@ -315,12 +350,6 @@ def _load_digits(tile: InterleavedRows) -> list[str]:
 def _output(tile: InterleavedRows, r: Requant) -> list[str]:
     """One output of each channel."""
     every = range(tile.channels)
-    text = []
-    for j in every:
-        text += [
-            f"vldrb.8 %q[x], [%[x{j}]], #{tile.stride * PIXEL}",
-            f"vmladav.s8 %[s{j}], %q[x], %q[taps{j}]",
-        ]
     sums = ", ".join(f"s{min(j, tile.channels - 1)}" for j in range(WORDS))
     one = RequantTile(1, tile.channels, tile.y_step, tile.y_channel_step)
     y_step = "y_step" if tile.is_general else tile.y_step
@@ -329,7 +358,7 @@ def _output(tile: InterleavedRows, r: Requant) -> list[str]:
         f"int32_t {', '.join(f's{j}' for j in every)};",
         "int8x16_t x;",
         "__asm__ volatile(",
-        *(f'    "{line}\\n\\t"' for line in text),
+        *(f'    "{line}\\n\\t"' for line in _sum_lines(tile)),
         f"    : {', '.join(f'[s{j}] {chr(34)}=&Te{chr(34)}(s{j})' for j in every)},",
         f'      {", ".join(f"[x{j}] {chr(34)}+r{chr(34)}(x{j})" for j in every)}, [x] "=&w"(x)',
         f"    : {', '.join(f'[taps{j}] {chr(34)}w{chr(34)}(taps{j})' for j in every)}",
@@ -341,6 +370,18 @@ def _output(tile: InterleavedRows, r: Requant) -> list[str]:
         ),
     ]
     return [f"        {line}" for line in lines]
+
+
+def _sum_lines(tile: InterleavedRows) -> list[str]:
+    """The assembly of the sums of one output."""
+    return [
+        line
+        for j in range(tile.channels)
+        for line in (
+            f"vldrb.8 %q[x], [%[x{j}]], #{tile.stride * PIXEL}",
+            f"vmladav.s8 %[s{j}], %q[x], %q[taps{j}]",
+        )
+    ]
 
 
 def _moves_on(one: RequantTile) -> bool:

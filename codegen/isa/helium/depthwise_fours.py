@@ -63,6 +63,7 @@ def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Inst
         includes=INCLUDES,
         needs=ANY_WORDS,
         machine_instructions=row.machine_instructions,
+        is_inline=False,
         calls=(row,),
     )
 

@@ -51,7 +51,7 @@ class DepthwiseLines:
             "    int8x16_t x, v;",
             *self._words(),
             "    __asm__ volatile(",
-            *(f'        "{line.text}\\n\\t"' for line in self._lines()),
+            *(f'        "{line.text}\\n\\t"' for line in self.lines()),
             *(f"        {':' if n == 0 else ' '} {text}{',' * (n < 2)}" for n, text in enumerate(outputs)),
             *(f"        {':' if n == 0 else ' '} {text}{',' * (n < 2)}" for n, text in enumerate(inputs)),
             '        : "lr", "memory", "cc");',
@@ -68,7 +68,8 @@ class DepthwiseLines:
             f"    vstrwq_s32(ends + {WORDS}, places);",
         ]
 
-    def _lines(self) -> Iterator[AsmLine]:
+    def lines(self) -> Iterator[AsmLine]:
+        """The instructions of the statement."""
         first, moved = list(self._sums(())), list(_into_vector())
         body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
         if self.outputs <= _WRITTEN_OUT:

@@ -14,7 +14,7 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot, four_bit_window
+from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
 from codegen.isa.helium.needs import INCLUDES, NEEDS
@@ -89,17 +89,17 @@ def dot_blocks(tile: DotBlocks) -> Instruction:
         )
     else:
         fours = (For("j", WORDS, _channel(tile, b * WORDS + j, (y, x, w), (bias, mult, right), None)),)
-    definition = _definition(tile)
     return Instruction(
         name=tile.name,
         params=(y, x, w, bias, mult, right),
         body=(For("b", tile.blocks, fours),),
         call=f"{tile.name}({{y}}, {{x[0]}}, {{w}}, {{bias}}, {{mult}}, {{right}});",
-        definition=definition,
+        definition=_definition(tile),
         includes=INCLUDES,
         calls=(FEW_REGISTERS, *_parts(tile)),
         needs=NEEDS,
-        machine_instructions=definition.count(END_OF_ASM_LINE),
+        machine_instructions=len(_asm_lines(tile)),
+        is_asm=True,
     )
 
 
@@ -168,7 +168,7 @@ def _definition(tile: DotBlocks) -> str:
         "    }",
         "#else",
         "    __asm__ volatile(",
-        *(f'        "{line.text}\\n\\t"' for line in _lines(tile)),
+        *(f'        "{line.text}\\n\\t"' for line in _asm_lines(tile)),
         f"        : {', '.join(f'[{t}] {chr(34)}=&Te{chr(34)}({t})' for t in totals)},",
         f"          {moved}",
         "        :",
@@ -177,6 +177,11 @@ def _definition(tile: DotBlocks) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+@lru_cache(maxsize=64)
+def _asm_lines(tile: DotBlocks) -> tuple[AsmLine, ...]:
+    return tuple(_lines(tile))
 
 
 def _lines(tile: DotBlocks) -> Iterator[AsmLine]:

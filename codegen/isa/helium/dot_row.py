@@ -21,7 +21,7 @@ from aot.ir.types import DType
 from codegen.isa.asm_line import AsmLine, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.isa.helium.dots import END_OF_ASM_LINE, LANES, HeliumDotTile, dot, four_bit_window
+from codegen.isa.helium.dots import LANES, HeliumDotTile, dot, four_bit_window
 from codegen.isa.helium.four_bits import WeightForm
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.pipeline import WITH_ENDS
@@ -131,17 +131,17 @@ def dot_row(row: DotRow) -> Instruction:
     start, scale, right = (in_vector(name, channels) for name in ("start", "scale", "right"))
     rows = ", ".join(f"{{x[{r}]}}" for r in range(tile.kernel_rows))
     others = ", ".join(f"{{{b.name}}}" for b in (*weights, start, scale, right))
-    definition = _definition(row)
     return Instruction(
         name=row.name,
         params=(y, x, *weights, start, scale, right),
         body=_meaning(row, (y, x, w, rest), (start, scale, right)),
         call=f"{row.name}({{y}}, {rows}, {others});",
-        definition=definition,
+        definition=_definition(row),
         includes=INCLUDES,
         calls=(FEW_REGISTERS, *row.parts),
         needs=NEEDS,
-        machine_instructions=definition.count(END_OF_ASM_LINE),
+        machine_instructions=len(_asm_lines(row)) if row.is_in_asm else 0,
+        is_asm=row.is_in_asm,
     )
 
 
@@ -247,7 +247,7 @@ def _in_asm(row: DotRow) -> list[str]:
             for register, (name, (kind, value)) in zip(_ODD_REGISTERS, pinned.items(), strict=False)
         ),
         "    __asm__ volatile(",
-        *(f'        "{line.text}\\n\\t"' for line in _lines(row)),
+        *(f'        "{line.text}\\n\\t"' for line in _asm_lines(row)),
         f"        : {outputs[0]},",
         f"          {outputs[1]}",
         f"        : {', '.join(inputs)}",
@@ -286,6 +286,11 @@ def _turns(row: DotRow) -> int:
     """Turns of the loop over pairs; one pair needs none."""
     turns = row.pixels // PIXELS - row.overlaps
     return turns if turns > (not row.overlaps) else 0
+
+
+@lru_cache(maxsize=256)
+def _asm_lines(row: DotRow) -> tuple[AsmLine, ...]:
+    return tuple(_lines(row))
 
 
 def _lines(row: DotRow) -> Iterator[AsmLine]:

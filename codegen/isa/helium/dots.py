@@ -9,6 +9,7 @@ sixteens is loaded with its lanes past the end as zeros, so neither weights nor 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
@@ -36,7 +37,6 @@ from codegen.loops.ir import (
 
 LANES = 16
 READ_AHEAD = LANES - 1  # bytes past the last weight that are loaded; in the pixels those lanes are zero
-END_OF_ASM_LINE = r'\n\t"'  # as it stands in a definition
 _WORD_REACH, _BYTE_REACH = 508, 127  # largest offsets of vector loads
 _UNROLLED = 4  # steps per turn of a loop
 _ODD_REGISTERS = 5  # that sums cannot take, one left to the compiler
@@ -109,7 +109,9 @@ def dot(tile: HeliumDotTile) -> Instruction:
         includes=INCLUDES,
         calls=(FEW_REGISTERS,),
         needs=NEEDS,
-        machine_instructions=_definition(tile).count(END_OF_ASM_LINE),
+        machine_instructions=0 if tile.form.is_four_bits else len(_asm_lines(tile)),
+        is_asm=not tile.form.is_four_bits,
+        own_registers=0 if tile.form.is_four_bits else len(_temporary(tile)),
     )
 
 
@@ -262,28 +264,38 @@ def _describe(tile: HeliumDotTile) -> str:
 def _window(tile: HeliumDotTile) -> list[str]:
     """One asm statement for the whole window; pointers to its taps lie on the stack where they are many."""
     pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
-    text = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
-    if tile.rest:
-        count = "count" if _counts(tile) else "s00"  # which is not a sum yet
-        text = [stays(f"mov %[{count}], #{tile.rest}"), stays(f"vctp.8 %[{count}]"), *text]
-    text = in_order(text, HELIUM)
+    temporary = _temporary(tile)
     moved = pointers if _in_registers(tile) else ["tap"]
     moved = [*moved, *(["w"] if tile.steps else []), *(["rest"] if tile.rest else [])]
-    temporary = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]
-    temporary += ["count"] if _counts(tile) else []
     sums = ", ".join(f'[s{i}{j}] "=&Te"(s{i}{j})' for i, j in tile.sums)
     clobbered = ["q0", "q1", "q2", "q3", *(["p0"] if tile.rest else []), "memory", "cc"]
     return [
         *_declared(tile),
         *(f"    int32_t {n};" for n in temporary),
         "    __asm__ volatile(",
-        *(f'        "{line.text}\\n\\t"' for line in text),
+        *(f'        "{line.text}\\n\\t"' for line in _asm_lines(tile)),
         f"        : {sums},",
         "          "
         + ", ".join([*(f'[{n}] "+r"({n})' for n in moved), *(f'[{n}] "=&r"({n})' for n in temporary)]),
         "        :",
         f"        : {', '.join(chr(34) + name + chr(34) for name in clobbered)});",
     ]
+
+
+@lru_cache(maxsize=256)
+def _asm_lines(tile: HeliumDotTile) -> tuple[AsmLine, ...]:
+    """The instructions of the window; kept, since they are put into order and counted."""
+    lines = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
+    if tile.rest:
+        count = "count" if _counts(tile) else "s00"  # which is not a sum yet
+        lines = [stays(f"mov %[{count}], #{tile.rest}"), stays(f"vctp.8 %[{count}]"), *lines]
+    return tuple(in_order(lines, HELIUM))
+
+
+def _temporary(tile: HeliumDotTile) -> list[str]:
+    """The registers beside sums and pointers that move."""
+    names = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]
+    return [*names, *(["count"] if _counts(tile) else [])]
 
 
 def _taps(tile: HeliumDotTile) -> list[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from aot.ir.types import DType
 from codegen.isa.few_registers import FEW_REGISTERS
-from codegen.isa.helium.dots import END_OF_ASM_LINE
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
@@ -32,18 +31,13 @@ def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instructio
         includes=INCLUDES,
         calls=(FEW_REGISTERS,),
         needs=NEEDS,
-        machine_instructions=_definition(name, rows, length, x_step).count(END_OF_ASM_LINE),
+        machine_instructions=len(_asm_lines(rows, length, x_step)),
+        is_asm=True,  # estimates of stack were fitted as if it never stayed a function of its own
     )
 
 
 def _definition(name: str, rows: int, length: int, x_step: int) -> str:
     xs = ", ".join(f"const int8_t *x{r}" for r in range(rows))
-    copies = [line for r in range(rows) for line in _copy(r, length, x_step)]
-    text = [f"mov lr, #{length}", "vctp.8 lr", "dls lr, %[pixels]", "1:"]
-    for first in range(0, len(copies), _BLOCK):
-        block = copies[first : first + _BLOCK]
-        text += [f"vps{'t' * len(block)}", *block]
-    text += [f"add %[windows], #{rows * length}", "le lr, 1b"]
     pointers = ", ".join(f'[x{r}] "+r"(x{r})' for r in range(rows))
     kept = "inline " if rows <= _MOST_INLINE else "__attribute__((noinline)) "
     lines = [
@@ -61,7 +55,7 @@ def _definition(name: str, rows: int, length: int, x_step: int) -> str:
         "    }",
         "#else",
         "    __asm__ volatile(",
-        *(f'        "{line}\\n\\t"' for line in text),
+        *(f'        "{line}\\n\\t"' for line in _asm_lines(rows, length, x_step)),
         f'        : [windows] "+r"(windows), {pointers}',
         '        : [pixels] "r"(pixels)',
         '        : "q0", "p0", "lr", "memory");',
@@ -69,6 +63,15 @@ def _definition(name: str, rows: int, length: int, x_step: int) -> str:
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _asm_lines(rows: int, length: int, x_step: int) -> list[str]:
+    copies = [line for r in range(rows) for line in _copy(r, length, x_step)]
+    lines = [f"mov lr, #{length}", "vctp.8 lr", "dls lr, %[pixels]", "1:"]
+    for first in range(0, len(copies), _BLOCK):
+        block = copies[first : first + _BLOCK]
+        lines += [f"vps{'t' * len(block)}", *block]
+    return [*lines, f"add %[windows], #{rows * length}", "le lr, 1b"]
 
 
 def _copy(row: int, length: int, x_step: int) -> list[str]:

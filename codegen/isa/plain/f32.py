@@ -28,16 +28,20 @@ def clamp_f32(activation: Activation) -> ScalarFunction:
 
 
 def f32_function(
-    name: str, expression: str, compute: Callable[[float], float], includes: tuple[str, ...] = ()
+    name: str,
+    expression: str,
+    compute: Callable[[float], float],
+    includes: tuple[str, ...] = (),
+    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """f(v) -> the C expression of v."""
+    """f(v) -> the C expression of v, which calls these functions of math.h."""
     definition = f"""\
 static inline float {name}(float v)
 {{
     return {expression};
 }}
 """
-    return ScalarFunction(name, DType.F32, definition, compute, includes)
+    return ScalarFunction(name, DType.F32, definition, compute, includes, library_calls=library_calls)
 
 
 def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> ScalarFunction:

@@ -32,6 +32,7 @@ static int32_t one_over_one_plus(int32_t fraction)
 """,
     lambda x: int(one_over_one_plus(np.asarray(x, np.int64))),
     calls=(HIGH_MUL,),
+    is_inline=False,
 )
 _LEADING_ZEROS = ScalarFunction(
     "leading_zeros",
@@ -90,6 +91,7 @@ static int32_t log_of_sum(int32_t sum)
 """,
     lambda total: int(logarithm(np.array([total], np.int64), SUM_INTEGER_BITS, DIFF_INTEGER_BITS)[0]),
     calls=(HIGH_MUL, ROUND_SHIFT, _LEADING_ZEROS, _SATURATED_LEFT, _ONE_OVER_ONE_PLUS),
+    is_inline=False,
 )
 
 

@@ -42,6 +42,7 @@ def expression_function(
     says: str = "",
     includes: tuple[str, ...] = (),
     calls: tuple[ScalarFunction, ...] = (),
+    library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
     """f(a, b, ...) -> the C expression, which has the result's type."""
     listed = ", ".join(f"{d.c_name} {n}" for d, n in zip(parameters, _PARAMETERS, strict=False))
@@ -52,7 +53,7 @@ def expression_function(
     return {expression};
 }}
 """
-    return ScalarFunction(name, result, definition, compute, includes, calls)
+    return ScalarFunction(name, result, definition, compute, includes, calls, library_calls=library_calls)
 
 
 def wrapped(value: int, dtype: DType) -> int:

@@ -69,6 +69,7 @@ static int32_t exp_of_negative(int32_t x)
 """,
     lambda x: int(fixed_point.exp_of_negative(np.asarray(x, np.int64))),
     calls=(HIGH_MUL, ROUND_SHIFT),
+    is_inline=False,
 )
 
 
@@ -175,6 +176,7 @@ static int32_t reciprocal(int32_t sum)
 """,
     lambda total: int(fixed_point.reciprocal(np.array([total], np.int64), SUM_INTEGER_BITS)[0][0]),
     calls=(HIGH_MUL, RECIPROCAL_BITS),
+    is_inline=False,
 )
 
 

@@ -7,6 +7,8 @@ from codegen.isa.rvv.row_block import TOTAL, WEIGHTS, Products, RowBlock, row_bl
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, For, Instruction, at, load
 
+_PIXEL_INSTRUCTIONS = 3  # VLE8, VSEXT, VWMACC
+
 
 def depthwise_channels(block: RowBlock, requant: Requant) -> Instruction:
     """Weights of a tap lie side by side, as many as the block has channels."""
@@ -20,6 +22,7 @@ def depthwise_channels(block: RowBlock, requant: Requant) -> Instruction:
         block.groups.sums_at_once(wide=2),
         (For("r", block.rows, (For("t", block.taps, (product,)),)),),
         lambda pixels: _lines(block, pixels),
+        _PIXEL_INSTRUCTIONS,
     )
     return row_block(block, products, requant)
 

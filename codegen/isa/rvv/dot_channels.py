@@ -11,6 +11,8 @@ from codegen.isa.rvv.row_block import TOTAL, WEIGHTS, Products, RowBlock, row_bl
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, For, Instruction, at, load
 
+_PIXEL_INSTRUCTIONS = 2  # the load of a byte, VWMACC
+
 
 def dot_channels(block: RowBlock, length: int, requant: Requant) -> Instruction:
     """The products of a tap are of `length` bytes and of as many weights for each channel."""
@@ -26,6 +28,7 @@ def dot_channels(block: RowBlock, length: int, requant: Requant) -> Instruction:
         block.groups.sums_at_once(wide=1),
         (window,),
         lambda pixels: _lines(block, length, pixels),
+        _PIXEL_INSTRUCTIONS,
     )
     return row_block(block, products, requant)
 

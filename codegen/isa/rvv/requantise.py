@@ -14,6 +14,9 @@ from codegen.isa.rvv.needs import INCLUDES, NEEDS
 from codegen.loops.ir import Instruction
 
 _HALF_UP = "__RISCV_VXRM_RNU"
+# Machine instructions of what requantisation is made of.
+_SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
+CONSTANTS = 3  # those of `constants`
 
 
 def suffix(r: Requant) -> str:
@@ -64,7 +67,31 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
     if r.high < 127:
         lines.append(f"    y = __riscv_vmin_vx_i{halves}(y, {r.high}, vl);")
     lines += [f"    return __riscv_vnclip_wx_i{groups.bytes}(y, 0, {_HALF_UP}, vl);", "}"]
-    return Instruction(name, (), (), "", "\n".join(lines) + "\n", INCLUDES, needs=NEEDS)
+    return Instruction(
+        name,
+        (),
+        (),
+        "",
+        "\n".join(lines) + "\n",
+        INCLUDES,
+        needs=NEEDS,
+        machine_instructions=_machine_instructions(r),
+    )
+
+
+def _machine_instructions(r: Requant) -> int:
+    """Counts one for each function of vectors that the C calls."""
+    each = (
+        (_SCALED_AND_NARROWED, True),
+        (_SHIFTED_LEFT, r.rights[0] < 0),
+        (_SIGN_TAKEN, r.sign_matters),
+        (_SIGN_MASKED, r.sign_matters and r.rights[0] < 1),
+        (_BOUND, r.rights[0] < 0),  # of shifts, to the right alone
+        (_BOUND, r.zero_point != 0),
+        (_BOUND, r.low > -128),
+        (_BOUND, r.high < 127),
+    )
+    return sum(count for count, is_there in each if is_there)
 
 
 def _in_words(groups: Groups) -> str:

@@ -14,13 +14,15 @@ from aot.ir.types import DType
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
-from codegen.isa.rvv.requantise import as_bytes, constants, suffix
+from codegen.isa.rvv.requantise import CONSTANTS, as_bytes, constants, suffix
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Declare, For, Instruction, Role, Stmt, Store, at, load
 
 # Of a tile of several pixels: LLVM keeps all constants in registers while their sums are stored, and so puts
 # sums onto the stack. As builds of eight models paint it.
 _SPILLED_BYTES = 232
+# Machine instructions: the length and the first sums; a tap's weights, loaded and widened; a store.
+_BEGIN, _WEIGHTS, _STORE = 2, 2, 1
 _INLINE = "__attribute__((always_inline)) "
 _TABLES = "const int32_t *bias, const int32_t *mult, const int8_t *right"
 
@@ -67,6 +69,7 @@ class Products:
     at_once: int  # pixels of a tile
     window: tuple[Stmt, ...]  # adds to `total` of output i and channel j, from x and w
     lines: Callable[[int], Sequence[str]]  # of a kernel row, from p and v on, for so many pixels
+    pixel_instructions: int  # of `lines` for each pixel: its loads, and its products
 
 
 TOTAL = Buffer("total", DType.I32, 1, Role.LOCAL)
@@ -113,20 +116,15 @@ def row_block(block: RowBlock, products: Products, requant: Requant) -> Instruct
         includes=INCLUDES,
         calls=(stores, *parts),
         needs=NEEDS,
-        machine_instructions=_machine_instructions(
-            [part.definition for part in parts] or [definition], stores
-        ),
+        machine_instructions=sum(_machine_instructions(products, stores, count) for count, _ in tiles),
         stack_bytes=_SPILLED_BYTES * sum(count > 1 for count, _ in tiles),
     )
 
 
-def _machine_instructions(parts: Sequence[str], stores: Instruction) -> int:
-    """One for each function of vectors, what each call of `stores` takes, and the loads of single bytes."""
-    free, own = "__riscv_vreinterpret", "__riscv_v"
-    each = stores.definition.count(own) - stores.definition.count(free)
-    return sum(
-        text.count(own) + text.count(f"{stores.name}(") * each + text.count("vwmacc_vx") for text in parts
-    )
+def _machine_instructions(products: Products, stores: Instruction, pixels: int) -> int:
+    """Counts those of a tile: one for each function of vectors, and the loads of single bytes."""
+    each = products.pixel_instructions + stores.machine_instructions + _STORE
+    return _BEGIN + _WEIGHTS + CONSTANTS + pixels * each
 
 
 def _tiles(block: RowBlock, products: Products) -> list[tuple[int, int]]:
