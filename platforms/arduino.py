@@ -47,6 +47,7 @@ _CHIP_FILES = {  # by the kind of machine
     "avr": ("port_avr.c", "deadline_avr.c"),
     "xtensa": ("port_xtensa.c",),
 }
+_FILES_SAID = {"deadline_avr.c": "ends a run that takes too long"}  # of those, what the list of files says
 _COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # that those files drive
 ONCE = "examples/once/once.ino"
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app in SENSOR_APPS}}
@@ -121,8 +122,7 @@ class Arduino(ToolPlatform):
         return self.program(directory, profile)
 
     def require_sound(self, firmware: Firmware, board: Board) -> None:
-        if board.core.machine == "avr":
-            _require_stack(firmware.elf, board)
+        _CHECKS.get(board.core.machine, _nothing_to_check)(firmware.elf, board)
 
 
 def _core(board: Board) -> str:
@@ -158,6 +158,13 @@ def _require_stack(program: Path, board: Board) -> None:
             program.name,
             "deploy new --app standalone leaves out the server and its buffers; or a board with more RAM",
         )
+
+
+def _nothing_to_check(_program: Path, _board: Board) -> None:
+    """Other linkers look at the stack themselves."""
+
+
+_CHECKS = {"avr": _require_stack}  # of a program that was built, by the kind of machine
 
 
 def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
@@ -291,7 +298,11 @@ def _places(board: Board, app: App) -> list[tuple[str, str]]:
         ("examples/server/", "serves the model over the serial port"),
         ("src/solder_*.c", "the server: frames, session, requests"),
         ("src/port_*", f"how it reaches the serial port and the counter of {board.mcu}"),
-        *([("src/deadline_avr.c", "ends a run that takes too long")] if board.core.machine == "avr" else []),
+        *(
+            (f"src/{name}", said)
+            for name, said in _FILES_SAID.items()
+            if name in _CHIP_FILES[board.core.machine]
+        ),
     ]
 
 

@@ -28,7 +28,7 @@ from platforms.pack_headers import header_options
 from platforms.project import App, ProjectSource
 from platforms.second_core import second_core_files
 from platforms.templates import c_files, filled, template_text
-from platforms.toolchains import Toolchain
+from platforms.toolchains import GCC, Toolchain
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
@@ -45,7 +45,6 @@ _PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the ki
 _ZIG = "python -m ziglang cc"
 # Nobody unwinds the stack here: tables for that would take a tenth of the flash of small firmware.
 _ZIG_FLAGS = ("-Ifreestanding", "-fno-sanitize=all", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
-_DEFAULT_CC = {"arm": "arm-none-eabi-gcc", "riscv": "riscv64-unknown-elf-gcc"}
 
 
 def _lacks(board: Board) -> Iterator[str]:
@@ -87,7 +86,7 @@ class Baremetal(CompilerPlatform):
         if runs_without_end:
             own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
         abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
-        cc = _DEFAULT_CC[board.core.machine] if "gcc" in board.core.options else _ZIG
+        cc = GCC[board.core.machine] if "gcc" in board.core.options else _ZIG
         platform_files = replace(
             self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""
         )

@@ -42,11 +42,17 @@ class _KnownCompiler:
     program: str  # "" is the ziglang package of this Python
 
 
+# GCC for each machine that is another than this one, as distributions and makers call it.
+GCC: Mapping[str, str] = {
+    "arm": "arm-none-eabi-gcc",
+    "riscv": "riscv64-unknown-elf-gcc",
+    "avr": "avr-gcc",
+}
 # In order of preference for their machine: what the system has goes before what pip brings.
 _CANDIDATES = (
-    _KnownCompiler("arm-none-eabi-gcc", "gcc", "arm", "arm-none-eabi-gcc"),
+    _KnownCompiler(GCC["arm"], "gcc", "arm", GCC["arm"]),
     _KnownCompiler("zig", "zig", "arm", ""),
-    _KnownCompiler("riscv64-unknown-elf-gcc", "gcc", "riscv", "riscv64-unknown-elf-gcc"),
+    _KnownCompiler(GCC["riscv"], "gcc", "riscv", GCC["riscv"]),
     _KnownCompiler("zig", "zig", "riscv", ""),
     _KnownCompiler("gcc", "gcc", "host", "gcc"),
     _KnownCompiler("clang", "clang", "host", "clang"),

@@ -14,7 +14,7 @@ from platforms.cycles.stand_in import EMULATED, recorder_of, stand_in
 from platforms.runners.runner import runner_named
 
 PACKAGE = "capstone"
-_LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  # by feature or machine
+_LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  # by feature, then by machine
 
 
 def lacks(board: Board) -> str:
@@ -28,9 +28,10 @@ def lacks(board: Board) -> str:
         return f"needs the Python packages unicorn and capstone ({pip_install('cycles')})"
     if missing:
         return missing
-    least = _LEAST_VERSIONS.get("mve" if "mve" in board.target.features else board.core.machine)
-    if least and int(version(PACKAGE).partition(".")[0]) < least[0]:
-        return f"needs capstone {least[0]}, which knows {least[1]} ({pip_install('cycles')})"
+    known = {*board.target.features, board.core.machine}
+    for what, (least, says) in _LEAST_VERSIONS.items():
+        if what in known and int(version(PACKAGE).partition(".")[0]) < least:
+            return f"needs capstone {least}, which knows {says} ({pip_install('cycles')})"
     return ""
 
 
