@@ -37,8 +37,9 @@ rows are wide where that takes no memory; a line stands where a model does not f
 
 Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none; there the
 arena is the bound, or less where results are computed in place. What is transposed between two layers is
-there whole. A gate over all channels (squeeze and excite) keeps the tensor it scales. The floor is what is
-live at once, or what rings that turn at the same time, and so cannot share a byte, take together.
+there whole, as itself or transposed. A gate over all channels (squeeze and excite) keeps the tensor it
+scales. The floor is what is live at once, or what rings that turn at the same time, and so cannot share a
+byte, take together.
 
 """
 

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from aot.counted import counted
 from aot.errors import CheckError
 from aot.ir.types import Array
+from aot.plan.model import Stage
 from artifact.memory_map import BufferLife, MemoryMap, map_memory
 from codegen.model import CompiledModel
 from platforms.shared_library import HostModel, build
@@ -129,10 +130,16 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
     for info, steps in zip(model.layers, positions, strict=True):
         stage, count = model.request.stages[info.index], len(info.results)
         # The rows of fill are not reported; of several results, each is.
-        is_every_step = bool(stage.state_bytes) or stage.starts
+        is_every_step = bool(stage.state_bytes) or stage.starts or _writes_all_over(stage)
         reports.append(steps if is_every_step else steps[: info.rows])
         reports[-1] += steps[-1:] * (count - 1)
     return reports
+
+
+def _writes_all_over(stage: Stage) -> bool:
+    """True where each step writes a part of all rows."""
+    first, last = stage.steps[0], stage.steps[-1]
+    return len(stage.steps) > 1 and first.writes == last.writes
 
 
 def _in_use(

@@ -65,6 +65,80 @@ class RowPicks:
     step: int = 1
 
 
+LEAST_SPREAD = 16  # elements of a row: to put fewer of them to their places is not worth a step
+
+
+@dataclass(frozen=True, slots=True)
+class RowSpread:
+    """Step y puts elements of row first + y * stride of the input to places of the result.
+
+    The loops go over these elements: where each lies in its row, and where, from `apart` * y on, it goes.
+    """
+
+    steps: int
+    stride: int
+    first: int
+    apart: int  # elements of the result
+    sizes: tuple[int, ...]
+    sources: tuple[int, ...]  # strides in the row
+    targets: tuple[int, ...]  # strides in the result
+    offset: int  # of the first element in its row
+
+
+def row_spread(loops: Loops, row_elements: int) -> RowSpread | None:
+    """Describes how the rows of the input are spread over the result, if one loop goes from row to row."""
+    inner, outer = list[_Loop](), list[_Loop]()
+    for each in _loops(loops):
+        by_rows, within = each.split(row_elements)
+        outer += [by_rows] if by_rows is not None else []
+        inner += [within] if within is not None else []
+    low, high = Loops(tuple(i.size for i in inner), tuple(i.source for i in inner), loops.offset).reach
+    first = low // row_elements
+    if len(outer) != 1 or not inner or high // row_elements != first or row_elements < LEAST_SPREAD:
+        return None
+    (rows,) = outer
+    if rows.source < 0:
+        return None
+    return RowSpread(
+        rows.size,
+        rows.source // row_elements,
+        first,
+        rows.target,
+        tuple(each.size for each in inner),
+        tuple(each.source for each in inner),
+        tuple(each.target for each in inner),
+        loops.offset - first * row_elements,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Loop:
+    """So many elements, so far apart in the input and in the result."""
+
+    size: int
+    source: int
+    target: int
+
+    def split(self, row_elements: int) -> tuple[_Loop | None, _Loop | None]:
+        """The part that goes from row to row, and the part within a row."""
+        if self.source % row_elements == 0 and self.source:
+            return self, None
+        each, rest = divmod(row_elements, self.source) if self.source > 0 else (self.size, 1)
+        if rest or self.size <= each or self.size % each:
+            return None, self
+        by_rows = _Loop(self.size // each, row_elements, self.target * each)
+        return by_rows, (_Loop(each, self.source, self.target) if each > 1 else None)
+
+
+def _loops(loops: Loops) -> list[_Loop]:
+    """The loops, merged, with how far apart the elements of the result lie."""
+    merged, target, found = loops.merged(), 1, list[_Loop]()
+    for size, source in zip(reversed(merged.sizes), reversed(merged.strides), strict=True):
+        found.insert(0, _Loop(size, source, target))
+        target *= size
+    return found
+
+
 def _planes(loops: Loops, row_elements: int) -> RowPicks | None:
     """If an image's channels lie in planes, and a row of a plane within a row of the input."""
     (_, _, width, channels), (_, down, along, across) = loops.sizes, loops.strides

@@ -151,21 +151,19 @@ class RunMaker:
 
     def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         """The first core's part of a step of both: what lies around rows, and the hand-over."""
-        out, together = stage.result, stage.kernel.rows_per_step
-        pointer, *around = self._output(out, together)
-        rows = self._written_rows(out, together)
+        pointer, *around = self._output(stage)
+        rows = self._written_rows(stage)
         takes_row = self.steps[index] > 1 or uses(rows, ROW.name)
         both = FunctionCall(
             BOTH_CORES, (Name(_half_name(index)), Name("run"), ROW if takes_row else unsigned(0))
         )
-        wrote_rows = out.image_rows if stage.kernel.whole else 1
-        wrote = [self._wrote(index, out, wrote_rows, row) for row in rows]
+        wrote = self._told(index, stage, rows)
         return (*([pointer] if uses(tuple(around), _Y.name) else []), *around, Do(both), *wrote)
 
     def _half(self, index: int, stage: LoweredStage) -> FunctionDefinition:
         """The function that each core calls for its half of a step."""
         *_, kernel = self.calls[index]
-        pointer, *_ = self._output(stage.result, stage.kernel.rows_per_step)
+        pointer, *_ = self._output(stage)
         body = (pointer, *self._call(index, stage, kernel))
         context = Define(TypedName(RUN.c_type, RUN.name), Name(_CONTEXT))
         return FunctionDefinition(
@@ -177,10 +175,8 @@ class RunMaker:
         )
 
     def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        out, together = stage.result, stage.kernel.rows_per_step
         *_, kernel = self.calls[index]
-        rows = out.image_rows if stage.kernel.whole else 1
-        wrote = [self._wrote(index, out, rows, y) for y in _written(together)]
+        wrote = self._told(index, stage, _written(stage.kernel.rows_per_step))
         beside = list(zip(_outputs(stage.kernel)[1:], stage.others, strict=True))
         wrote += [self._wrote(index, other, other.image_rows, Name(name)) for name, other in beside]
         before = (*self._results(stage), *self._carried(index, stage), *self._started(index, stage))
@@ -189,7 +185,7 @@ class RunMaker:
     def _results(self, stage: LoweredStage) -> list[Stmt]:
         """The pointers to what a step writes; a device is given whole tensors, whichever step it is."""
         if stage.kernel.started is None and not stage.others:
-            return self._output(stage.result, stage.kernel.rows_per_step)
+            return self._output(stage)
         return [
             Define(TypedName(f"{self._c_type(result)} *const", name), self.rows.written(result, None, 0))
             for name, result in zip(_outputs(stage.kernel), stage.results, strict=True)
@@ -246,6 +242,15 @@ class RunMaker:
             If(is_last, last, (not_last,)),
         )
 
+    def _told(self, index: int, stage: LoweredStage, rows: Sequence[Expr]) -> list[Stmt]:
+        """Tells whoever watches of the rows that a step has written."""
+        out, spread = stage.result, stage.kernel.spread
+        if spread is None:
+            return [self._wrote(index, out, out.image_rows if stage.kernel.whole else 1, row) for row in rows]
+        every = self._wrote(index, out, out.image_rows, self.rows.written(out, None, 0))
+        not_yet = Do(FunctionCall("LAYER_WROTE", (Number(index), rows[0], Number(0))), "no row yet")
+        return [If(Infix("==", ROW, unsigned(spread.steps - 1)), (every,), (not_yet,))]
+
     def _wrote(self, index: int, out: Result, rows: int = 1, y: Expr = _Y) -> Stmt:
         return Do(FunctionCall("LAYER_WROTE", (Number(index), y, Number(out.format.row_bytes * rows))))
 
@@ -300,10 +305,11 @@ class RunMaker:
         source = self.lowered.tensors[stage.reads[0].tensor]
         return f"{_shape(source.type)} -> {made}"
 
-    def _output(self, out: Result, together: int) -> list[Stmt]:
+    def _output(self, stage: LoweredStage) -> list[Stmt]:
         """The pointer to the row that is written, or to each of those, and the zero points around it."""
+        out, together = stage.result, stage.kernel.rows_per_step
         fmt, c_type, first = out.format, f"{self._c_type(out)} *const", _first_row(together)
-        rows = self._written_rows(out, together)
+        rows = self._written_rows(stage)
         body: list[Stmt] = [
             Define(TypedName(c_type, _Y.name), rows[0])
             if together == 1
@@ -318,7 +324,10 @@ class RunMaker:
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
         return [*body, *self._padding_in_time(out, together)]
 
-    def _written_rows(self, out: Result, together: int) -> tuple[Expr, ...]:
+    def _written_rows(self, stage: LoweredStage) -> tuple[Expr, ...]:
+        out, together, spread = stage.result, stage.kernel.rows_per_step, stage.kernel.spread
+        if spread is not None:
+            return (Infix("+", self.rows.written(out, None, 0), times(ROW, spread.stride)),)
         first = _first_row(together)
         return tuple(self.rows.written(out, first, out.format.top + row) for row in range(together))
 

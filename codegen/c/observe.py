@@ -103,7 +103,9 @@ def _looked_at(number: int, stage: LoweredStage, graph: Graph) -> LookedAt | Non
     ends = _ends(node, graph.types[node.outputs[0]], out.format.fill)
     if not ends or out.format.dtype_bytes > 2:
         return None
-    rows = 1 if stage.kernel.accumulation or stage.kernel.whole else out.image_rows
+    kernel = stage.kernel
+    is_told_at_once = kernel.accumulation or kernel.whole or kernel.spread
+    rows = 1 if is_told_at_once else out.image_rows
     mask = (1 << 8 * out.type.dtype.bytes) - 1
     return LookedAt(number, out.value, out.format, rows, len(ends), ends[0] & mask, mask)
 

@@ -7,7 +7,7 @@ if memory is the goal. With a limit the first that keeps to it is taken, the fas
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
@@ -15,9 +15,11 @@ from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
 from aot.target import Optimize
+from codegen.fit.result_places_tried import may_be_smaller, places_tried, worthwhile_bytes
 from codegen.fit.variant import CompiledPlan, PlannedVariant
 from codegen.fit.variant_search import PlanCache, find_variant, limit_of
 from codegen.job import Job
+from codegen.lower.result_places import ResultPlaces
 from codegen.lower.streaming import can_be_streamed, streamed_input
 from codegen.options import CompileOptions
 from codegen.row_costs import MEASURED_COSTS
@@ -38,25 +40,64 @@ def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset())
     compiled, FitError of the placement that needs least.
     """
     target, options = job.kernel_target, job.options
-    has_limit = limit_of(target, options) is not None
-    found: list[tuple[PlannedVariant, PassRun]] = []
-    failed: list[FitError] = []
-    cache = PlanCache()
-    for placement, its_options in _candidates(meaning.graph, options, has_limit):
-        its_cache = PlanCache() if has_limit else cache
-        try:
-            planned = find_variant(placement.graph, target, its_options, job.tuned, its_cache, compact)
-        except FitError as error:
-            failed.append(error)
-            continue
-        if planned is not None:
-            found.append((planned, placement))
-        if found and has_limit:
+    search = _Tries(job, limit_of(target, options) is not None, compact)
+    for placement, its_options in _candidates(meaning.graph, options, search.has_limit):
+        search.try_placement(placement, its_options)
+        if search.found and search.has_limit:
             break
-    if not found:
-        raise failed[-1]
-    best, placement = min(found, key=lambda each: each[0].plan.arena_bytes)
+    if not search.found:
+        raise search.failed[-1]
+    best, placement = min(search.found, key=lambda each: each[0].plan.arena_bytes)
     return best.checked(job, (*meaning.steps, *placement.steps))
+
+
+@dataclass
+class _Tries:
+    """Collects the plans of candidates, each smaller than those before, or within the limit."""
+
+    job: Job
+    has_limit: bool
+    compact: frozenset[str]
+    found: list[tuple[PlannedVariant, PassRun]] = field(default_factory=list)
+    failed: list[FitError] = field(default_factory=list)
+    cache: PlanCache = field(default_factory=PlanCache)
+
+    def try_placement(self, placement: PassRun, options: CompileOptions) -> None:
+        """Tries where its results can go, as long as less memory is possible or none has been found."""
+        first, *others = places_tried(placement.graph, options)
+        at_once = self._planned(placement, options, first)
+        for places in others:
+            if self.found and self.has_limit:
+                return
+            if at_once is None or may_be_smaller(places, at_once):
+                self._planned(placement, options, places)
+
+    def _planned(
+        self, placement: PassRun, options: CompileOptions, places: ResultPlaces
+    ) -> PlannedVariant | None:
+        """The plan with these places, where it is taken."""
+        most = self._worthwhile if places.spread else None
+        cache = self.cache
+        if self.has_limit or places.spread:
+            cache = PlanCache(most, [] if self.has_limit else self.cache.planned)
+        target, tuned = self.job.kernel_target, self.job.tuned
+        try:
+            planned = find_variant(placement.graph, target, options, tuned, cache, self.compact, places)
+        except FitError as error:
+            self.failed.append(error)
+            return None
+        if planned is None or (most is not None and planned.plan.arena_bytes > most):
+            return None
+        self.found.append((planned, placement))
+        if places.spread:
+            self.cache.bytes = planned.plan.arena_bytes
+        return planned
+
+    @property
+    def _worthwhile(self) -> int | None:
+        """The bytes that are worth more calls; None where any are."""
+        sizes = [planned.plan.arena_bytes for planned, _ in self.found]
+        return worthwhile_bytes(min(sizes)) if sizes and not self.has_limit else None
 
 
 def _candidates(graph: Graph, options: CompileOptions, has_limit: bool) -> Iterator[Candidate]:

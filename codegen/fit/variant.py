@@ -24,6 +24,7 @@ from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.kernels.knobs import Point
 from codegen.lower.lower import KernelsMade, lower_graph
+from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
@@ -112,6 +113,7 @@ class Variant:
     widened: frozenset[str] = frozenset()
     unpadded: frozenset[str] = frozenset()
     compact: frozenset[str] = frozenset()  # layers whose weights are stored as they are
+    places: ResultPlaces = AT_ONCE
     made: KernelsMade = field(default_factory=dict)  # kernels that variants share
 
     @cached_property
@@ -134,6 +136,7 @@ class Variant:
             self.unpadded,
             self.made,
             self.compact,
+            self.places,
         )
 
     @cached_property
@@ -153,7 +156,9 @@ class Variant:
     def memory(self) -> object:
         """Equal for variants that the planner cannot tell apart: same rows, read in the same way."""
         formats = [(tensor.name, tensor.format) for tensor in self.lowered.tensors.values()]
-        stages = [(s.name, s.op, s.kernel.whole, s.reads, s.results) for s in self.lowered.stages]
+        stages = [
+            (s.name, s.op, s.kernel.whole, s.kernel.spread, s.reads, s.results) for s in self.lowered.stages
+        ]
         return formats, stages
 
     def least(self) -> PlannedVariant:

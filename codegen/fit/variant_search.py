@@ -22,6 +22,7 @@ from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.upgrades import affordable_upgrades, with_upgrades
 from codegen.fit.variant import MORE_ROOM, PlannedVariant, Variant, limit_in, work_of
 from codegen.kernels.knobs import Point
+from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.views import is_view
 from codegen.options import CompileOptions
 
@@ -66,13 +67,14 @@ def find_variant(
     tuned: Mapping[str, Point],
     cache: PlanCache,
     compact: frozenset[str] = frozenset(),
+    places: ResultPlaces = AT_ONCE,
 ) -> PlannedVariant | None:
     """Finds the variant to compile, or None if it needs no less than the cache knows. Raises FitError.
 
     The arena is one piece if the fastest memory has room for it, else it is spread over the memories.
     """
     chosen = chosen_pools(target, options.pools)
-    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact)
+    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact, places=places)
     demanded = pools_demanded(variant.lowered.stages, target, chosen) if _may_demand(variant) else ()
     if demanded:
         return _find(replace(variant, pools=demanded), PlanCache())

@@ -33,6 +33,7 @@ class Site:
     unpadded: bool = False  # rows have no padding where the kernel can do without
     is_plain: bool = False  # loops stay as they are meant
     compact: bool = False  # weights are stored in no more bytes than they have
+    spreads: bool = False  # each row of its input is put to its places in the result as it comes
     for_any_weights: bool = False  # other weights of the same shape are to have the same code
 
     def input(self, position: int) -> TensorType:
@@ -128,6 +129,14 @@ class Carried:
         return self.state.elements * self.state.dtype.bytes
 
 
+@dataclass(frozen=True, slots=True)
+class SpreadResult:
+    """A result in one piece that each step writes a part of, here and there: it is there after the last."""
+
+    steps: int
+    stride: int  # elements of the result by which a step's part lies behind that of the step before
+
+
 @dataclass(frozen=True)
 class Started:
     """A call that begins what the kernel's own call ends: a device works on while other steps run.
@@ -181,6 +190,7 @@ class Kernel:
     sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     carried: Carried | None = None  # then each step needs the one before it
+    spread: SpreadResult | None = None  # then the rows of the result are there when all steps are over
     slowed_by_edges: bool = False  # rows with padding would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from aot.ir.strides import dense_strides
-from aot.ir.types import DType
-from aot.ops.rearrange import Loops, Rearrange, RowPicks, is_vector
+from aot.ir.types import DType, TensorType
+from aot.ops.op import Op
+from aot.ops.rearrange import Loops, Rearrange, RowPicks, RowSpread, is_vector, row_spread
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
-from codegen.kernels.kernel import Kernel, RowAccess, Site
+from codegen.kernels.kernel import Kernel, RowAccess, Site, SpreadResult
 from codegen.kernels.nest import StridedNest
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -23,12 +24,15 @@ def _op(site: Site) -> Rearrange:
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    if _is_flat(site):
+    if _is_flat(site) and not site.spreads:
         return flat_requests(site)
     return (RowRequest(dtype_bytes=site.input(0).dtype.bytes),)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
+    spread = row_spread(_op(site).loops, inputs[0].width * inputs[0].channels) if site.spreads else None
+    if spread is not None:
+        return _spread(site, spread, inputs[0])
     if _is_flat(site):
         return _flat(site)
     (x,), y, op = inputs, output, _op(site)
@@ -57,6 +61,32 @@ def _is_flat(site: Site) -> bool:
     """True where it goes neither row by row nor from one vector to another."""
     x, out = site.input(0), site.outputs[0]
     return _op(site).picks(x) is None and not (is_vector(x) and is_vector(out))
+
+
+def can_spread(op: Op, x: TensorType) -> bool:
+    """True where each row of x can be put to its places in the result as it comes."""
+    if not isinstance(op, Rearrange) or op.picks(x) is not None:
+        return False
+    g = geometry(x)
+    return row_spread(op.loops, g.width * g.channels) is not None
+
+
+def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
+    """The result begins, for each row, where the first element of that row goes."""
+    nest = StridedNest(spread.sizes, (spread.sources, spread.targets)).merged()
+    reach = 1 + sum((size - 1) * to for size, to in zip(spread.sizes, spread.targets, strict=True))
+    xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
+    ys = Buffer("y", site.outputs[0].dtype, reach, Role.OUTPUT)
+    source = nest.element(0) + (spread.offset + x.left * x.x_step)
+    copy = Store(at(ys, nest.element(1)), load(xs, source))
+    return Kernel(
+        schedule="spread",
+        why="each row goes to its places as it comes",
+        proc=Proc(f"spread_{x.channels}_by_{x.width}", (xs, ys), nest.loops(copy)),
+        summary=f"One row put to its places in a whole: {x.said}.",
+        access=(RowAccess(spread.stride, spread.first, 1),),
+        spread=SpreadResult(spread.steps, spread.apart),
+    )
 
 
 def _picked(op: Rearrange, picks: RowPicks, xs: Buffer, x: RowFormat, g: Geometry) -> Load:
@@ -91,5 +121,6 @@ def _vector(loops: Loops, xs: Buffer, x: RowFormat, ys: Buffer, y: RowFormat) ->
     return body
 
 
-_KERNEL = OpKernel((Schedule("plain", _requests, _lower),), frozenset(DType))
+_SCHEDULE = Schedule("plain", _requests, _lower, reads_image_rows=lambda site: site.spreads)
+_KERNEL = OpKernel((_SCHEDULE,), frozenset(DType))
 KERNELS: Mapping[str, OpKernel] = {"rearrange": _KERNEL}

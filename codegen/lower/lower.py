@@ -29,7 +29,9 @@ from codegen.kernels.schedule import ChosenSchedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
+from codegen.lower.delivered import called_as_outputs, made_at_outputs
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
+from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.sites import Sites
 from codegen.lower.stages import (
     STREAMED_ROW,
@@ -58,6 +60,7 @@ def lower_graph(
     unpadded: frozenset[str] = frozenset(),
     made: KernelsMade | None = None,
     compact: frozenset[str] = frozenset(),
+    places: ResultPlaces = AT_ONCE,
 ) -> Lowered:
     """Chooses kernels and formats for every node; the nodes named in `widened` may have widened rows.
 
@@ -70,8 +73,8 @@ def lower_graph(
     _require_kernels(graph)
     if widened is None:
         widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    sites = Sites(graph, target, options, widened, tuned, unpadded, compact)
-    return _Lowering(sites, {} if made is None else made).run()
+    sites = Sites(graph, target, options, widened, tuned, unpadded, compact, places.spread)
+    return _Lowering(sites, {} if made is None else made, places).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -95,7 +98,7 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(self, sites: Sites, made: KernelsMade) -> None:
+    def __init__(self, sites: Sites, made: KernelsMade, places: ResultPlaces) -> None:
         self.graph = sites.graph
         self.target = sites.target
         self.options = sites.options
@@ -106,11 +109,13 @@ class _Lowering:
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
-        self.choice = TensorChoice(self.graph, self.views, self.chosen)
+        at_outputs = {} if places.copies_views else made_at_outputs(self.graph, self.views)
+        self.choice = TensorChoice(self.graph, self.views, self.chosen, at_outputs)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
         self.copies: dict[tuple[str, RowRequest], str] = {}
         self.delivered: dict[str, str] = {}
+        self.placed: dict[str, str] = {}  # value -> the output that its tensor is
         self.joins: dict[str, list[JoinedPart]] = {}  # node that joins rows -> its inputs
         self.results: dict[str, Result] = {}  # value that is made where it is joined to others
 
@@ -131,12 +136,15 @@ class _Lowering:
         for value in self.graph.outputs:
             self._deliver(value)
         self._keep_states()
-        return Lowered(self.tensors, tuple(self.stages), self.delivered)
+        lowered = Lowered(self.tensors, tuple(self.stages), self.delivered)
+        return called_as_outputs(lowered, self.placed)
 
     def _receive(self, value: str) -> None:
         """The rows of the input are copied as they come, into the format that its readers request."""
         tensor, value_type = self.choice.made(value), self.graph.types[value]
-        kernel = relayout(value_type, dense_format(value_type), tensor.format)
+        kernel = relayout(
+            value_type, dense_format(value_type), tensor.format, "rows are taken as they are pushed"
+        )
         self.tensors[value] = tensor
         reads = (Reading(STREAMED_ROW, kernel.access[0]),)
         result = whole_result(tensor, value)
@@ -167,7 +175,7 @@ class _Lowering:
                 made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
             )
 
-        flags = site.allow_widened_rows, site.unpadded, site.compact
+        flags = site.allow_widened_rows, site.unpadded, site.compact, site.spreads
         key = node.name, node.op.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [
@@ -231,8 +239,8 @@ class _Lowering:
             self.stages.append(LoweredStage(name, node, node.op.name, kernel, (), result))
             return
         root, view = self._source(unit, None, reads_image_rows=False)
-        kernel = relayout(result.type, view or self.tensors[root].format, result.format)
-        kernel = replace(kernel, why="others join its rows")
+        source = view or self.tensors[root].format
+        kernel = relayout(result.type, source, result.format, "others join its rows")
         reads = (Reading(root, kernel.access[0], view),)
         self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
 
@@ -254,7 +262,9 @@ class _Lowering:
             tensor, value_type = self.tensors[root], self.graph.types[value]
             view = view_format(value_type, tensor.type, tensor.format)
             own = RowRequest(dtype_bytes=value_type.dtype.bytes)
-            return self._copy(root, value, view, request or own), None
+            return self._copy(
+                root, value, view, request or own, "its readers demand memory of the plan"
+            ), None
         return self._source(value, request, chosen.reads_image_rows)
 
     def _source(
@@ -270,7 +280,7 @@ class _Lowering:
             return root, view
         return self._copy(root, value, view, request), None
 
-    def _copy(self, root: str, value: str, view: RowFormat | None, request: RowRequest) -> str:
+    def _copy(self, root: str, value: str, view: RowFormat | None, request: RowRequest, why: str = "") -> str:
         """A relayout of the value as requested; readers with the same request share it."""
         known = self.copies.get((value, request))
         if known is not None:
@@ -281,7 +291,7 @@ class _Lowering:
         copy = LoweredTensor(
             name, value_type, requested_format(value_type, request), Kind.INNER, request.whole
         )
-        kernel = relayout(value_type, view or self.tensors[root].format, copy.format)
+        kernel = relayout(value_type, view or self.tensors[root].format, copy.format, why)
         self.tensors[name] = copy
         self.copies[value, request] = name
         reads = (Reading(root, kernel.access[0], view),)
@@ -290,8 +300,12 @@ class _Lowering:
         return name
 
     def _deliver(self, value: str) -> None:
-        """An output that is a view, or an input passed through, is copied to where the caller wants it."""
+        """An output that lies elsewhere than the caller wants it is copied, as an input passed through is."""
         if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
+            return
+        shown = self.views.get(value, value)
+        if self.choice.at_outputs.get(shown) == value and self.tensors[shown].kind is Kind.OUTPUT:
+            self.placed[shown] = value
             return
         value_type = self.graph.types[value]
         if value in self.graph.constants:
@@ -302,7 +316,8 @@ class _Lowering:
             return
         root = self.views.get(value, value)
         view = view_format(value_type, self.tensors[root].type, self.tensors[root].format)
-        kernel = relayout(value_type, view or self.tensors[root].format, dense_format(value_type))
+        source = view or self.tensors[root].format
+        kernel = relayout(value_type, source, dense_format(value_type), "the caller wants it as an output")
         name = value
         if value in self.tensors:
             name = self.delivered[value] = fresh_name(f"{value}.out", self.graph.types, self.tensors)
@@ -317,7 +332,7 @@ class _Lowering:
         for number, state in enumerate(self.graph.states):
             root, view = memory[state.name]
             source, kept = self.tensors[root], self.tensors[state.name]
-            kernel = relayout(kept.type, view or source.format, kept.format)
+            kernel = relayout(kept.type, view or source.format, kept.format, "kept for the next run")
             reads = (Reading(root, kernel.access[0], view),)
             name = f"keep[{number}] {state.next}"
             result = whole_result(kept, state.next)

@@ -32,6 +32,7 @@ class Sites:
     tuned: Mapping[str, Point]
     unpadded: frozenset[str]  # nodes whose rows have no padding where their kernels can do without
     compact: frozenset[str]  # nodes that store their weights as they are
+    spread: frozenset[str] = frozenset()  # nodes that put rows of their input to places all over the result
 
     @cached_property
     def _math(self) -> ScalarMath:
@@ -55,6 +56,7 @@ class Sites:
             node.name in self.unpadded,
             not self.options.at_level.has_schedules,
             node.name in self.compact,
+            node.name in self.spread,
             self.options.weights_external or self.options.tables,
         )
 

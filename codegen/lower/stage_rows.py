@@ -70,7 +70,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
         stage.name,
         names,
         stage.writes,
-        _steps_by_rows(sources, stage.result, stage.steps, stage.kernel.rows_per_step),
+        _steps(sources, stage),
         state_bytes=stage.kernel.state_bytes,
         scratch_bytes=stage.kernel.scratch_bytes,
         pools=stage.kernel.demand.memories,
@@ -94,6 +94,22 @@ def _steps_by_rows(
         last = out.format.top + out.image_rows
         steps.append(Step((NO_ROWS,) * len(sources), (out.rows_of(last, last + out.format.bottom),)))
     return tuple(steps)
+
+
+def _steps(sources: tuple[tuple[_Source, ...], ...], stage: LoweredStage) -> tuple[Step, ...]:
+    if stage.kernel.spread is not None:
+        return _spreading(sources, stage.result, stage.steps)
+    return _steps_by_rows(sources, stage.result, stage.steps, stage.kernel.rows_per_step)
+
+
+def _spreading(sources: Sequence[Sequence[_Source]], out: Result, count: int) -> tuple[Step, ...]:
+    """Steps that write a part of every row each: all rows are taken by the first and made by the last."""
+    read = [_rows_by_step(its, count) for its in sources]
+    every = out.rows_of(0, out.rows)
+    return tuple(
+        Step(tuple(rows[step] for rows in read), (every if step in (0, count - 1) else NO_ROWS,))
+        for step in range(count)
+    )
 
 
 def _begun(stage: LoweredStage, started: Started, names: Sequence[str], every: Step) -> Step:

@@ -98,6 +98,8 @@ class LoweredStage:
     @property
     def steps(self) -> int:
         """Counts the runs of the kernel for the rows of an image, one or several of them at a time."""
+        if self.kernel.spread is not None:
+            return self.kernel.spread.steps
         return self.result.image_rows // self.kernel.rows_per_step
 
 

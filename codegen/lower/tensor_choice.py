@@ -23,6 +23,7 @@ class TensorChoice:
     graph: Graph
     views: Mapping[str, str]  # value -> the value whose memory it is
     chosen: Mapping[str, ChosenSchedule]  # of all nodes but views
+    at_outputs: Mapping[str, str]  # value -> the output that shows it
 
     @cached_property
     def _requests(self) -> Mapping[str, Sequence[RowRequest | None]]:
@@ -58,9 +59,13 @@ class TensorChoice:
         maker = self.graph.producers.get(value)
         chosen = self.chosen.get(maker.name) if maker is not None else None
         is_planned = chosen is not None and chosen.demands_memory
-        return Kind.OUTPUT if value in self.graph.outputs and not is_planned else Kind.INNER
+        is_output = value in self.graph.outputs or value in self.at_outputs
+        return Kind.OUTPUT if is_output and not is_planned else Kind.INNER
 
     def goes_in_one_piece(self, node: Node) -> bool:
+        """True where its result must lie in one piece."""
+        if node.name in self.chosen and self.chosen[node.name].site.spreads:
+            return True
         return any(request is not None and request.whole for request in self.requests(node))
 
     def requests(self, node: Node) -> Sequence[RowRequest | None]:
@@ -133,7 +138,7 @@ class TensorChoice:
         """True where gaps between rows are allowed: nobody looks at all in one piece, or at parts of rows."""
         maker = self.graph.producers[value]
         views = [view for view in self._views_of(value) if self._reader_requests(view)]
-        requests = [*self.requests(maker), *self._reader_requests(value)]
         is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))
-        in_one_piece = any(request is not None and request.whole for request in requests)
+        is_read_whole = any(request and request.whole for request in self._reader_requests(value))
+        in_one_piece = is_read_whole or self.goes_in_one_piece(maker)
         return not is_kept and not in_one_piece and all(self.is_flattened(view) for view in views)

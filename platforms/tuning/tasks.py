@@ -63,7 +63,8 @@ def tasks_of(planned: CompiledPlan) -> tuple[Task, ...]:
     by_name: dict[str, list[LoweredStage]] = {}
     for stage in planned.lowered.stages:
         space = stage.kernel.space
-        if space is not None and not stage.kernel.whole and space.has_choice:
+        goes_by_rows = not stage.kernel.whole and stage.kernel.spread is None
+        if space is not None and goes_by_rows and space.has_choice:
             by_name.setdefault(space.task, []).append(stage)
     tasks = [_task(stages, planned.graph) for stages in by_name.values()]
     return tuple(sorted(tasks, key=lambda task: -task.work))

@@ -85,7 +85,9 @@ def test_lowered_stages_go_on_as_the_reference(name: str) -> None:
     for sample, wanted in zip(samples, run_series(graph, samples), strict=True):
         made = run_lowered(lowered, sample, states)
         states = {state.name: made[state.name] for state in graph.states}
-        assert {v: made[v].tolist() for v in wanted} == {v: a.tolist() for v, a in wanted.items()}
+        assert {v: made[v].reshape(a.shape).tolist() for v, a in wanted.items()} == {
+            v: a.tolist() for v, a in wanted.items()
+        }
 
 
 @pytest.mark.cc
@@ -109,7 +111,9 @@ def test_only_states_live_in_a_spoiled_arena(
             for buffer, data in zip(_buffers(model.plan, graph), kept, strict=True):
                 host.arenas[0][buffer.offset : buffer.offset + buffer.bytes] = data
             made = host.run(sample)
-            assert {v: made[v].tolist() for v in wanted} == {v: a.tolist() for v, a in wanted.items()}
+            assert {v: made[v].reshape(a.shape).tolist() for v, a in wanted.items()} == {
+                v: a.tolist() for v, a in wanted.items()
+            }
 
 
 @pytest.mark.arm

@@ -119,6 +119,21 @@ def reals() -> bytes:
     return bytes(model.SerializeToString())
 
 
+def planes() -> bytes:
+    """Rows of 256 numbers that go to their places in 32 planes."""
+    rng = np.random.default_rng(1)
+    value, tensor = helper.make_tensor_value_info, helper.make_tensor
+    graph = helper.make_graph(
+        [helper.make_node("Conv", ["x", "w"], ["y"])],
+        "planes",
+        [value("x", 1, [1, 2, 8, 8])],
+        [value("y", 1, [1, 32, 8, 8])],
+        [tensor("w", 1, [32, 2, 1, 1], rng.standard_normal(64).astype(np.float32))],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    return bytes(model.SerializeToString())
+
+
 KINDS = {
     "convolution": lambda: convolution(8, 3, 1),
     "channels without a partner": lambda: convolution(7, 3, 2),
@@ -128,7 +143,7 @@ KINDS = {
     "addition": addition,
     "pooling": pooling,
 }
-REALS = {"matrices": matrices, "convolution of reals": reals}
+REALS = {"matrices": matrices, "convolution of reals": reals, "planes": planes}
 
 
 def export(folder: Path, data: bytes, ending: str) -> str:

@@ -13,11 +13,13 @@ import pytest
 from chain_model import chain
 from model_checks import compiled
 from op_case import random_values
+from shown import IN_PLANES, SHOWN
 from tiny_models import TINY
 
 import deploy
 from aot.frontend.tflite.read import read_tflite
 from aot.interpret import run_graph
+from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Optimize
 from codegen.fit.arenas import arenas_of, line_bytes
@@ -129,12 +131,26 @@ def test_a_table_computes_what_the_reference_does(
 ) -> None:
     require_tool("gcc")
     graph = read_tflite(MODELS[name](), f"{name}.tflite", "tflm")
+    _equals_the_reference(graph, goal, repo_root, tmp_path)
+
+
+@pytest.mark.parametrize("name", ["planes", "planes_of_odd_rows", "shown_twice"])
+def test_a_table_fills_planes_and_shows_views(
+    name: str, repo_root: Path, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("gcc")
+    model = _equals_the_reference(SHOWN[name](), Optimize.RAM, repo_root, tmp_path)
+    assert any(layer.kernel == "spread" for layer in model.layers) == (name in IN_PLANES)
+
+
+def _equals_the_reference(graph: Graph, goal: Optimize, repo_root: Path, folder: Path) -> CompiledModel:
     model = compiled(graph, load_board("host").target, CompileOptions(goal, tables=True), "k")
     rng = np.random.default_rng(1)
     inputs = {each.name: random_values(rng, each.type) for each in model.inputs}
     wanted = run_graph(graph, inputs)
-    said = run_table(model, inputs, tmp_path, repo_root / "project_templates" / "common")
+    said = run_table(model, inputs, folder, repo_root / "project_templates" / "common")
     assert said == b"".join(wanted[each.name].tobytes() for each in model.outputs).hex()
+    return model
 
 
 def run_table(model: CompiledModel, inputs: dict[str, Array], folder: Path, runtime: Path) -> str:

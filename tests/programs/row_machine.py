@@ -21,7 +21,10 @@ Rows = list[Array]
 def run_lowered(
     lowered: Lowered, inputs: Mapping[str, Array], states: Mapping[str, Array] | None = None
 ) -> dict[str, Array]:
-    """Outputs, and states as they are afterwards, by name. A step past a row's end raises IndexError."""
+    """Outputs, and states as they are afterwards, by name. A step past a row's end raises IndexError.
+
+    An output that is a view has the shape of what it shows.
+    """
     memory: dict[str, Rows] = {}
     states = states or {}
     for tensor in lowered.tensors.values():
@@ -47,6 +50,9 @@ def _run_stage(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
     if stage.kernel.whole:
         _run_whole(stage, memory)
         return
+    if stage.kernel.spread is not None:
+        _run_spread(lowered, stage, memory)
+        return
     if growing is None:
         _run_steps(lowered, stage, memory)
         return
@@ -71,6 +77,20 @@ def _run_steps(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]
         _run_proc(lowered, stage, carried.start, 0, memory, kept)
     for step in range(stage.steps):
         _run_proc(lowered, stage, stage.kernel.proc, step, memory, kept)
+
+
+def _run_spread(lowered: Lowered, stage: LoweredStage, memory: Mapping[str, Rows]) -> None:
+    """Parts of the whole result, of which each lies so far behind the one before."""
+    assert stage.kernel.spread is not None
+    (y,) = (param for param in stage.kernel.proc.params if param.role is Role.OUTPUT)
+    written = _own(memory[stage.result.tensor], stage.result.rows_of(0, stage.result.rows))
+    made = np.concatenate(written)
+    for step in range(stage.steps):
+        first = step * stage.kernel.spread.stride
+        part = made[first : first + y.elements]
+        assert len(part) == y.elements, "a step goes past the end of the result"
+        run_proc(stage.kernel.proc, _buffers(lowered, stage, stage.kernel.proc, step, [part], memory))
+    _put_back(made, written)
 
 
 def _run_proc(

@@ -200,7 +200,7 @@ static inline int8_t *row_of_add_2(const struct run *run, uint32_t row)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: relayout 8x8x4 -> 8x8x4
-   copy: its readers want 8-bit pixels. */
+   copy: its readers want padding. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);

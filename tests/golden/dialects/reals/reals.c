@@ -165,7 +165,7 @@ static inline float *row_of_y(const struct run *run, uint32_t row)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: relayout 5x6x3 -> 5x6x3
-   copy: its readers want 32-bit pixels. */
+   copy: its readers want padding. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     float *const y = row_of_x0_pixels32(run, row + 1u);

@@ -397,7 +397,7 @@ static inline int8_t *row_of_softmax_4(const struct run *run)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: relayout 8x8x1 -> 8x8x1
-   copy: its readers want 8-bit pixels. */
+   copy: its readers want padding. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row);

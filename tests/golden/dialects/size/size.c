@@ -680,7 +680,7 @@ static inline int8_t *row_of_c2(const struct run *run, uint32_t row)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: relayout 16x16x6 -> 16x16x6
-   copy: its readers want 8-bit planes. */
+   copy: its readers want 8-bit planes with padding. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_x_planes8(run, row + 1u);

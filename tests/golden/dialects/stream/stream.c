@@ -142,7 +142,7 @@ static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: receive 7x9x3
-   copy: its readers want 8-bit pixels. */
+   copy: rows are taken as they are pushed. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image(run, row + 1u);

@@ -284,7 +284,7 @@ static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
 /* Layer 0: relayout 7x9x3 -> 7x9x3
-   copy: its readers want 16-bit pixels. */
+   copy: its readers want 16-bit pixels with padding. */
 static LAYER void layer_0(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_image_pixels16(run, row + 1u);
