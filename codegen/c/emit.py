@@ -206,7 +206,7 @@ def _included(parts: SourceParts) -> set[str]:
 
 
 def _fills(parts: SourceParts) -> list[Helper]:
-    """The functions that fill rows and margins, which layers call and kernels do not."""
+    """The functions that fill rows and padding, which layers call and kernels do not."""
     called = helpers_of((*parts.run.layers, *parts.run.halves.values()))
     return sorted((helper for helper in called if isinstance(helper, Helper)), key=lambda each: each.name)
 

@@ -42,7 +42,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         schedule="copy",
         why="its readers cannot pad by themselves",
         proc=Proc(f"pad_{y.channels}_by_{y.width}", (xs, ys), (every_pixel(y, copy),)),
-        summary=f"One row copied with its margins: {y.said}.",
+        summary=f"One row copied with its padding: {y.said}.",
         access=(RowAccess(stride=1, first=-top, count=1),),
     )
 

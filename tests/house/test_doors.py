@@ -226,7 +226,7 @@ from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.max_pool2d import KERNEL
 from codegen.kernels.schedule import Schedule
 
-(_PLAIN,) = KERNEL.schedules
+*_, _PLAIN = KERNEL.schedules
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:

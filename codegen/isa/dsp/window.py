@@ -33,7 +33,7 @@ class Edges:
     def said(self) -> str:
         """Says it in a comment."""
         first = "before it" if self.left else "in it"
-        return f"of planes of {self.width} without margins, the first window beginning {first}"
+        return f"of planes of {self.width} without padding, the first window beginning {first}"
 
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
         """The value of a pixel, which may lie outside, counted from the first window's in its plane."""
