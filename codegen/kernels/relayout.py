@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aot.ir.types import Array, TensorType
-from codegen.formats import RowFormat, storage_dtype
+from codegen.formats import RowFormat, RowRequest, requested_format, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.pixels import is_dense, pixel_element
 from codegen.loops.affine import variable
@@ -13,43 +13,42 @@ from codegen.loops.schedule import unroll_by
 _TURN = 4  # elements: the loop itself is then less than a third of it
 
 
-def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str = "") -> Kernel:
-    """Copies the pixels; the padding is filled when the target's memory is taken into use.
-
-    Where no other reason is given, the readers of the copy are it: they want what differs.
-    """
+def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str) -> Kernel:
+    """Copies the pixels; the padding is filled when the target's memory is taken into use."""
     x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
     return Kernel(
         schedule="copy",
-        why=why or f"its readers want {_wanted(source, target)}",
+        why=why,
         proc=_copied(x, y, source, target),
         summary=f"One row copied: {source.said}, as {target.layout_text}.",
         access=(RowAccess(stride=1, first=0, count=1),),
     )
 
 
-def _wanted(source: RowFormat, target: RowFormat) -> str:
-    is_other = source.layout_text != target.layout_text
-    has_more = any(getattr(target, side) > getattr(source, side) for side in ("left", "top", "bottom"))
-    has_padding = has_more or _right(target) > _right(source) or _has_other_padding(source, target)
-    if is_other:
-        return f"{target.layout_text} with padding" if has_padding else target.layout_text
-    if has_padding:
-        return "padding"
-    if source.row_elements != target.row_elements:
-        longer = source.row_elements < target.row_elements
-        return "room behind each row" if longer else "rows without gaps"
-    return "a copy"
+def lacking(tensor: TensorType, source: RowFormat, request: RowRequest) -> str:
+    """Says what readers with this request want that rows of the source do not have."""
+    target = requested_format(tensor, request)
+    padding = "padding" if _lacks_padding(tensor, source, request) else ""
+    if target.layout_text != source.layout_text:
+        return f"{target.layout_text} with padding" if padding else target.layout_text
+    if request.whole:
+        return "rows without gaps" if source != target else "a copy"
+    is_short = source.row_elements < target.row_elements
+    return padding or ("room behind each row" if is_short else "a copy")
 
 
-def _right(fmt: RowFormat) -> int:
-    """Counts the whole pixels behind a row of pixels."""
-    return (fmt.row_elements // fmt.channels - fmt.left - fmt.width) if is_dense(fmt) else 0
-
-
-def _has_other_padding(source: RowFormat, target: RowFormat) -> bool:
-    return source.fill != target.fill and any((target.left, _right(target), target.top, target.bottom))
+def _lacks_padding(tensor: TensorType, source: RowFormat, request: RowRequest) -> bool:
+    if not request.has_padding:
+        return False
+    sides = ("left", "top", "bottom")
+    is_less = any(getattr(source, side) < getattr(request, side) for side in sides)
+    behind = source.width + request.right
+    if source.c_step == 1:
+        is_short = source.row_elements < (source.left + behind) * source.channels
+    else:
+        is_short = source.c_step < behind
+    return is_less or is_short or source.fill != request.fill_of(tensor)
 
 
 def _copied(x: Buffer, y: Buffer, source: RowFormat, target: RowFormat) -> Proc:

@@ -24,7 +24,7 @@ from codegen.kernels.half_weights import with_half_weights
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import NOT_TUNED, Point
 from codegen.kernels.planned_scratch import with_planned_scratch
-from codegen.kernels.relayout import copy_constant, copy_constant_rows, relayout
+from codegen.kernels.relayout import copy_constant, copy_constant_rows, lacking, relayout
 from codegen.kernels.schedule import ChosenSchedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
@@ -291,7 +291,9 @@ class _Lowering:
         copy = LoweredTensor(
             name, value_type, requested_format(value_type, request), Kind.INNER, request.whole
         )
-        kernel = relayout(value_type, view or self.tensors[root].format, copy.format, why)
+        source = view or self.tensors[root].format
+        why = why or f"its readers want {lacking(value_type, source, request)}"
+        kernel = relayout(value_type, source, copy.format, why)
         self.tensors[name] = copy
         self.copies[value, request] = name
         reads = (Reading(root, kernel.access[0], view),)
