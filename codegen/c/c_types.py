@@ -1,4 +1,4 @@
-"""The kinds of values that a C type has, as far as registers and functions of real numbers depend on them."""
+"""The kinds of values that a C type has, as far as registers and functions of floats depend on them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class ValueKind(Enum):
     """The registers that a value is kept in."""
 
     WHOLE = "integers and pointers"
-    REAL = "real numbers"
+    REAL = "floats"
     VECTOR = "vectors"
 
 
@@ -26,5 +26,5 @@ def kind_of(c_type: str) -> ValueKind:
 
 
 def has_reals(node: Node) -> bool:
-    """True where something in the tree is of a type of real numbers, or points to some."""
+    """True where something in the tree is a float, or points to some."""
     return any(getattr(part, "c_type", "").startswith(_REALS) for part in walk(node))

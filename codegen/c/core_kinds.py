@@ -29,8 +29,8 @@ class PartBytes:
     row_layer: float
     once_name: float  # a name in a layer that runs once
     start: float  # startup, the entry, the main program
-    library: float  # the C library's functions of real numbers, against newlib's for Thumb-2
-    reals: float  # real numbers at all: an FPU's instructions, or functions in their place
+    library: float  # the C library's functions of floats, against newlib's for Thumb-2
+    reals: float  # floats at all: an FPU's instructions, or functions in place of them
     functions: float = 0  # more of the latter, which the C library's functions need
 
 
@@ -48,8 +48,8 @@ class StackBytes:
     loop: float
     inner_loop: float  # beyond two around it, beside that
     real: float  # in use, up to the registers there are
-    soft_reals: float  # functions in the place of an FPU
-    library: float  # the C library's functions of real numbers
+    soft_reals: float  # functions in place of an FPU
+    library: float  # the C library's functions of floats
     c_instruction: float  # an instruction that is a function of C and becomes part of the kernel
     function: float  # one that the kernel calls and that stays a function
     instruction_function: float  # the same for an instruction
@@ -79,7 +79,7 @@ class Interrupt:
     """A run that takes long is interrupted by the timer of its deadline: registers go onto the stack."""
 
     needs: frozenset[Feature]
-    takes_reals: bool  # only where the run computes with real numbers
+    takes_reals: bool  # only where the run computes with floats
     least_work: int  # products and results from which on emulated boards were seen to be interrupted
     bytes: int
 

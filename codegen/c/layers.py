@@ -243,7 +243,7 @@ class RunMaker:
         )
 
     def _told(self, index: int, stage: LoweredStage, rows: Sequence[Expr]) -> list[Stmt]:
-        """Tells whoever watches of the rows that a step has written."""
+        """Reports the rows that a step has written to hooks of the runtime."""
         out, spread = stage.result, stage.kernel.spread
         if spread is None:
             return [self._wrote(index, out, out.image_rows if stage.kernel.whole else 1, row) for row in rows]

@@ -1,4 +1,4 @@
-"""Names in Thumb code that whoever reads it has to know."""
+"""Names that readers of Thumb code have to know."""
 
 from __future__ import annotations
 

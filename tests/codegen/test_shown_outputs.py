@@ -163,7 +163,7 @@ def test_the_files_as_c_equal_the_reference(
     host = build(compiled(graph, PLAIN, OPTIONS["ram"], "net").sources, tmp_path)
     inputs = OpCase("net", graph).inputs(seed=4)
     made, wanted = host.run(inputs), run_graph(graph, inputs)
-    for value in graph.outputs:  # of real numbers a compiler may fuse products and sums
+    for value in graph.outputs:  # a compiler may fuse products and sums of floats
         near = 0 if made[value].dtype == np.int8 else 1e-6 * np.abs(wanted[value]).max()
         assert np.abs(made[value].astype(float) - wanted[value]).max() <= near
 

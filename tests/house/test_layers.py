@@ -25,7 +25,7 @@ INTRUDERS = {
 }
 
 
-# Each instruction set of the table stands above the kernels and beside the others, whoever adds one.
+# Each instruction set of the table stands above the kernels and beside the others, also a new one.
 CONTRACT = f"""
 [[tool.importlinter.contracts]]
 name = "kernels know no instruction set"

@@ -1,4 +1,4 @@
-"""Zephyr's own C library has no functions of real numbers: applications whose models call some say so."""
+"""Zephyr's own C library has no functions of floats: applications whose models call some say so."""
 
 from __future__ import annotations
 

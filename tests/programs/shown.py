@@ -14,7 +14,7 @@ from aot.ops.rearrange import Rearrange
 
 
 def reals_in_planes() -> bytes:
-    """An ONNX file: a convolution of real numbers, 4,096 bytes of output in planes."""
+    """An ONNX file: a convolution of floats, 4,096 bytes of output in planes."""
     build = QdqBuilder("reals")
     weights = np.random.default_rng(0).normal(size=(16, 3, 3, 3)).astype(np.float32)
     x = build.real_input("x", (1, 3, 8, 8))
