@@ -15,9 +15,15 @@ from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
 from aot.target import Optimize
-from codegen.fit.result_places_tried import may_be_smaller, places_tried, worthwhile_bytes
+from codegen.fit.result_places_tried import (
+    COPIES,
+    may_be_smaller,
+    places_tried,
+    shows_views,
+    worthwhile_bytes,
+)
 from codegen.fit.variant import CompiledPlan, PlannedVariant
-from codegen.fit.variant_search import PlanCache, find_variant, limit_of
+from codegen.fit.variant_search import TRIED_ROWS, PlanCache, find_variant, limit_of
 from codegen.job import Job
 from codegen.lower.result_places import ResultPlaces
 from codegen.lower.streaming import can_be_streamed, streamed_input
@@ -47,7 +53,9 @@ def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset())
             break
     if not search.found:
         raise search.failed[-1]
-    best, placement = min(search.found, key=lambda each: each[0].plan.arena_bytes)
+    if not search.has_limit:
+        search.try_copies()
+    best, placement = search.best
     return best.checked(job, (*meaning.steps, *placement.steps))
 
 
@@ -71,6 +79,20 @@ class _Tries:
                 return
             if at_once is None or may_be_smaller(places, at_once):
                 self._planned(placement, options, places)
+
+    def try_copies(self) -> None:
+        """Tries copies of outputs for the best that was found, where that is not proven to be least.
+
+        A plan of very many rows takes long, and is not made again for what is a matter of chance.
+        """
+        best, placement = self.best
+        is_open = not best.plan.is_least and len(best.plan.order) <= TRIED_ROWS
+        if is_open and shows_views(placement.graph):
+            self._planned(placement, best.variant.options, COPIES)
+
+    @property
+    def best(self) -> tuple[PlannedVariant, PassRun]:
+        return min(self.found, key=lambda each: each[0].plan.arena_bytes)
 
     def _planned(
         self, placement: PassRun, options: CompileOptions, places: ResultPlaces

@@ -5,7 +5,7 @@ is there as a whole, from the first row on. Whether that takes less memory is kn
 does where what is read before is small, as the first image of a network whose last one is large.
 
 A copy of an output never takes less memory if both plans are best. But they are found by a search, which in
-a large network may end better by chance with the copy: it is tried where nothing is proven.
+a large network may end better by chance with the copy: where nothing is proven, it is tried for the best.
 """
 
 from __future__ import annotations
@@ -22,19 +22,23 @@ from codegen.kernels.rearrange import can_spread
 from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.options import CompileOptions
 
+COPIES = ResultPlaces(copies_views=True)
 _WORTH = 32  # parts of the arena, of which one at least must be saved: each row is a call more
 
 
 def places_tried(graph: Graph, options: CompileOptions) -> Sequence[ResultPlaces]:
-    """The fastest first; last the one that is for what is not proven."""
+    """The fastest first."""
     moves = [node for node in graph.nodes if isinstance(node.op, Rearrange)]
     spread = frozenset(node.name for node in moves if can_spread(node.op, _rows_of(node, graph)))
     found = [AT_ONCE]
     if spread and options.takes_turns:
         found.append(ResultPlaces(spread))
-    if any(behind_views(output, graph) != output for output in graph.outputs):
-        found.append(ResultPlaces(copies_views=True))
     return found
+
+
+def shows_views(graph: Graph) -> bool:
+    """True where an output is a view, which could be copied, too."""
+    return any(behind_views(output, graph) != output for output in graph.outputs)
 
 
 def may_be_smaller(places: ResultPlaces, planned: PlannedVariant) -> bool:
@@ -43,8 +47,6 @@ def may_be_smaller(places: ResultPlaces, planned: PlannedVariant) -> bool:
     That is where an image that need not be there as a whole is there when most memory is needed. Plans of
     very many steps take long, and are made no more often than must be.
     """
-    if places.copies_views:
-        return not planned.plan.is_least
     if sum(len(stage.steps) for stage in planned.variant.request.stages) > MOST_STEPS:
         return False
     images = {

@@ -55,7 +55,11 @@ def test_rows_never_need_more_than_whole_tensors() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(RESULTS))
 def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_dir: Path) -> None:
-    """ram is never above speed, nor speed above the bound and what lies beside."""
+    """ram is never above speed, nor speed above the bound and what lies beside.
+
+    The bound is one of bytes that are live at once. Where tensors of such sizes leave gaps between them,
+    speed is not above what the same planner needs for whole tensors.
+    """
     path = next((shared_dir / "models" / name).glob("model.*"))
     target, shapes = load_board(BOARD).target, shapes_for(name)
     ram, speed = (
@@ -63,7 +67,8 @@ def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_d
         for goal in (Optimize.RAM, Optimize.SPEED)
     )
     assert ram.plan.arena_bytes <= speed.plan.arena_bytes
-    assert speed.plan.arena_bytes <= speed.whole_tensor_bound_bytes + beside_bytes(speed)
+    most = speed.whole_tensor_bound_bytes + beside_bytes(speed)
+    assert speed.plan.arena_bytes <= max(most, RESULTS[name].speed.whole_arena_bytes)
     committed = {goal: getattr(RESULTS[name], goal).arena_bytes for goal in ("ram", "speed")}
     found = {"ram": ram.plan.arena_bytes, "speed": speed.plan.arena_bytes}
     worse = {goal: size for goal, size in found.items() if size > committed[goal] * WORSE_BY}

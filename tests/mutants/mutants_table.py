@@ -105,7 +105,12 @@ ROOMS: Mapping[str, Room] = {
         with_constants=False,  # most are points for tuning: another makes a kernel slower, and changes no bit
     ),
     "estimates": Room(
-        code=("codegen/c/estimate.py", "codegen/c/stack_size.py", "codegen/c/live_values.py"),
+        code=(
+            "codegen/c/estimate.py",
+            "codegen/c/stack_size.py",
+            "codegen/c/core_kinds.py",
+            "codegen/c/live_values.py",
+        ),
         number=15,
         first=("tests/codegen/test_live_values.py", "tests/codegen/test_small_stacks.py"),
         fast=("tests/codegen/test_estimates.py", "tests/cli/test_board_budget.py", "tests/archive"),

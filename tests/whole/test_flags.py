@@ -87,9 +87,9 @@ def test_what_gcc_says_where_registers_are_kept_from_it_stands_beside_the_way_ou
     require_tool("arm-none-eabi-gcc")
     model = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     source = made_into(tmp_path, model, board)
-    comment = " ".join(source.read_text().partition("/* Some tiles take every register.")[2].split())
+    comment = " ".join(source.read_text().partition("/* Some tiles use every register.")[2].split())
     comment = comment.partition("*/")[0]
-    assert comment.endswith("compile with -DFEW_REGISTERS then, as `deploy docs own-project` says. ")
+    assert comment.endswith("then add -DFEW_REGISTERS (`deploy docs own-project`). ")
     assert "-DFEW_REGISTERS" in deploy.docs("own-project")["text"]
     done = compiled(source, board, "-O2 -fno-omit-frame-pointer -ffixed-r9")
     said = {line.partition("error: ")[2] for line in done.stderr.splitlines() if "error: " in line}
