@@ -114,6 +114,7 @@ def test_a_network_of_scikit_learns_becomes_int8(require_package: Callable[..., 
     assert compiled.conversion.quantized.refinements[0].signal_to_noise_db > 20
 
 
+@pytest.mark.slow
 def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)

@@ -113,6 +113,7 @@ def run_on(
     return run
 
 
+@pytest.mark.slow
 def test_a_device_that_does_not_answer(run_on: Callable[[str], str]) -> None:
     assert run_on("import time; time.sleep(60)") == (
         "error: device does not answer within 4 s (hello)\n"
@@ -121,6 +122,7 @@ def test_a_device_that_does_not_answer(run_on: Callable[[str], str]) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_device_that_talks_of_something_else(run_on: Callable[[str], str]) -> None:
     text = run_on("import time; print('Hello, world!', flush=True); time.sleep(60)")
     assert text == (

@@ -65,6 +65,7 @@ def test_a_pipe_carries_bytes_both_ways() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
+@pytest.mark.slow
 def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
     line = PipeTransport(["sleep", "1000"])
     line.close()
@@ -72,6 +73,7 @@ def test_a_program_that_ignores_the_end_of_its_input_is_ended() -> None:
 
 
 @pytest.mark.usefixtures("both_flows")
+@pytest.mark.slow
 def test_a_program_that_takes_no_bytes_is_named() -> None:
     line = PipeTransport(["sleep", "1000"])
     with pytest.raises(LineStuckError, match=r"sleep took no more bytes for 0.01 s"):
