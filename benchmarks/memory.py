@@ -118,7 +118,7 @@ def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
 
 
 def beside_bytes(model: CompiledModel) -> int:
-    """What copies, wide rows, margins and sums take beside the dense rows at the hungriest layer."""
+    """What copies, wide rows, padding and sums take beside the dense rows at the hungriest layer."""
     extra = {layer.output: _extra(model, number) for number, layer in enumerate(model.layers)}
     stages = model.request.stages
     return max(

@@ -30,7 +30,7 @@ measures on {BOARD}, for every shared model that can be compiled. In bytes: the 
 outputs in it, for `--optimize ram`, how much of it is above the floor, which no placement of these rings
 can go below (*least*: nor below this, as the solver of `--exact` has proven), and for `speed`; the bound
 that no planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
-layer with most of it (copies in another format, 16-bit rows, margins, sums): `speed` is never above the
+layer with most of it (copies in another format, 16-bit rows, padding, sums): `speed` is never above the
 bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
 instructions more than with the same kernels over whole tensors, which for `ram` are narrow throughout while
 rows are wide where that takes no memory; a line stands where a model does not fit this board.

@@ -48,7 +48,7 @@ def square_parameters(x1_type: TensorType, x2_type: TensorType, out_type: Tensor
 
 
 def compare_parameters(x1_type: TensorType, x2_type: TensorType) -> AddParameters:
-    """Both operands are brought to floats, as integers: the last multiplier is not used."""
+    """Both operands are rescaled to one fixed-point scale; the last multiplier is not used."""
     first, second = (quantize_multiplier(quant_of(t).scale) for t in (x1_type, x2_type))
     return AddParameters(COMPARE_SHIFT, first, second, (0, 0))
 

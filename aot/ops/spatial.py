@@ -29,7 +29,7 @@ def same_padding(length: int, size: int, stride: int, dilation: int) -> Pair:
 
 
 def pad(x: Array, padding: Padding, fill: float) -> Array:
-    """The NHWC image with a margin of `fill`."""
+    """The NHWC image with padding of `fill` around it."""
     if padding == NO_PADDING:
         return x
     return np.pad(x, ((0, 0), *padding, (0, 0)), constant_values=fill)

@@ -13,7 +13,7 @@ _ONCE = Rows(0, 1)
 
 
 def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
-    """Bytes of tensors that are live at once, whatever the order of nodes; dense, without margins or copies.
+    """Bytes of tensors that are live at once, whatever the order of nodes; dense, without padding or copies.
 
     Inputs and outputs do not count where they are `io_apart`. It is found in a small part of the time of a
     compile: for a graph with many branches the true need may be higher.

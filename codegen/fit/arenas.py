@@ -44,16 +44,16 @@ def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[
     return tuple(ends)
 
 
-def chosen_pools(target: Target, wished: Sequence[Pool]) -> tuple[Pool, ...]:
+def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
     """The regions that the user names, fastest first, none larger than it is. Raises BoardError."""
     regions = {region.name: region for region in target.by_speed("ram")}
-    for pool in wished:
+    for pool in requested:
         if pool.name not in regions:
             raise BoardError(
                 f'"{pool.name}" is not a RAM region of this board{did_you_mean(pool.name, list(regions))}',
                 hint=f"--pool takes: {', '.join(regions) or 'nothing, name a board'}",
             )
-    sizes = {pool.name: pool.bytes for pool in wished}
+    sizes = {pool.name: pool.bytes for pool in requested}
     rooms = _rooms(target)
     return tuple(Pool(n, min(sizes[n] or rooms[n], regions[n].bytes)) for n in regions if n in sizes)
 

@@ -19,9 +19,7 @@ class MemoryNeeds:
     """Bytes that a model takes, wherever they may lie."""
 
     arenas: tuple[Arena, ...]
-    io_beside_arena_bytes: (
-        int | None
-    )  # inputs and outputs in memory of the caller's; None: the arena has them
+    io_beside_arena_bytes: int | None  # inputs and outputs in the caller's memory; None: the arena has them
     stack_bytes: int
     constant_bytes: int
     constant_bytes_by_region: Mapping[str, int]  # of them by region, where it is not the code's

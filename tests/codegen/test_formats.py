@@ -64,15 +64,15 @@ def test_rows_of_narrow_elements_end_at_words_where_they_are_read_by_fours() -> 
 
 # What rows were made for -> what another reader requests of them, and whether they will do.
 SERVICE = {
-    "fewer margins": (PADDED, RowRequest(left=1, right=1), True),
-    "no margins, another fill": (PADDED, RowRequest(fill=0), True),
-    "margins that hold another value": (PADDED, replace(PADDED, fill=0), False),
-    "margins that hold the same value": (PADDED, replace(PADDED, fill=-9), True),
+    "less padding": (PADDED, RowRequest(left=1, right=1), True),
+    "no padding, another fill": (PADDED, RowRequest(fill=0), True),
+    "padding that holds another value": (PADDED, replace(PADDED, fill=0), False),
+    "padding that holds the same value": (PADDED, replace(PADDED, fill=-9), True),
     "rows below that are not there": (RowRequest(top=1), RowRequest(bottom=1), False),
     "rows above that are not there": (RowRequest(bottom=1), RowRequest(top=1), False),
-    "a wider left margin": (RowRequest(left=1), RowRequest(left=2), False),
-    "a wider right margin": (RowRequest(right=2), RowRequest(right=3), False),
-    "the rounding up is margin enough for slack": (RowRequest(), RowRequest(slack=2), True),
+    "wider padding on the left": (RowRequest(left=1), RowRequest(left=2), False),
+    "wider padding on the right": (RowRequest(right=2), RowRequest(right=3), False),
+    "the rounding up is padding enough for slack": (RowRequest(), RowRequest(slack=2), True),
     "more slack": (RowRequest(), RowRequest(slack=3), False),
     "wider elements": (RowRequest(), RowRequest(dtype_bytes=2), False),
     "another order": (RowRequest(), RowRequest(ElementOrder.PLANES), False),

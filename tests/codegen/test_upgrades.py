@@ -1,4 +1,4 @@
-"""Wide rows and margins go to the layers for which there is room, heaviest first, and cost no byte."""
+"""Wide rows and padding go to the layers for which there is room, heaviest first, and cost no byte."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels whose rows have no margins: the same bits, whatever the window hangs over."""
+"""Kernels whose rows have no padding: the same bits, whatever the window hangs over."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def conv2d(number: int, channels: int, window: Sequence[int], padding: tuple[int
 
 
 KINDS = {"depthwise": depthwise, "conv2d": conv2d}
-# Where rows have no margins at the sides: schedules that have no edges read rows with margins.
+# Where rows have no padding at the sides: schedules that have no edges read rows with padding.
 WITH_EDGES = {("depthwise", "dsp"): DSP, ("conv2d", "dsp"): DSP, ("conv2d", "plain"): PLAIN}
 
 
@@ -140,7 +140,7 @@ def test_dsp_c_without_margins_equals_the_reference(
 
 
 def _with_edges(checks: Sequence[object]) -> int:
-    """How many kernels leave taps out or take margins from a register."""
+    """How many kernels leave taps out or take padding from a register."""
     texts = ["".join(check.files.values()) for check in checks]  # type: ignore[attr-defined]
     return sum("_bias_0" in text or "_outside_" in text for text in texts)
 

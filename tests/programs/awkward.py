@@ -1,4 +1,4 @@
-"""Random operator cases with the sizes that tiles, words and margins trip over; the same ones every time."""
+"""Random operator cases with the sizes that tiles, words and padding trip over; the same ones every time."""
 
 from __future__ import annotations
 

@@ -156,14 +156,14 @@ def two_inputs() -> Graph:
 
 
 def output_read_as_image() -> Graph:
-    """Outputs are dense: a convolution that reads one needs a copy with margins."""
+    """Outputs are dense: a convolution that reads one needs a copy with padding."""
     d = Draft()
     x = d.depthwise("deep", d.input("x", 1, 6, 6, 8))
     return d.graph(x, d.depthwise("deeper", x), d.conv("conv", x, 3))
 
 
 def many_formats() -> Graph:
-    """One value for readers that want planes, pixels, wide pixels and other margins."""
+    """One value for readers that want planes, pixels, wide pixels and other padding."""
     d = Draft()
     x = d.conv("x1", d.input("x", 1, 7, 8, 4), 4)
     readers = [
@@ -243,7 +243,7 @@ def classifier() -> Graph:
 
 
 def pool_of_rows_before_padding() -> Graph:
-    """A result that grows by rows and is read with margins beside it."""
+    """A result that grows by rows and is read with padding beside it."""
     draft = Draft()
     x = draft.conv("c", draft.input("x", 1, 6, 5, 4), 4)
     pooled = draft.pool("p", x, AveragePool2d((6, 1), (1, 1)))

@@ -55,7 +55,7 @@ def heads_before_dense() -> Graph:
 
 
 def images_below_each_other() -> Graph:
-    """Rows with margins: of a convolution, of an input, of a constant; one is read by another layer, too."""
+    """Rows with padding: of a convolution, of an input, of a constant; one is read by another layer, too."""
     d = Draft()
     x, lower = d.input("x", 1, 7, 6, 3), d.input("lower", 1, 2, 6, 3)
     upper, kept = d.conv("upper", x, 3, seed=3), d.conv("kept", x, 3, seed=4)

@@ -41,7 +41,7 @@ ACTIVATIONS = {
 
 
 _UNSIGNED = "its bytes are unsigned in the file"
-_FOLDINGS = {Reduction.SUM: "SUM", Reduction.MAXIMUM: "REDUCE_MAX", Reduction.MINIMUM: "REDUCE_MIN"}
+_REDUCTIONS = {Reduction.SUM: "SUM", Reduction.MAXIMUM: "REDUCE_MAX", Reduction.MINIMUM: "REDUCE_MIN"}
 _MATH = {
     MathFunction.ABS: "ABS",
     MathFunction.COS: "COS",
@@ -170,7 +170,7 @@ def _combine(sheet: Sheet, node: Node) -> str | None:
 def _reduce(sheet: Sheet, node: Node) -> str | None:
     """Quantised sums are rounded in other ways."""
     assert isinstance(node.op, Reduce)
-    code = _FOLDINGS.get(node.op.by)
+    code = _REDUCTIONS.get(node.op.by)
     if code is None or (node.op.by is Reduction.SUM and sheet.type(input_of(node)).dtype is not DType.F32):
         return f"{node.op.by.value} of {sheet.type(input_of(node)).dtype.value}"
     axes = sheet.integers(f"{node.name}/axes", node.op.axes)
