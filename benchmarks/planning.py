@@ -14,6 +14,7 @@ from benchmarks.memory import BOARD
 from benchmarks.shared import model_file, shapes_for
 from codegen.compile import compile_job
 from codegen.fit import variant
+from codegen.fit.plans_found import forget_plans
 from codegen.job import read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -26,7 +27,7 @@ HEAD = (
     "| model | rows computed | buffers | arena, ram | plans | s | arena, speed | plans | s |\n"
     "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
 )
-PLANNERS = ("make_plan", "find_plan_below", "plan_like")
+PLANNERS = ("least_plan", "plan_below", "plan_like")
 BESIDE = ("group_steps", "check_plan", "one_by_one")
 
 
@@ -66,6 +67,7 @@ def plan_model(name: str, goal: Optimize) -> tuple[CompiledModel, Watch]:
     """Compiled, and what planning took of that. Raises DeployError."""
     target = replace(load_board(BOARD).target, regions=())
     job = read_job(model_file(name), target, CompileOptions(goal, shapes=shapes_for(name)))
+    forget_plans()
     with watched() as watch:
         return compile_job(job), watch
 

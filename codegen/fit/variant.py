@@ -14,12 +14,13 @@ from aot.passes.variant_goal import VariantGoal
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
-from aot.plan.planner import find_plan_below, make_plan, plan_like
+from aot.plan.planner import plan_like
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.c.stack_size import estimate_stack_bytes
 from codegen.fit.callers_io import without_io
 from codegen.fit.constant_places import constant_regions
+from codegen.fit.plans_found import least_plan, plan_below
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.kernels.knobs import Point
@@ -165,14 +166,14 @@ class Variant:
         """The variant in as little memory as the planner finds. Raises FitError."""
         grouped = group_steps(self.request)
         try:
-            return PlannedVariant(self, grouped, make_plan(grouped.request, self.options.has_solver))
+            return PlannedVariant(self, grouped, least_plan(grouped.request, self.options.has_solver))
         except FitError as error:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
     def below(self, limit: int) -> PlannedVariant | None:
         """The variant in as little memory, or None if it needs `limit` bytes or more."""
         grouped = group_steps(self.request)
-        plan = find_plan_below(grouped.request, limit, self.options.has_solver)
+        plan = plan_below(grouped.request, limit, self.options.has_solver)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
     def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:

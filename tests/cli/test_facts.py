@@ -16,6 +16,7 @@ import pytest
 
 from aot.plan import crowd
 from boards.files import read_toml
+from codegen.fit.plans_found import forget_plans
 from deploy.machine import PACKAGES
 from platforms.transport.ports import UsbPort
 
@@ -51,12 +52,14 @@ def test_without_a_board_inspect_says_what_is_needed_of_ram_and_flash(model: Pat
     assert max(map(len, said.splitlines())) <= 110
 
 
+@pytest.mark.slow
 def test_inspect_says_where_too_much_is_there_at_once_to_search(
     model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "above the floor, not proven least: too many buffers live at once to search for less"
     assert said not in run_deploy("inspect", model).out
     monkeypatch.setattr(crowd, "MOST_PAIRS", -1)
+    forget_plans()
     assert said in run_deploy("inspect", model).out
 
 
