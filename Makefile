@@ -8,10 +8,12 @@ FAST := not cc and not arm and not qemu and not slow
 export PYTHONDONTWRITEBYTECODE :=
 
 # Where ccache is, compilers go through it: most firmware of the tests has the same runtime. Objects may then name
-# the folder of another test as theirs, which only a debugger reads. zig keeps the libraries that it has compiled.
+# the folder of another test as theirs, which only a debugger reads. zig keeps the libraries that it has compiled,
+# and mypy what it has found of files, for a fresh clone too.
 test check golden mutants: export PATH := /usr/lib/ccache:$(PATH)
 test check golden mutants: export CCACHE_NOHASHDIR := 1
 test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/zig
+lint: export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/solder/mypy
 
 .PHONY: demo test check lint golden docs bench fuzz fuzz-long coverage mutants newcomer release dist
 
@@ -24,7 +26,7 @@ test:  ## everything; installs compilers and QEMU where it may
 	$(MAKE) --no-print-directory lint
 	$(RUN) pytest -n 2 --dist worksteal -q
 
-check:  ## lint, types, layers and the fast tests, in less than two minutes
+check:  ## lint, types, layers and the fast tests, in about a minute
 	$(PYTHON) .ci/prepare.py check
 	$(MAKE) --no-print-directory lint
 	$(RUN) pytest -n 2 --dist worksteal -q -m "$(FAST)"

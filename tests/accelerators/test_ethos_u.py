@@ -183,6 +183,7 @@ output "c"
     assert (program.commands[:4], len(program.constants) % 16) == (b"COP1", 0)
 
 
+@pytest.mark.slow
 def test_the_scratch_lies_in_the_memory_that_the_npu_reaches(
     needs_vela: None, run_deploy: Run, tmp_path: Path
 ) -> None:

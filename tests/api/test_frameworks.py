@@ -148,6 +148,7 @@ def own_step() -> Any:
     return Doubled()
 
 
+@pytest.mark.slow
 def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
     require_package: Callable[..., None],
 ) -> None:
@@ -165,6 +166,7 @@ def test_what_skl2onnx_cannot_export_is_reported_with_its_step_and_line(
     assert hint.startswith("  hint: it says: ")
 
 
+@pytest.mark.slow
 def test_classes_that_are_texts_are_reported(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx")
     model = fitted(estimators()["tree"], np.array(["no", "yes", "perhaps"])[CLASSES])
@@ -176,6 +178,7 @@ def test_classes_that_are_texts_are_reported(require_package: Callable[..., None
     )
 
 
+@pytest.mark.slow
 def test_what_is_not_read_is_reported_with_the_estimator(
     require_package: Callable[..., None],
 ) -> None:
@@ -192,6 +195,7 @@ def test_what_is_not_read_is_reported_with_the_estimator(
     ]
 
 
+@pytest.mark.slow
 def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> None:
     require_package("sklearn", "skl2onnx")
     words: dict[str, Any] = {"calibration": SAMPLES[:9], "labels": CLASSES[:9], "example": SAMPLES[:1]}
@@ -199,6 +203,7 @@ def test_labels_need_a_row_of_scores(require_package: Callable[..., None]) -> No
         deploy.compile(fitted(estimators()["tree"]), "host", **words)
 
 
+@pytest.mark.slow
 def test_an_estimator_needs_an_example(require_package: Callable[..., None]) -> None:
     require_package("sklearn")
     with pytest.raises(deploy.DeployError) as caught:

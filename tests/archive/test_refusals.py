@@ -294,6 +294,7 @@ def test_a_cut_archive_is_refused_wherever_it_is_cut(archive_path: Path) -> None
     assert read_archive(archive_path) == whole
 
 
+@pytest.mark.slow
 def test_a_changed_byte_is_refused_or_without_effect(archive_path: Path) -> None:
     """Bytes between the files, and those that date and own them, mean nothing to the model."""
     whole, data = read_archive(archive_path), archive_path.read_bytes()

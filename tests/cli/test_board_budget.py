@@ -50,6 +50,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_with_room() -> None:
     assert small.report.facts.options == CompileOptions(ram_bytes=limit)
 
 
+@pytest.mark.slow
 def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
     """The stack has no room beside an arena as large as the user allows: less is found, and never more."""
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
@@ -59,6 +60,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
         assert small.arena_bytes <= limit
 
 
+@pytest.mark.slow
 def test_a_limit_above_what_the_board_has_is_that_of_the_board() -> None:
     fast = for_board(ROOMY, CompileOptions())
     board = with_ram(needed(fast) - 1)
@@ -75,6 +77,7 @@ def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:
     assert for_board(with_ram(needed(fast) + beside - 1), options).report.fits
 
 
+@pytest.mark.slow
 def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -90,6 +93,7 @@ def test_a_model_that_is_made_to_fit_is_imported_once_and_passes_run_once(
     assert len(runs) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_fit_is_reported_with_the_least_it_needs() -> None:
     least = needed(for_board(ROOMY, CompileOptions(optimize=Optimize.RAM)))
     with pytest.raises(FitError) as raised:

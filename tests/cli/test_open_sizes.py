@@ -168,6 +168,7 @@ def test_the_c_function_chooses_and_refuses(
         np.testing.assert_allclose([float(word) for word in line[1:]], expected, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_constants_that_are_equal_are_one(file: Path) -> None:
     compiled = deploy.compile(file, "mps2-an386", shape=SHAPE)
     own = [cost.facts.constants_bytes for cost in compiled.costs]

@@ -37,6 +37,7 @@ def test_constants_are_little_more_than_the_live_weights_and_tables(name: str, s
     assert model.constants_bytes <= most  # less where tables are equal
 
 
+@pytest.mark.slow
 def test_dead_weights_are_not_counted_as_needed(shared_dir: Path) -> None:
     model = compile_job(
         read_job(shared_dir / "models/tiny_vww_mbv1_int8/model.tflite", DSP, OPTIONS["speed"])

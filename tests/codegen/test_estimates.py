@@ -54,6 +54,7 @@ def keywords(seen_of: Callable[[str, str], Any]) -> Callable[[str], Any]:
     return lambda board: seen_of(KEYWORDS, board)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", OF_MANY_LAYERS)
 def test_layers_that_run_once_are_not_reckoned_as_rows_in_rings(
     model: str, seen_of: Callable[[str, str], Any]

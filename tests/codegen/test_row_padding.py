@@ -55,6 +55,7 @@ def test_no_row_of_zero_points_is_in_memory_where_memory_is_the_goal(target: Tar
     assert not any(layer.format.top or layer.format.bottom for layer in model("ram", target).layers)
 
 
+@pytest.mark.slow
 def test_narrow_rows_lose_their_padding_where_memory_is_the_goal() -> None:
     ram, speed = model("ram"), model("speed")
     assert is_bare(ram)

@@ -109,6 +109,7 @@ def test_a_layer_with_a_500th_of_the_work_is_worth_wide_rows(channels: int, is_w
     assert ("node light" in affordable_upgrades(variant_of(graph).least(), 1_000_000)) is is_worth_it
 
 
+@pytest.mark.slow
 def test_where_only_rows_with_padding_keep_to_a_limit_they_have_it(residual: PlannedVariant) -> None:
     padded, variant = residual.plan.arena_bytes, residual.variant
     unpadded = replace(variant, unpadded=frozenset(node.name for node in variant.graph.nodes))

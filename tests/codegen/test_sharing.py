@@ -35,6 +35,7 @@ def test_layers_of_one_shape_share_a_function(target: Target) -> None:
 
 
 # For SMLAD the last of the four writes 16-bit rows, and the others do not.
+@pytest.mark.slow
 @pytest.mark.parametrize(("target", "functions"), [(PLAIN, 1), (DSP, 2)], ids=["plain", "dsp"])
 def test_for_size_layers_that_differ_in_extents_share_a_function(target: Target, functions: int) -> None:
     sources = [

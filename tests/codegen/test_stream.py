@@ -52,6 +52,7 @@ def test_pushed_rows_give_the_reference_in_every_bit(
         np.testing.assert_array_equal(model.run({name: image})["digit"], expected["digit"])
 
 
+@pytest.mark.slow
 def test_the_input_takes_no_room_in_the_arena() -> None:
     whole, streamed = _compile(Optimize.RAM, stream=False), _compile(Optimize.RAM, stream=True)
     assert streamed.plan.arena_bytes < whole.plan.arena_bytes

@@ -89,6 +89,7 @@ def test_the_order_has_each_period_once() -> None:
     assert len(steps) < 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [PLAIN, DSP], ids=["plain", "dsp"])
 def test_models_that_differ_in_length_and_weights_have_the_same_kernels(target: Target) -> None:
     first = set(table_of(chain(2), target).kernels)

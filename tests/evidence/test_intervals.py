@@ -171,6 +171,7 @@ def test_an_archive_has_no_loops(subject: Subject) -> None:
     assert found.summary.startswith("an archive holds C and no loops: name the model file")
 
 
+@pytest.mark.slow
 def test_what_is_a_call_is_an_exception() -> None:
     compiled = deploy.compile(DIGITS, "mps2-an386", accelerator=["gemm-npu"])
     found = examine_intervals(subject_of(compiled, About(), CompileOptions()))

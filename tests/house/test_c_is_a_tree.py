@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from source_trees import tree_of
+from source_trees import nodes_of
 
 ROOMS = ("codegen", "platforms/tuning")
 # One makes identifiers of what a model calls its tensors, one reads sizes from a command line, one reads
@@ -29,7 +29,7 @@ READS_DEFINITIONS = {
 
 def imported(module: Path) -> set[str]:
     found: set[str] = set()
-    for node in ast.walk(tree_of(module.read_text(encoding="utf-8"))):
+    for node in nodes_of(module.read_text(encoding="utf-8")):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -49,7 +49,7 @@ def test_nobody_reads_the_c_of_helpers(package_modules: tuple[Path, ...], repo_r
 
 
 def reads_definitions(module: Path) -> bool:
-    nodes = ast.walk(tree_of(module.read_text(encoding="utf-8")))
+    nodes = nodes_of(module.read_text(encoding="utf-8"))
     return any(
         isinstance(node, ast.Attribute) and node.attr == "definition" and isinstance(node.ctx, ast.Load)
         for node in nodes

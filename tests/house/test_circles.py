@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of
 
 Graph = Mapping[str, frozenset[str]]
 
@@ -30,7 +30,7 @@ def module_name(root: Path, path: Path) -> str:
 
 
 def _imported(text: str, names: Mapping[str, Path]) -> Iterator[str]:
-    for statement in ast.walk(tree_of(text)):
+    for statement in nodes_of(text):
         if isinstance(statement, ast.Import):
             wanted = [alias.name for alias in statement.names]
         elif isinstance(statement, ast.ImportFrom):

@@ -7,14 +7,14 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from source_trees import tree_of
+from source_trees import nodes_of
 
 
 def homes(files: Iterable[tuple[str, str]]) -> Mapping[str, list[str]]:
     """Each class's name and the places where a class of that name is defined."""
     found: dict[str, list[str]] = defaultdict(list)
     for file, text in files:
-        for node in ast.walk(tree_of(text)):
+        for node in nodes_of(text):
             if isinstance(node, ast.ClassDef):
                 found[node.name].append(f"{file}:{node.lineno}")
     return found

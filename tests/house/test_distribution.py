@@ -23,6 +23,7 @@ def test_the_project_has_that_name(project: dict[str, Any]) -> None:
     assert project["name"] == DISTRIBUTION != "solder"
 
 
+@pytest.mark.slow
 def test_hints_and_pages_ask_pip_for_it_and_for_extras_that_it_has(
     repo_files: tuple[Path, ...], project: dict[str, Any]
 ) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of
 
 # A docstring that begins with one of these was never a sentence: "Of a thing, by name.", "What is told."
 CLAUSES = {"That", "What", "When", "Where", "Whether", "Which", "Who", "Whoever", "Whose", "Why", "How"}
@@ -22,7 +22,7 @@ COMMENTS_IN_C = "platforms/rpc/protocol.py"
 
 
 def docstrings(text: str) -> Iterator[tuple[int, str]]:
-    for node in ast.walk(tree_of(text)):
+    for node in nodes_of(text):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             written = ast.get_docstring(node)
             if written is not None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from adding_pages import blocks_of, write
-from source_trees import tree_of
+from source_trees import nodes_of
 from tflite_builder import ModelBuilder
 
 from aot.frontend.tflite.write_file import FileTensor
@@ -387,5 +387,5 @@ def test_a_name_of_cores_is_found(text: str, tmp_path: Path) -> None:
 
 
 def constants(module: Path) -> set[object]:
-    nodes = ast.walk(tree_of(module.read_text(encoding="utf-8")))
+    nodes = nodes_of(module.read_text(encoding="utf-8"))
     return {node.value for node in nodes if isinstance(node, ast.Constant)}

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of
 
 from aot.errors import DeployError, FitError
 from deploy.commands import COMMANDS
@@ -34,7 +34,7 @@ def kinds(modules: tuple[Path, ...]) -> dict[str, str]:
     bases = {
         node.name: base.id
         for path in modules
-        for node in ast.walk(tree_of(path.read_text(encoding="utf-8")))
+        for node in nodes_of(path.read_text(encoding="utf-8"))
         if isinstance(node, ast.ClassDef)
         for base in node.bases
         if isinstance(base, ast.Name)

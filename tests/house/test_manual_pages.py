@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from source_trees import tree_of
+from source_trees import nodes_of
 
 from deploy.manual import manual_pages
 
@@ -36,9 +36,9 @@ def test_no_file_that_users_get_names_one_either(package_files: tuple[Path, ...]
 
 def _messages(path: Path) -> Iterator[str]:
     """Yields the strings of a module that are not docstrings."""
-    tree = tree_of(path.read_text(encoding="utf-8"))
-    described = (node.body[0] for node in ast.walk(tree) if isinstance(node, A_DOCSTRING) and node.body)
+    nodes = nodes_of(path.read_text(encoding="utf-8"))
+    described = (node.body[0] for node in nodes if isinstance(node, A_DOCSTRING) and node.body)
     docstrings = {id(first.value) for first in described if isinstance(first, ast.Expr)}
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
             yield node.value

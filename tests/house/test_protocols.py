@@ -89,9 +89,14 @@ def defined(body: Iterable[ast.stmt], is_class: bool = False) -> Iterator[tuple[
                 if name == "__init__":
                     yield from ((attribute, None) for attribute in _attributes(statement))
             case ast.AnnAssign(target=ast.Name(id=name), annotation=kind):
-                yield name, None if "Callable" in ast.unparse(kind) else NOT_CALLED
+                yield name, None if _holds_a_function(kind) else NOT_CALLED
             case ast.Assign(targets=targets):
                 yield from ((target.id, None) for target in targets if isinstance(target, ast.Name))
+
+
+def _holds_a_function(kind: ast.expr) -> bool:
+    names = (node for node in ast.walk(kind) if isinstance(node, ast.Name))
+    return any("Callable" in name.id for name in names)
 
 
 def _parameters(function: ast.FunctionDef, is_method: bool) -> Parameters | None:
@@ -137,8 +142,8 @@ def offered_once(packages: Code, tests: Code) -> dict[str, list[str]]:
     ]
     found = {}
     for (file, name), node in packages.classes.items():
-        wanted = everything.members(file, name)
-        if is_protocol(node) and set(wanted) != {"__call__"}:
+        wanted = everything.members(file, name) if is_protocol(node) else {}
+        if wanted and set(wanted) != {"__call__"}:
             found[name] = [who for who, offered in offers if offers_all(offered, wanted)]
     return {name: who for name, who in found.items() if len(who) < 2}
 

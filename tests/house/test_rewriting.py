@@ -6,7 +6,7 @@ import ast
 from pathlib import Path
 
 import pytest
-from source_trees import tree_of
+from source_trees import nodes_of
 
 # Importers build graphs, fronts and backs put nodes around them, passes rewrite them, aot/ir reads text.
 MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/backs", "aot/passes")
@@ -14,7 +14,7 @@ MAKERS = ("aot/ir", "aot/frontend", "aot/fronts", "aot/backs", "aot/passes")
 
 def makes_graphs(code: str) -> bool:
     """Whether the code makes a graph: a new one, or one that has other nodes."""
-    return any(_makes_graph(node) for node in ast.walk(tree_of(code)) if isinstance(node, ast.Call))
+    return any(_makes_graph(node) for node in nodes_of(code) if isinstance(node, ast.Call))
 
 
 def _makes_graph(call: ast.Call) -> bool:

@@ -80,6 +80,7 @@ def test_a_plan_says_of_each_sum_why_it_stayed() -> None:
     assert getattr(step.outcome, "because", "") == f'"node y" {reason}'
 
 
+@pytest.mark.slow
 def test_multiplications_are_those_of_the_convolution() -> None:
     plans = [
         planned(GRAPHS["residual"](), DSP, replace(OPTIONS["speed"], disabled_passes=disabled))

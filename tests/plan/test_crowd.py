@@ -64,6 +64,7 @@ def test_the_checker_accepts_what_is_placed_whole(
     check_plan(parted, make_plan(parted))
 
 
+@pytest.mark.slow
 def test_without_a_crowd_it_is_searched() -> None:
     assert not make_plan(crowded_request(20)).is_crowded
 

@@ -54,6 +54,7 @@ def test_five_thousand_steps_are_planned_one_by_one_and_their_rings_stay_small()
     assert not any(size > 1 for sizes in group_steps(line(2_500)).sizes for size in sizes)
 
 
+@pytest.mark.slow
 def test_thirty_thousand_steps_become_groups_of_twelve() -> None:
     """Larger groups read and write more rows at once, and their rings take more memory."""
     assert {max(sizes) for sizes in group_steps(line(15_000)).sizes} == {12}

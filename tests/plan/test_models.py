@@ -44,6 +44,7 @@ def test_whole_tensors_overlap_row_by_row_below_their_bound(name: str) -> None:
     assert plan.arena_bytes <= min(whole, bound)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", [MODELS["vww"], MODELS["mobilenet_v2"]], ids=["vww", "mobilenet_v2"])
 def test_planning_and_checking_are_quick(model: Callable[[], PlanRequest]) -> None:
     request = model()

@@ -149,6 +149,7 @@ def peak_in_order(request: PlanRequest, stages: tuple[int, ...]) -> int | None:
     return peak
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(
     requests(most_steps=6).filter(
@@ -274,6 +275,7 @@ def test_padding_only_stages_and_stages_that_read_nothing_are_planned() -> None:
     check_plan(request, make_plan(request))
 
 
+@pytest.mark.slow
 def test_no_search_is_begun_that_cannot_come_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that may visit 400,000 / 900 sets never gets through 900 stages."""
     monkeypatch.setattr(wholes, "_search", None)

@@ -36,6 +36,7 @@ def make_intervals(seed: int) -> list[Block]:
     return blocks
 
 
+@pytest.mark.slow
 def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() -> None:
     """In one pool and in three that are too small."""
     for seed in range(20):

@@ -1,4 +1,4 @@
-"""Reports of what passed are brief on their way from a worker: each test has three, the suite thousands.
+"""Reports of what passed are few and brief on their way from a worker: a test has three, the suite thousands.
 
 A report in full is a table with all names that the test can be chosen by. Nobody reads them of a test that
 passed, and writing and reading them takes as long as a quick test does.
@@ -9,9 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 
 _BRIEF = "passed"
 _OF_XDIST = ("item_index", "worker_id", "testrun_uid")  # what it adds to each report, and looks for
+
+
+@pytest.hookimpl
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Sends one report of a test that passed: what its setup and its clean-up say is that they did, too."""
+    if not hasattr(item.config, "workerinput"):
+        return None
+    item.ihook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    for report in runtestprotocol(item, log=False, nextitem=nextitem):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+    return True
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -17,6 +17,10 @@ _STRUCT = re.compile(r"^struct (\w+)(?= \{)", re.MULTILINE)
 _MEMBERS = r"(?<=\{\n)(?: [^;{}\n]*;\n)+(?=\};)"
 _MACRO = re.compile(r"^ *# *define (\w+)", re.MULTILINE)
 _QUOTED = r'(?:\[\w+\] )?"(?:\\.|[^"\\\n])*"'  # with the name of an operand of inline assembly
+_NUMBERS = r"(?<![\w.])-?\d[-\d, \n]{8,}"  # most of a text are weights: a run of them is one match
+# Members of structures, what is in quotes, and what a macro joins with its argument stay as they are.
+_NAME = re.compile(rf"{_NUMBERS}|{_QUOTED}|{_MEMBERS}|(?<![\w.>#])([A-Za-z_]\w*)\b(?!##)")
+_TAG = re.compile(r"(?<=struct )(\w+)\b")
 
 
 def sheets(texts: Sequence[str], files: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -41,17 +45,14 @@ def _with_sources(text: str, files: Mapping[str, str]) -> str:
 
 
 def _with_own_names(text: str, number: int) -> str:
-    """Members of structures, what is in quotes, and what a macro joins with its argument stay as they are."""
-    kept = rf"{_QUOTED}|{_MEMBERS}"
-    named = _numbered(text, _STATIC.findall(text), number, rf"{kept}|(?<![\w.>#])(%s)\b(?!##)")
-    return _numbered(named, _STRUCT.findall(text), number, r"(?<=struct )(%s)\b")
+    tags = frozenset(_STRUCT.findall(text))
+    named = _numbered(_NAME, text, frozenset(_STATIC.findall(text)), number)
+    return _numbered(_TAG, named, tags, number)
 
 
-def _numbered(text: str, names: Iterable[str], number: int, pattern: str) -> str:
-    every = "|".join(sorted(set(names)))
-    if not every:
-        return text
-    return re.sub(pattern % every, lambda found: f"{found[0]}_{number}" if found[1] else found[0], text)
+def _numbered(word: re.Pattern[str], text: str, names: frozenset[str], number: int) -> str:
+    """The text with the number behind each of these names."""
+    return word.sub(lambda found: f"{found[0]}_{number}" if found[1] in names else found[0], text)
 
 
 def _end_of_macros(texts: Iterable[str]) -> str:

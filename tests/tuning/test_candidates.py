@@ -44,6 +44,7 @@ def constants_of(part: str) -> list[str]:
     return re.findall(r"^CONSTANT const \w+ (\w+)\[", part, re.MULTILINE)
 
 
+@pytest.mark.slow
 def test_parts_of_a_batch_have_constants_of_their_own(batch: Batch) -> None:
     """They are linked into one image."""
     first, second = (set(constants_of(part)) for part in batch.parts)
