@@ -79,5 +79,5 @@ def _groups(steps: Sequence[Step], sizes: Sequence[int]) -> Iterator[Step]:
 
 
 def _hull(ranges: Sequence[Rows]) -> Rows:
-    there = [rows for rows in ranges if len(rows)]
-    return Rows(min(r.first for r in there), max(r.stop for r in there)) if there else NO_ROWS
+    there = [rows for rows in ranges if rows.first != rows.stop]
+    return Rows(min([r.first for r in there]), max([r.stop for r in there])) if there else NO_ROWS
