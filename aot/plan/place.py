@@ -78,9 +78,13 @@ class BlockPacking(AnyPacking):
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
     def place_all(self, sequence: Sequence[int]) -> Placement:
+        return self.place_above(sequence, [0] * len(self.blocks))
+
+    def place_above(self, sequence: Sequence[int], least: Sequence[int]) -> Placement:
+        """Puts no block below its least offset."""
         partial = Partial(self)
         for block in sequence:
-            partial.put(block, *self._spot(block, partial))
+            partial.put(block, *self._spot(block, partial, least[block]))
         return partial.placement(sequence)
 
     def place_moved(self, move: Move) -> Placement | None:
@@ -102,11 +106,11 @@ class BlockPacking(AnyPacking):
         partial.put_as(before, sequence[put:])
         return partial.placement(sequence) if partial.cost <= before.cost else None
 
-    def _spot(self, block: int, partial: Partial) -> tuple[int, int]:
+    def _spot(self, block: int, partial: Partial, least_offset: int = 0) -> tuple[int, int]:
         """Finds the first allowed pool with room; if none has room, the one that lacks least."""
         best, least = (0, 0), -1
         for pool in self._allowed[block]:
-            offset = self._lowest(block, pool, partial.offsets, partial.where)
+            offset = self._lowest(block, pool, partial.offsets, partial.where, least_offset)
             overflow = self.overflow(block, pool, offset)
             if overflow == 0:
                 return pool, offset
@@ -114,7 +118,7 @@ class BlockPacking(AnyPacking):
                 best, least = (pool, offset), overflow
         return best
 
-    def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int]) -> int:
+    def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int], offset: int) -> int:
         align = self.blocks[block].align
         taken = [
             (other_offset + first, other_offset + last)
@@ -124,7 +128,6 @@ class BlockPacking(AnyPacking):
             for first, last in spans
         ]
         taken.sort()
-        offset = 0
         for first, last in taken:
             if first > offset:
                 break
@@ -180,9 +183,16 @@ def place_in_sequences(packing: AnyPacking) -> Placement:
 
 def place_again(packing: AnyPacking, offsets: Mapping[str, int]) -> Placement:
     """Places blocks in the sequence of their earlier offsets; blocks without one come last."""
-    return packing.place_all(
-        _sequence(packing.blocks, lambda block: (offsets.get(block.name, 1 << 40), -block.bytes))
-    )
+    return packing.place_all(_sequence(packing.blocks, lambda block: _earlier(block, offsets)))
+
+
+def place_no_lower(packing: BlockPacking, offsets: Mapping[str, int]) -> Placement:
+    """Places blocks in that sequence, too, and each at its earlier offset or above it.
+
+    In the lowest gap a block may part two that lay one in the other. Here rows that are as they were stay.
+    """
+    least = [-(-offsets.get(block.name, 0) // block.align) * block.align for block in packing.blocks]
+    return packing.place_above(_sequence(packing.blocks, lambda block: _earlier(block, offsets)), least)
 
 
 def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:
@@ -272,6 +282,10 @@ def _move(before: Placement, taken: int, position: int) -> Move:
 
 def _sequence(blocks: Sequence[Block], key: Callable[[Block], tuple[int, ...]]) -> list[int]:
     return sorted(range(len(blocks)), key=lambda n: (key(blocks[n]), n))
+
+
+def _earlier(block: Block, offsets: Mapping[str, int]) -> tuple[int, ...]:
+    return offsets.get(block.name, 1 << 40), -block.bytes
 
 
 def _begin(block: Block) -> int:

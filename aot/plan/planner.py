@@ -18,7 +18,15 @@ from aot.plan.exact import solve_placement
 from aot.plan.floor import placement_floor
 from aot.plan.model import Plan, PlannedBuffer, PlanRequest
 from aot.plan.order import DraftOrder, draft, draft_given, search_orders
-from aot.plan.place import BlockPacking, Cost, Placement, improve, place_again, place_in_sequences
+from aot.plan.place import (
+    BlockPacking,
+    Cost,
+    Placement,
+    improve,
+    place_again,
+    place_in_sequences,
+    place_no_lower,
+)
 from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
 from aot.plan.steps import Steps, number_steps
 from aot.plan.wholes import order_whole_stages
@@ -80,14 +88,20 @@ def plan_like(
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
     again = place_again(placed.packing, offsets)
     placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), CAREFUL, limit)
-    missing, _, taken = placed.cost
-    if (missing, taken) > (0, limit):
+    if not _keeps_to(limit, placed) and isinstance(placed.packing, BlockPacking):
+        placed = replace(placed, placement=place_no_lower(placed.packing, offsets))
+    if not _keeps_to(limit, placed):
         return None
     return _plan(steps, _exact(placed) if exact else placed, limit)
 
 
 def _cost(placement: Placement) -> Cost:
     return placement.cost
+
+
+def _keeps_to(limit: int, placed: _Placed) -> bool:
+    missing, _, taken = placed.cost
+    return (missing, taken) <= (0, limit)
 
 
 def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:

@@ -12,9 +12,7 @@ from aot.plan.model import Kind, PlanRequest
 
 
 @st.composite
-def requests(
-    draw: st.DrawFn, rows: bool = True, most_steps: int = 9, has_scratch: bool = True
-) -> PlanRequest:
+def requests(draw: st.DrawFn, rows: bool = True, most_steps: int = 9) -> PlanRequest:
     net = Net()
     sizes = draw(st.lists(st.tuples(st.integers(1, 9), st.integers(1, 40)), min_size=1, max_size=2))
     images = [net.input(f"in{n}", height, row_bytes) for n, (height, row_bytes) in enumerate(sizes)]
@@ -22,7 +20,7 @@ def requests(
         step = draw(st.sampled_from(STEPS))
         images.append(step(draw, net, images, f"t{number}"))
     request = _with_outputs(net.request(rows), draw)
-    return _with_scratch(request, draw) if has_scratch else request
+    return _with_scratch(request, draw)
 
 
 def _source(draw: st.DrawFn, images: list[Image]) -> Image:

@@ -66,12 +66,9 @@ def test_only_a_plan_that_needs_less_than_the_limit_is_found_below_it(request: P
 
 @pytest.mark.slow
 @settings(max_examples=25)
-@given(requests(has_scratch=False))
+@given(requests())
 def test_the_order_of_a_plan_serves_again_within_its_limit(request: PlanRequest) -> None:
-    """For the same rows, and for rows twice as long.
-
-    Scratch comes and goes between rows: put down again by their offsets, blocks may end some bytes elsewhere.
-    """
+    """For the same rows, and for rows twice as long."""
     first = make_plan(request)
     again = plan_like(request, request, first, first.arena_bytes)
     assert again is not None
