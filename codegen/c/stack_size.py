@@ -93,9 +93,11 @@ def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, tar
     """A layer's function: pointers to the rows that its kernel reads, and what it hands over on the stack."""
     pointers = sum(buffer.rows for buffer in kernel.buffers if buffer.role is Role.ROWS and buffer.rows > 1)
     found = each.layer + pointers * each.row_pointer * target.pointer_bytes / _WORD
+    arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
     if is_by_rows:
-        arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
         found += each.layer_by_rows + arguments * each.stacked_argument
+    else:
+        found += arguments * each.argument
     return found + _HANDED_OVER_BYTES * (HALF_PARAMETER in kernel.function.params)
 
 
