@@ -84,7 +84,6 @@ def test_a_layer_that_has_no_room_does_not_keep_lighter_ones_from_it() -> None:
     assert heaviest.name not in upgrades
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("channels", "is_copied"), [(12, False), (24, True)])
 def test_an_input_is_copied_to_be_wide_where_each_element_is_multiplied_often(
     channels: int, is_copied: bool
