@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from aot.plan.planner import find_plan_below, make_plan
 
-_KEPT = 64  # of each kind; one of some thousand steps takes a megabyte
+_KEPT = 512  # of each kind; most take less than a tenth of a megabyte, as equal steps are there once
 
 least_plan = lru_cache(_KEPT)(make_plan)
 plan_below = lru_cache(_KEPT)(find_plan_below)
