@@ -6,16 +6,17 @@ plan; only a new plan proves it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from aot.ops.windows import Windows
 from aot.plan.headroom import PlanHeadroom
 from codegen.fit.variant import PlannedVariant, Variant, work_of
 from codegen.lower.stages import LoweredStage
 
 _MIN_WORK_SHARE = Fraction(1, 500)  # of all multiplications: lighter layers are not worth an upgrade
-_MACS_PER_COPIED_ELEMENT = 16  # at least, for an input that is copied into widened rows
+_MACS_PER_COPIED_ELEMENT = 16  # at least, for an input that is copied into widened rows, or made by copies
 
 
 @dataclass(frozen=True)
@@ -74,25 +75,36 @@ def _growths(variant: Variant) -> Iterator[_Growth]:
     """Yields what grows between the variant as it is and with all upgrades."""
     upgraded = with_upgrades(variant, tuple(name for name, work in work_of(variant.graph).items() if work))
     before = {stage.node.name: stage for stage in variant.lowered.stages if stage.node is not None}
+    windows = _windows(upgraded)
     for stage in upgraded.lowered.stages:
         if stage.node is not None and stage.reads and stage.node.name in before:
-            growth = _growth(variant, upgraded, before[stage.node.name], stage)
+            growth = _growth(variant, upgraded, before[stage.node.name], stage, windows)
             if growth is not None:
                 yield growth
 
 
-def _growth(variant: Variant, upgraded: Variant, before: LoweredStage, after: LoweredStage) -> _Growth | None:
+def _growth(
+    variant: Variant, upgraded: Variant, before: LoweredStage, after: LoweredStage, windows: Set[str]
+) -> _Growth | None:
     """Returns how the rows of one layer grow, or its scratch; None if neither does."""
     assert after.node is not None
     reading = after.reads[0]
     old, new = variant.lowered.tensors.get(reading.tensor), upgraded.lowered.tensors[reading.tensor]
+    is_copied = old is None or reading.tensor in windows
     row_bytes = new.format.row_bytes - (old.format.row_bytes if old is not None else 0)
     if row_bytes <= 0:
         more = after.kernel.scratch_bytes - before.kernel.scratch_bytes
         return _Growth(after.node.name, before.name, after.name, more, 1, True, 0) if more > 0 else None
     rows = min(reading.access.count, new.rows)
-    copying = _MACS_PER_COPIED_ELEMENT * row_bytes * new.rows // new.format.dtype_bytes if old is None else 0
+    elements = row_bytes * new.rows // new.format.dtype_bytes
+    copying = _MACS_PER_COPIED_ELEMENT * elements * is_copied
     return _Growth(after.node.name, before.name, reading.tensor, row_bytes, rows, old is None, copying)
+
+
+def _windows(variant: Variant) -> Set[str]:
+    """The tensors that are windows along a line: each element lies there in several copies."""
+    stages = variant.lowered.stages
+    return {s.result.tensor for s in stages if s.node is not None and isinstance(s.node.op, Windows)}
 
 
 def _slower(variant: Variant) -> set[str]:
