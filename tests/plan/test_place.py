@@ -14,7 +14,7 @@ from aot.plan import place
 from aot.plan.check import PlanError, check_plan
 from aot.plan.conflicts import forbidden_distances
 from aot.plan.model import Kind, PlanRequest, Pool
-from aot.plan.place import BlockPacking, improve, place_in_sequences
+from aot.plan.place import BlockPacking, improve, place_again, place_in_sequences, place_no_lower
 from aot.plan.planner import make_plan
 from aot.plan.rings import AllowedOverlaps, Block
 
@@ -45,6 +45,32 @@ def test_what_a_search_keeps_is_where_putting_everything_down_again_puts_it() ->
             packing = BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), pools)
             found = improve(packing, place_in_sequences(packing), 0, trials=200)
             assert packing.place_all(found.sequence) == found
+
+
+def packing_of(seed: int) -> BlockPacking:
+    blocks = make_intervals(seed)
+    return BlockPacking(blocks, forbidden_distances(blocks, NO_OVERLAPS, TIMES), (Pool("arena"),))
+
+
+def test_blocks_are_put_down_again_in_the_order_of_their_places_and_new_ones_last() -> None:
+    packing = packing_of(0)
+    offsets = {block.name: 1000 - number for number, block in enumerate(packing.blocks) if number % 3}
+    before = [n for n in reversed(range(len(packing.blocks))) if n % 3]
+    new = sorted(set(range(len(packing.blocks))) - set(before), key=lambda n: -packing.sizes[n])
+    assert place_again(packing, offsets).sequence == (*before, *new)
+    assert place_no_lower(packing, offsets).sequence == (*before, *new)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_blocks_that_did_not_change_stay_where_they_were(seed: int) -> None:
+    """Wherever that was: here there are gaps below most of them."""
+    packing = packing_of(seed)
+    least = place_in_sequences(packing)
+    spread = packing.place_above(least.sequence, [2 * offset for offset in least.offsets])
+    kept = {block.name: offset for block, offset in zip(packing.blocks, spread.offsets, strict=True)}
+    again = place_no_lower(packing, kept)
+    assert again.offsets == spread.offsets
+    assert again.ends > place_again(packing, kept).ends
 
 
 @pytest.mark.slow
