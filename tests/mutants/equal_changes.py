@@ -6,9 +6,11 @@ from collections.abc import Mapping
 
 _NUMBER = "a number that stands for something and is compared with itself alone"
 _BYTES = "the whole stack is estimated at most two bytes less, which no bound of an estimate can hold"
+_WORDS = "a few words less are estimated, which other parts of the estimate have to spare on these cores"
 _THUMB_2 = "83, 17.2, 39.6, 0.0, 11.5"
 _OF_THUMB_2 = "2.0, 12.2, 0.0, 1.5, 26.2, 38.0, 0.0, 0.0, 0.0, 16.0, 4.0"
 _OF_THUMB_1 = "5.0, 12.3, 0.0, 11.2, 11.0, 48.0, 0.0, 0.0, 0.0, 16.0, 4.0"
+_OF_PAIRS = "83, 26.8, 0.0, 21.2, 6.3, 9.3, 4.8, 18.4, 0.0, 4.6, 58.0, 34.6, 14.9, 0.0, 0.0, 32.7"
 _OF_LONG = "  # machine instructions; longer ones use more registers than need no saving"
 _OF_FRAMES = "  # encoded bytes without a zero that are kept; no device sends longer frames"
 _RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
@@ -48,6 +50,10 @@ REASONS: Mapping[str, str] = {
     f"_SHORT_INSTRUCTIONS = 12{_OF_LONG}  ->  _SHORT_INSTRUCTIONS = 1{_OF_LONG}": "no instruction that "
     "works in vector registers has 2 to 12 machine instructions",
     f"{_THUMB_2}, 1.1, {_OF_THUMB_2}  ->  {_THUMB_2}, 0.11000000000000001, {_OF_THUMB_2}": _BYTES,
+    f"{_THUMB_2}, 1.1, {_OF_THUMB_2}  ->  {_THUMB_2}, 1.1, {_OF_THUMB_2.removesuffix('4.0')}0.4": _WORDS,
+    f"131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
+    f"131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1.removesuffix('4.0')}0.4": _WORDS,
+    f"{_OF_PAIRS}, 4.0  ->  {_OF_PAIRS}, 0.4": _WORDS,
     f"131, 40.7, 21.0, 0.4, 3.1, 11.8, {_OF_THUMB_1}  ->  "
     f"131, 40.7, 21.0, 0.04, 3.1, 11.8, {_OF_THUMB_1}": _BYTES,
     "return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)  ->  "
