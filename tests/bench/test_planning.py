@@ -54,12 +54,12 @@ def test_a_compile_orders_a_bounded_number_of_rows(
     monkeypatch.setattr(planner, "draft", counted)
     model, watch = plan_model(name, Optimize.RAM)
     rows = len(model.plan.order)
-    searches = 3  # with margins, without, and as for speed
+    searches = 3  # with padding, without, and as for speed
     assert watch.plans <= searches + TRIED_ROWS // rows
     assert sum(ordered) <= searches * (3 * SEARCH_STEPS + 3 * rows) + TRIED_ROWS
 
 
 @pytest.mark.slow
 def test_rows_that_speed_would_hold_alike_are_planned_once(shared_dir: Path) -> None:
-    """No float32 row is wider for speed: with margins, without, and no third time."""
+    """No float32 row is wider for speed: with padding, without, and no third time."""
     assert plan_model("tiny_ic_resnet8_f32", Optimize.RAM)[1].plans <= 2

@@ -47,6 +47,15 @@ def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
     }
 
 
+def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones() -> None:
+    """Widening a copy of each element costs more than a depthwise layer saves by it."""
+    model = by_rows(ALONG_TIME["separable"](), load_board(BOARD), True)
+    windows = {layer.name: layer.format.dtype_bytes for layer in model.layers if layer.op == "windows"}
+    assert {name: size for name, size in windows.items() if "deep" in name} == {
+        f"deep{n} made/windows": 1 for n in range(4)
+    }
+
+
 @pytest.mark.arm
 @pytest.mark.qemu
 @pytest.mark.slow
