@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -85,13 +86,13 @@ def test_an_emulator_that_counts_is_distinguished_from_one_that_does_not(
 
 
 class _Ticking:
-    """A device whose calls that do nothing take so many ticks."""
+    """A device whose calls that do nothing take so many ticks, round by round."""
 
-    def __init__(self, ticks_a_call: float) -> None:
-        self._ticks = ticks_a_call
+    def __init__(self, *ticks_a_call: float) -> None:
+        self._ticks = cycle(ticks_a_call)
 
     def time_nothing(self, _model: object, calls: int) -> int:
-        return round(self._ticks * calls)
+        return round(next(self._ticks) * calls)
 
 
 @pytest.mark.parametrize(
@@ -104,6 +105,13 @@ def test_a_call_takes_a_whole_number_of_instructions(instructions: float, counts
     found = counted_by(device, None, board)  # type: ignore[arg-type]
     assert (found is board) == counts
     assert Meter(found).unit == ("instructions" if counts else "")
+
+
+@pytest.mark.parametrize("rounds", [(23, 23.1), (23, 23, 23, 23, 23, 23, 23, 23, 23.3), (23, 24)])
+def test_time_that_is_a_whole_number_once_does_not_count_instructions(rounds: tuple[float, ...]) -> None:
+    board = load_board("mps2-an386")
+    device: Any = _Ticking(*(instructions * 256 / 40 for instructions in rounds))
+    assert counted_by(device, None, board) is not board  # type: ignore[arg-type]
 
 
 def test_a_board_that_counts_cycles_is_not_asked() -> None:
