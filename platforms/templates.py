@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +23,12 @@ def _environment() -> jinja2.Environment:
     )
 
 
+@functools.cache
+def _template(folder: str, file: str) -> jinja2.Template:
+    return _environment().from_string(template_text(folder, file))
+
+
+@functools.cache
 def template_text(folder: str, file: str) -> str:
     """A file of project_templates/<folder> as it is."""
     return (files("project_templates") / folder / file).read_text(encoding="utf-8")
@@ -31,11 +36,11 @@ def template_text(folder: str, file: str) -> str:
 
 def filled(folder: str, file: str, /, **values: Any) -> str:
     """A template of project_templates/<folder> with its names filled in."""
-    return _environment().from_string(template_text(folder, file)).render(values)
+    return _template(folder, file).render(values)
 
 
-def c_files(folder: str) -> Iterator[tuple[str, str]]:
+@functools.cache
+def c_files(folder: str) -> tuple[tuple[str, str], ...]:
     """The C sources and headers of project_templates/<folder>, as (name, text), sorted."""
-    for entry in sorted(files("project_templates").joinpath(folder).iterdir(), key=lambda e: e.name):
-        if entry.name.endswith((".c", ".h")):
-            yield entry.name, entry.read_text(encoding="utf-8")
+    names = sorted(entry.name for entry in files("project_templates").joinpath(folder).iterdir())
+    return tuple((name, template_text(folder, name)) for name in names if name.endswith((".c", ".h")))

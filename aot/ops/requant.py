@@ -119,5 +119,10 @@ def _per_channel(scales: tuple[float, ...], channels: int) -> tuple[float, ...]:
 def _quantize_multipliers(
     reals: list[float],
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    pairs = np.array([quantize_multiplier(real) for real in reals], np.int32).reshape(-1, 2)
-    return pairs[:, 0].copy(), pairs[:, 1].copy()
+    """As quantize_multiplier, for all channels of a layer."""
+    fractions, shifts = np.frexp(np.array(reals, np.float64))
+    mults = np.floor(fractions * 2**31 + 0.5).astype(np.int64)
+    is_one = mults == 2**31
+    mults, shifts = np.where(is_one, mults // 2, mults), shifts + is_one
+    matters = (shifts >= -31) & (mults > 0)
+    return np.where(matters, mults, 0).astype(np.int32), np.where(matters, shifts, 0).astype(np.int32)

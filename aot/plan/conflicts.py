@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +19,7 @@ Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
 Bools = NDArray[np.bool_]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Uses:
     """The spans of time in which the positions of a block are in use: disjoint, position after position."""
 
@@ -27,7 +28,7 @@ class _Uses:
     first: Ints
     last: Ints
 
-    @property
+    @cached_property
     def is_once(self) -> bool:
         """True where each position is in use for one span only: a whole tensor's rows."""
         return len(self.position) == self.positions and bool(

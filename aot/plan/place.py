@@ -15,6 +15,7 @@ from aot.plan.model import Pool
 from aot.plan.rings import Block
 
 SEED = 1
+_ENDLESS = 1 << 62  # bytes
 _FEW_BLOCKS = 6  # their 720 sequences are soon all tried
 Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes taken
 
@@ -49,6 +50,7 @@ class AnyPacking(ABC):
     def __init__(self, blocks: Sequence[Block], pools: Sequence[Pool]) -> None:
         self.blocks, self.pools = blocks, pools
         self.sizes = [block.bytes for block in blocks]
+        self.rooms = [_ENDLESS if pool.bytes is None else pool.bytes for pool in pools]
 
     @abstractmethod
     def place_all(self, sequence: Sequence[int]) -> Placement:
@@ -56,8 +58,7 @@ class AnyPacking(ABC):
 
     def overflow(self, block: int, pool: int, offset: int) -> int:
         """Counts the bytes of the block for which the pool has no room."""
-        size = self.pools[pool].bytes
-        return 0 if size is None else max(offset + self.sizes[block] - size, 0)
+        return max(offset + self.sizes[block] - self.rooms[pool], 0)
 
 
 class BlockPacking(AnyPacking):
@@ -74,6 +75,10 @@ class BlockPacking(AnyPacking):
         ]
         # [block] -> (other block, wrong values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
+        # the same, range by range
+        self._wrong = [
+            [(b, first, last) for b, spans in others for first, last in spans] for others in self.neighbours
+        ]
         # [block] -> bits of the blocks on whose positions and places its own place depends, itself among them
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
@@ -95,7 +100,8 @@ class BlockPacking(AnyPacking):
             block = sequence[number]
             if not near[block] & pushed:
                 continue
-            partial.put_as(before, sequence[put:number])
+            if put < number:
+                partial.put_as(before, sequence[put:number])
             put = number + 1
             found = self._spot(block, partial)
             partial.put(block, *found)
@@ -107,33 +113,32 @@ class BlockPacking(AnyPacking):
         return partial.placement(sequence) if partial.cost <= before.cost else None
 
     def _spot(self, block: int, partial: Partial, least_offset: int = 0) -> tuple[int, int]:
-        """Finds the first allowed pool with room; if none has room, the one that lacks least."""
+        """Finds the lowest gap of the first allowed pool with room, else of the one that lacks least.
+
+        A search asks very often: few calls are between.
+        """
+        offsets, where, wrong = partial.offsets, partial.where, self._wrong[block]
+        align, size = self.blocks[block].align, self.sizes[block]
         best, least = (0, 0), -1
         for pool in self._allowed[block]:
-            offset = self._lowest(block, pool, partial.offsets, partial.where, least_offset)
-            overflow = self.overflow(block, pool, offset)
-            if overflow == 0:
+            taken = [
+                (offsets[other] + first, offsets[other] + last)
+                for other, first, last in wrong
+                if where[other] == pool
+            ]
+            taken.sort()
+            offset = least_offset
+            for first, last in taken:
+                if first > offset:
+                    break
+                if last >= offset:
+                    offset = -(-(last + 1) // align) * align
+            overflow = offset + size - self.rooms[pool]
+            if overflow <= 0:
                 return pool, offset
             if least < 0 or overflow < least:
                 best, least = (pool, offset), overflow
         return best
-
-    def _lowest(self, block: int, pool: int, offsets: list[int], where: list[int], offset: int) -> int:
-        align = self.blocks[block].align
-        taken = [
-            (other_offset + first, other_offset + last)
-            for other, spans in self.neighbours[block]
-            if where[other] == pool
-            for other_offset in (offsets[other],)
-            for first, last in spans
-        ]
-        taken.sort()
-        for first, last in taken:
-            if first > offset:
-                break
-            if last >= offset:
-                offset = -(-(last + 1) // align) * align
-        return offset
 
 
 class Partial:
@@ -247,6 +252,8 @@ _Follow = Callable[[_Start, int, int], _Start]  # start, position of the block, 
 
 
 def _follow(packing: BlockPacking, bound: int, start: _Start, taken: int, position: int) -> _Start:
+    if taken == position:
+        return start
     found = packing.place_moved(_move(start.placement, taken, position))
     return start if found is None else _Start.of(found, packing, bound)
 

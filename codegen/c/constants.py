@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
 from types import MappingProxyType
 
 import numpy as np
@@ -22,7 +20,7 @@ from codegen.lower.stages import LoweredStage
 
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
-_LINE, _INDENT = 100, "   "
+_LINE, _INDENT, _BETWEEN = 100, "   ", ", "
 NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
@@ -187,15 +185,18 @@ def _typed(name: str, data: Array, dialect: Dialect) -> str:
 
 def lines_of(data: Array) -> list[str]:
     """Numbers, as many to a line as fit."""
-    numbers = _numbers(data.reshape(-1))
-    ends = list(accumulate(len(text) + len(" ,") for text in numbers))  # of each, were all in one line
+    text = ", ".join(_numbers(data.reshape(-1)))
+    room = _LINE - len(_INDENT) - len(" ,")
     lines, first = [], 0
-    while first < len(numbers):
-        room = _LINE - len(_INDENT) + (ends[first - 1] if first else 0)
-        behind = bisect_right(ends, room, lo=first + 1)
-        lines.append(f"{_INDENT} {', '.join(numbers[first:behind])},")
-        first = behind
-    return lines or [_INDENT]
+    while len(text) - first > room:
+        end = text.rfind(_BETWEEN, first, first + room + len(_BETWEEN))
+        if end < 0:
+            end = text.find(_BETWEEN, first)
+        if end < 0:
+            break
+        lines.append(f"{_INDENT} {text[first:end]},")
+        first = end + len(_BETWEEN)
+    return [*lines, f"{_INDENT} {text[first:]},"] if text else [_INDENT]
 
 
 def _numbers(data: Array) -> list[str]:

@@ -31,7 +31,7 @@ class Affine:
     __rmul__ = __mul__
 
     def coefficient(self, name: str) -> int:
-        return dict(self.terms).get(name, 0)
+        return next((factor for its, factor in self.terms if its == name), 0)
 
     @property
     def variables(self) -> frozenset[str]:
@@ -43,12 +43,13 @@ class Affine:
 
     def substitute(self, values: Mapping[str, Affine | int]) -> Affine:
         """Every named variable replaced by its value."""
-        if not any(name in values for name, _ in self.terms):
+        replaced = [term for term in self.terms if term[0] in values]
+        if not replaced:
             return self
-        sums: dict[str, int] = {}
+        sums = {name: factor for name, factor in self.terms if name not in values}
         constant = self.constant
-        for name, factor in self.terms:
-            value = to_affine(values[name]) if name in values else variable(name)
+        for name, factor in replaced:
+            value = to_affine(values[name])
             constant += value.constant * factor
             for inner, step in value.terms:
                 sums[inner] = sums.get(inner, 0) + step * factor
@@ -73,4 +74,4 @@ def to_affine(value: Affine | int) -> Affine:
 
 
 def _normal(sums: Mapping[str, int], constant: int) -> Affine:
-    return Affine(tuple(sorted((n, f) for n, f in sums.items() if f)), constant)
+    return Affine(tuple(sorted([term for term in sums.items() if term[1]])), constant)

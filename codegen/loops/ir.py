@@ -15,7 +15,7 @@ not concern a kernel. Everything is frozen; schedule primitives build new procs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
@@ -60,7 +60,8 @@ class BufferPlace:
     row: Affine
 
     def substitute(self, values: Mapping[str, Affine]) -> BufferPlace:
-        return BufferPlace(self.buffer, self.index.substitute(values), self.row.substitute(values))
+        index, row = self.index.substitute(values), self.row.substitute(values)
+        return self if index is self.index and row is self.row else BufferPlace(self.buffer, index, row)
 
     @property
     def variables(self) -> frozenset[str]:
@@ -313,12 +314,12 @@ def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
 def map_places(stmt: Stmt, change: Callable[[BufferPlace], BufferPlace]) -> Stmt:
     """The statement with every place in it changed, nested ones included."""
     match stmt:
-        case For(_, _, body):
-            return replace(stmt, body=tuple(map_places(s, change) for s in body))
+        case For(var, extent, body, unrolled, note):
+            return For(var, extent, tuple([map_places(s, change) for s in body]), unrolled, note)
         case Store(place, value) | Accumulate(place, value):
-            return replace(stmt, place=change(place), value=map_expr_places(value, change))
-        case Invoke(_, windows):
-            return replace(stmt, windows=tuple(change(w) for w in windows))
+            return type(stmt)(change(place), map_expr_places(value, change))
+        case Invoke(instruction, windows):
+            return Invoke(instruction, tuple([change(w) for w in windows]))
         case Declare():
             return stmt
 
@@ -337,7 +338,12 @@ def places_of(stmt: Stmt) -> list[BufferPlace]:
 
 def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) -> Expr:
     def moved(expr: Expr) -> Expr:
-        return replace(expr, place=change(expr.place)) if isinstance(expr, Load | Element) else expr
+        match expr:
+            case Load(place):
+                return Load(change(place))
+            case Element(place, number):
+                return Element(change(place), number)
+        return expr
 
     return map_expr(expr, moved)
 
@@ -351,12 +357,12 @@ def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
 def substitute(stmt: Stmt, values: Mapping[str, Affine]) -> Stmt:
     """Loop variables replaced by affine values, in indices and in expressions."""
     match stmt:
-        case For(_, _, body):
-            return replace(stmt, body=tuple(substitute(s, values) for s in body))
+        case For(var, extent, body, unrolled, note):
+            return For(var, extent, tuple([substitute(s, values) for s in body]), unrolled, note)
         case Store(place, value) | Accumulate(place, value):
-            return replace(stmt, place=place.substitute(values), value=_substituted(value, values))
+            return type(stmt)(place.substitute(values), _substituted(value, values))
         case Invoke(instruction, windows):
-            return Invoke(instruction, tuple(w.substitute(values) for w in windows))
+            return Invoke(instruction, tuple([w.substitute(values) for w in windows]))
         case Declare():
             return stmt
 
