@@ -6,7 +6,7 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from itertools import permutations
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from aot.plan.rings import Block
 
 SEED = 1
 _ENDLESS = 1 << 62  # bytes
-_FEW_BLOCKS = 6  # their 720 sequences are soon all tried
+_FEW_BLOCKS = 5  # their 120 sequences are soon all tried
 Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes taken
 
 
@@ -204,17 +204,29 @@ def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> 
     """Tries other sequences, each one move from the last good one; stops at `bound`.
 
     A move gives one block another, mostly earlier position: every other time the block that ends highest.
+    Of few blocks all sequences are tried.
     """
     count, draws = len(best.sequence), Draws(SEED)
+    if count <= _FEW_BLOCKS:
+        return _best_of_all(packing, best, bound)
     start = _Start.of(best, packing, bound)
-    follow = _follow_few(packing, bound) if count <= _FEW_BLOCKS else partial(_follow, packing, bound)
-    for _ in range(trials if count > 1 else 0):
+    for _ in range(trials):
         if start.is_enough:
             break
         taken = start.highest if draws.real() < 0.5 else draws.below(count)
         position = draws.below(taken + 1 if draws.real() < 0.7 else count)
-        start = follow(start, taken, position)
+        start = _follow(packing, bound, start, taken, position)
     return start.placement
+
+
+def _best_of_all(packing: BlockPacking, best: Placement, bound: int) -> Placement:
+    for sequence in permutations(range(len(best.sequence))):
+        if best.cost <= (0, 0, bound):
+            break
+        placement = packing.place_all(sequence)
+        if placement.cost < best.cost:
+            best = placement
+    return best
 
 
 class Draws:
@@ -248,36 +260,11 @@ class _Start:
         return _Start(placement, highest, placement.cost <= (0, 0, bound))
 
 
-_Follow = Callable[[_Start, int, int], _Start]  # start, position of the block, its new position -> next start
-
-
 def _follow(packing: BlockPacking, bound: int, start: _Start, taken: int, position: int) -> _Start:
     if taken == position:
         return start
     found = packing.place_moved(_move(start.placement, taken, position))
     return start if found is None else _Start.of(found, packing, bound)
-
-
-def _follow_few(packing: BlockPacking, bound: int) -> _Follow:
-    """Follows as `_follow` does; of few blocks there are few sequences and moves, each made once."""
-    starts: dict[tuple[int, ...], _Start] = {}
-    known: dict[tuple[tuple[int, ...], int, int], _Start] = {}
-
-    def next_start(start: _Start, taken: int, position: int) -> _Start:
-        sequence = _move(start.placement, taken, position).sequence
-        if sequence not in starts:
-            starts[sequence] = _Start.of(packing.place_all(sequence), packing, bound)
-        found = starts[sequence]
-        return found if found.placement.cost <= start.placement.cost else start
-
-    def follow(start: _Start, taken: int, position: int) -> _Start:
-        move = start.placement.sequence, taken, position
-        found = known.get(move)
-        if found is None:
-            known[move] = found = next_start(start, taken, position)
-        return found
-
-    return follow
 
 
 def _move(before: Placement, taken: int, position: int) -> Move:

@@ -68,8 +68,8 @@ REASONS: Mapping[str, str] = {
     f"if effort.tries > {_RATE}  ->  if effort.tries >= {_RATE}": "the third try comes within a second",
     f"ALIKE = 4{_OF_ALIKE}  ->  ALIKE = 5{_OF_ALIKE}": _CHANCE,
     f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
-    "_FEW_BLOCKS = 6  # their 720 sequences are soon all tried  ->  "
-    "_FEW_BLOCKS = 7  # their 720 sequences are soon all tried": _CHANCE,
+    "_FEW_BLOCKS = 5  # their 120 sequences are soon all tried  ->  "
+    "_FEW_BLOCKS = 6  # their 120 sequences are soon all tried": _CHANCE,
     "REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor  ->  "
     "REFINED_ORDERS = 3  # orders placed with CAREFUL effort, besides the one with the lowest floor": _CHANCE,
     f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
