@@ -10,6 +10,7 @@ from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, text
 from platforms.runners.gdb_stub import DebugPort, debug_address
+from platforms.runners.one_processor import keep_on_one_processor, let_go
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
@@ -60,6 +61,8 @@ class QemuLine(PipeTransport):
         address = debug_address(Path(self._folder.name))
         self._debug_port = DebugPort(address)
         super().__init__((*argv, "-gdb", address.option))
+        if "-icount" in argv:  # all cores of the board are one thread, beside that of the line
+            keep_on_one_processor(self._process.pid)
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
         self._debug_port.go()
@@ -82,4 +85,5 @@ class QemuLine(PipeTransport):
         self._debug_port.close()
         self._process.kill()
         super().close()
+        let_go(self._process.pid)
         self._folder.cleanup()
