@@ -81,10 +81,6 @@ class Conversation:
         """Writes memory without the device's server. Returns whether the line can do so."""
         return self._exchange.line.write_memory(address, data)
 
-    def rest(self) -> bool:
-        """Tells the line that nothing will be asked for a while. Returns whether the device stands still."""
-        return self._exchange.line.rest()
-
     def hello(self) -> Hello:
         """Begins a session; earlier requests that are still under way are dropped."""
         token = self._new_token()

@@ -88,6 +88,7 @@ class Exchange:
         while True:
             reply = self.attempt(request, effort)
             if reply is not None:
+                self.line.rest()
                 return reply
 
     def attempt(self, request: Packet, effort: Effort) -> Packet | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import signal
 import tempfile
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 PROGRAM = "qemu-system-arm"
+_CAN_STOP = hasattr(signal, "SIGSTOP")  # Windows cannot
 
 
 SECTION = Section({"machine": Key(text)})
@@ -59,27 +61,36 @@ class QemuLine(PipeTransport):
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
         address = debug_address(Path(self._folder.name))
-        self._debug_port = DebugPort(address)
+        self._debug_port, self._rests = DebugPort(address), False
         super().__init__((*argv, "-gdb", address.option))
         if "-icount" in argv:  # all cores of the board are one thread, beside that of the line
             keep_on_one_processor(self._process.pid)
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
+        self._wake()
         self._debug_port.go()
         return super().read(max_bytes, deadline_s)
 
     def write(self, data: bytes, deadline_s: float) -> None:
+        self._wake()
         self._debug_port.go()
         super().write(data, deadline_s)
 
     def write_memory(self, address: int, data: bytes) -> bool:
+        self._wake()
         self._debug_port.write(address, data)
         return True
 
-    def rest(self) -> bool:
-        """Stops the board: firmware that polls its UART would take a whole processor of this machine."""
-        self._debug_port.stop()
-        return True
+    def rest(self) -> None:
+        """Stops QEMU: firmware that polls its UART would take a whole processor of this computer."""
+        if _CAN_STOP:
+            self._process.send_signal(signal.SIGSTOP)
+            self._rests = True
+
+    def _wake(self) -> None:
+        if self._rests:
+            self._process.send_signal(signal.SIGCONT)
+            self._rests = False
 
     def close(self) -> None:
         self._debug_port.close()

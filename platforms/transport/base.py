@@ -46,9 +46,8 @@ class Transport(ABC):
         """Writes the waiting device's memory directly; returns whether that is possible."""
         return False
 
-    def rest(self) -> bool:
-        """Stops an emulated board until the next read or write; returns whether that is possible."""
-        return False
+    def rest(self) -> None:  # noqa: B027 - most lines have nothing to do
+        """Says that the device has answered: an emulated one may stand still until the next read or write."""
 
     @abstractmethod
     def close(self) -> None:

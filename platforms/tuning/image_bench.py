@@ -122,10 +122,8 @@ class _ImageTrials:
 
     def _place_inputs(self, session: Session) -> None:
         """Writes memory directly where possible: thousands of bytes take seconds on an emulator's line."""
-        if session.rest():  # a board that can be stopped can be written to
-            arena = next(s.address for s in symbols(self._firmware.elf) if s.name == "solder_arena")
-            session.write_memory(arena, self._inputs)
-        else:
+        arena = next(s.address for s in symbols(self._firmware.elf) if s.name == "solder_arena")
+        if not session.write_memory(arena, self._inputs):
             session.write_input(_loader(self._places), 0, self._inputs)
 
 

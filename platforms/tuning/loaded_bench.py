@@ -52,9 +52,7 @@ class LoadedBench(BoardBench):
         if arena is None:
             return self._in_an_image(batch)
         trials = _LoadedTrials(self, batch, slot, code, entries, arena)
-        outcomes = [trials.measure(number) for number in range(batch.count)]
-        self._rest()
-        return outcomes
+        return [trials.measure(number) for number in range(batch.count)]
 
     def close(self) -> None:
         if self._session is not None:
@@ -80,12 +78,6 @@ class LoadedBench(BoardBench):
             return open_port_of(self.board, self._where.serial, self._where.port, APPEARS_S)
         assert self._firmware is not None
         return self.open_line(self._firmware)
-
-    def _rest(self) -> None:
-        """Lets the board rest while the next batch is compiled."""
-        if self._session is not None:
-            with suppress(DeviceError):  # a board that is gone is found when it is next asked
-                self._session.rest()
 
     def slot(self, batch: Batch) -> Slot:
         """The memory where the firmware takes code; it has no bytes where the firmware takes none."""
