@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from c_sheets import sheets
+from kept_programs import kept_or_built
 
 from aot.target import Target
 from codegen.model import CompiledModel
@@ -69,8 +71,19 @@ def _including(files: Sequence[str]) -> str:
 def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> None:
     """Each file by itself where optimising takes its time: ccache keeps single objects, but none of zig."""
     argv = (*toolchain.argv, *_FLAGS, level)
-    if toolchain.family == "zig" or level == _FAST:
+
+    def build_at_once() -> Path:
         _run([*argv, "-shared", *files, "-o", library, "-lm"], folder)
+        return folder / library
+
+    if toolchain.family == "zig":
+        texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
+        program = kept_or_built(texts, toolchain, (*_FLAGS, level, *files), build_at_once)
+        if program != folder / library:
+            shutil.copy(program, folder / library)
+        return
+    if level == _FAST:
+        build_at_once()
         return
     for file in files:
         _run([*argv, "-c", file, "-o", f"{file}.o"], folder)
