@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -70,6 +71,16 @@ def test_what_was_not_used_for_long_goes_when_another_comes(build: Callable[[], 
     os.utime(old, (0, 0))
     kept_or_built(FILES, SH, ("-O3",), build)
     assert not old.exists()
+
+
+def test_several_at_once_do_not_mind_each_other(folder: Path) -> None:
+    def keep(number: int) -> str:
+        built = folder / f"program_{number}"
+        built.write_text(str(number % 7))
+        return kept_or_built({"a.c": str(number % 7)}, SH, (), lambda: built).read_text()
+
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(keep, range(400))) == [str(number % 7) for number in range(400)]
 
 
 def test_without_a_folder_all_are_built(build: Callable[[], Path], monkeypatch: pytest.MonkeyPatch) -> None:

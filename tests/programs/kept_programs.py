@@ -8,8 +8,10 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from platforms.toolchains import Toolchain
@@ -42,11 +44,13 @@ def _digest(files: Mapping[str, str], toolchain: Toolchain, options: Sequence[st
 
 
 def _keep(built: Path, program: Path) -> None:
-    """Another run may do the same at the same time: the file appears whole."""
+    """Others may do the same at the same time: the file appears whole, and what they take away is gone."""
     program.parent.mkdir(parents=True, exist_ok=True)
     for old in program.parent.iterdir():
-        if old.stat().st_mtime < time.time() - _KEPT_S:
-            old.unlink(missing_ok=True)
-    beside = program.with_name(f"{program.name}.{os.getpid()}")
+        with suppress(FileNotFoundError):
+            if old.stat().st_mtime < time.time() - _KEPT_S:
+                old.unlink()
+    number, beside = tempfile.mkstemp(dir=program.parent)
+    os.close(number)
     shutil.copy(built, beside)
-    beside.replace(program)
+    Path(beside).replace(program)
