@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from kept_programs import kept_or_built
 from tiny_models import TINY
 
 import deploy
+from aot.target import Target
+from platforms.toolchains import find_toolchain
 
 Run = Callable[..., Any]
 PEDANTIC = ("-std=c99", "-pedantic-errors", "-Wall", "-Wextra", "-Wconversion", "-Werror")
@@ -34,13 +38,22 @@ def made_folder(name: str, model: bytes, tmp_path: Path, run_deploy: Run) -> Pat
 
 def require_same(folder: Path, name: str) -> None:
     """Builds with each compiler and each set of flags, and runs the test program."""
-    sources = sorted(path.name for path in folder.glob("*.c"))
+    texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
     for compiler, flags in product(("gcc", "clang"), FLAGS):
-        argv = [compiler, *PEDANTIC, *flags.split(), *sources, "-lm", "-o", "test"]
-        done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
-        assert (done.returncode, done.stderr) == (0, ""), f"{compiler} {flags}"
-        done = subprocess.run([folder / "test"], capture_output=True, text=True, check=False)
+        options = (*PEDANTIC, *flags.split())
+        toolchain = find_toolchain(Target("host"), compiler)
+        program = kept_or_built(texts, toolchain, options, partial(built, folder, (compiler, *options)))
+        done = subprocess.run([program], capture_output=True, text=True, check=False)
         assert done.stdout == f"{name}: right\n", f"{compiler} {flags}: {done.stdout}{done.stderr}"
+
+
+def built(folder: Path, argv: Sequence[str]) -> Path:
+    """The test program, of which the compiler has nothing to say."""
+    sources = sorted(path.name for path in folder.glob("*.c"))
+    words = (*argv, *sources, "-lm", "-o", "test")
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, ""), argv
+    return folder / "test"
 
 
 @pytest.mark.cc
