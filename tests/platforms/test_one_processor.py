@@ -17,6 +17,12 @@ SLEEPS = (sys.executable, "-c", "import time; time.sleep(600)")
 ALL = os.sched_getaffinity(0) if sys.platform == "linux" else set()
 
 
+@pytest.fixture(autouse=True)
+def _no_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lines that other tests have open count for no test here."""
+    monkeypatch.setattr(one_processor, "_kept", {})
+
+
 @contextmanager
 def emulator(*more: str) -> Iterator[set[int]]:
     """The processors that a program is kept on which stands for QEMU."""
