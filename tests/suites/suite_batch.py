@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -40,8 +39,12 @@ def build_libraries(
     groups = {f"batch_{number}.so": group for number, group in enumerate(_groups(list(models.values())))}
     files = {library: list(_written(group, folder)) for library, group in groups.items()}
     with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda library: _build(toolchain, level, files[library], library, folder), groups))
-    return {model.name: folder / library for library, group in groups.items() for model in group}
+        built = pool.map(lambda library: _build(toolchain, level, files[library], library, folder), groups)
+        return {
+            model.name: library
+            for library, group in zip(built, groups.values(), strict=True)
+            for model in group
+        }
 
 
 def _groups(models: Sequence[CompiledModel]) -> Iterator[Sequence[CompiledModel]]:
@@ -68,7 +71,7 @@ def _including(files: Sequence[str]) -> str:
     return "".join(f'#include "{file}"\n' for file in files)
 
 
-def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> None:
+def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str, folder: Path) -> Path:
     """Each file by itself where optimising takes its time: ccache keeps single objects, but none of zig."""
     argv = (*toolchain.argv, *_FLAGS, level)
 
@@ -78,16 +81,13 @@ def _build(toolchain: Toolchain, level: str, files: Sequence[str], library: str,
 
     if toolchain.family == "zig":
         texts = {path.name: path.read_text(encoding="utf-8") for path in folder.glob("*.[ch]")}
-        program = kept_or_built(texts, toolchain, (*_FLAGS, level, *files), build_at_once)
-        if program != folder / library:
-            shutil.copy(program, folder / library)
-        return
+        return kept_or_built(texts, toolchain, (*_FLAGS, level, *files), build_at_once)
     if level == _FAST:
-        build_at_once()
-        return
+        return build_at_once()
     for file in files:
         _run([*argv, "-c", file, "-o", f"{file}.o"], folder)
     _run([*argv, "-shared", *(f"{file}.o" for file in files), "-o", library, "-lm"], folder)
+    return folder / library
 
 
 def _run(argv: Sequence[str], folder: Path) -> None:
