@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
 from aot.errors import ArchiveError
 from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
+from aot.records import dataclass
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters

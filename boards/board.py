@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
 from aot.errors import BoardError
+from aot.records import dataclass
 from aot.target import Feature, MemoryRegion, Target
 from boards.cores import Core
 from boards.flash_access import FlashAccess

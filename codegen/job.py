@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -14,6 +14,7 @@ from aot.frontend.load import open_batches, parse_model, read_model
 from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+from aot.records import dataclass
 from aot.target import Target
 from codegen.c.names import model_identifier
 from codegen.isa.table import headers, in_standard_c

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from aot.records import dataclass
 
 
 class Paged:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from aot.records import dataclass
 from aot.target import Target
 from artifact.facts import ModelFacts, facts_of
 from artifact.report import Report, make_report

@@ -14,13 +14,14 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
+from aot.records import dataclass
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from codegen.version import VERSION

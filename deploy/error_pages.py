@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 
 from aot.errors import DeployError
+from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from aot.errors import InputError
+from aot.records import dataclass
 
 
 @dataclass(frozen=True)

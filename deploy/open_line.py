@@ -6,7 +6,7 @@ import math
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -16,6 +16,7 @@ import numpy as np
 
 from aot.errors import BoardError, InputError
 from aot.ir.tensor_spec import TensorSpec
+from aot.records import dataclass
 from codegen.model import LayerInfo
 from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib import metadata
 
 import numpy as np
@@ -15,6 +14,7 @@ from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite
 from aot.ir.graph import Graph
 from aot.ir.types import Array
+from aot.records import dataclass
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
 from deploy.counted_outputs import counted, counts_of, in_whole

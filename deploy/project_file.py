@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import DeployError, InputError, did_you_mean
+from aot.records import dataclass
 from codegen.option_reading import read_given
 from codegen.options import OPTIONS, CompileOptions
 from deploy.data import DATA, DataOptions

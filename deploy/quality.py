@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ import numpy as np
 from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
+from aot.records import dataclass
 from deploy.console import table
 from deploy.samples import read_arrays
 

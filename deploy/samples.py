@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import numpy as np
 from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
+from aot.records import dataclass
 
 RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given
 _SEED = 20_260_000  # any number; the same on every machine

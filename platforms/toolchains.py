@@ -8,12 +8,12 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError, did_you_mean
+from aot.records import dataclass
 from aot.target import Target
 from boards.cores import load_core
 

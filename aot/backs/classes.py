@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from aot.backs.model_outputs import not_one_output
@@ -20,6 +18,7 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.select import Select
 from aot.ops.softmax import Softmax
+from aot.records import dataclass
 
 NONE = -1  # the class where nothing is decided
 _MOST_AVERAGED = 1000

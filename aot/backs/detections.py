@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from aot.frontend.added_nodes import AddedNodes
@@ -14,6 +12,7 @@ from aot.ops.convert import Convert
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Rearrange
+from aot.records import dataclass
 
 MOST_BOXES = 1 << 10
 CENTRE_AND_SIZE = 4

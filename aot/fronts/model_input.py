@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aot.errors import ModelError
 from aot.ir.types import DType, TensorType
+from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -26,6 +25,7 @@ from aot.ops.binary_rescale import (
 from aot.ops.elementwise import SHAPES_FIT
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
+from aot.records import dataclass
 
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")

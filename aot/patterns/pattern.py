@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from aot.errors import DeployError
 from aot.ir.graph import Graph, Node
+from aot.records import dataclass
 
 PatternValue = str | None  # a value's name, or None for an input that is absent
 

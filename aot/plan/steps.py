@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 
 from aot.plan.check import PlanError
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage
+from aot.records import dataclass
 
 Ints = NDArray[np.int64]
 Wait = tuple[int, int]  # a stage, and how many of its steps must be over

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import MappingProxyType
 
 import numpy as np
 
 from aot.ir.types import Array, DType
+from aot.records import dataclass
 from codegen.c.dialect import Dialect
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literals

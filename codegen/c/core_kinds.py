@@ -9,8 +9,9 @@ tests/bench/test_counts.py holds them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from aot.records import dataclass
 from aot.target import Feature, Target
 
 

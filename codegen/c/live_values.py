@@ -7,8 +7,9 @@ into from outside. Inline assembly needs registers beside what it is given.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from aot.records import dataclass
 from codegen.c.c_types import ValueKind, kind_of
 from codegen.c.tree import (
     Braces,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 
 import numpy as np
 
+from aot.records import dataclass
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN
 from codegen.c.tree import (
     Assign,

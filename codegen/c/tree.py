@@ -8,8 +8,9 @@ states what it uses.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from aot.records import dataclass
 from codegen.loops.ir import Instruction, ScalarFunction
 
 

@@ -7,11 +7,12 @@ plan; only a new plan proves it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 from aot.ops.windows import Windows
 from aot.plan.headroom import PlanHeadroom
+from aot.records import dataclass
 from codegen.fit.variant import PlannedVariant, Variant, work_of
 from codegen.lower.stages import LoweredStage
 

@@ -7,8 +7,7 @@ header declares both. What it computes is what the op's reference says.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from aot.records import dataclass
 from aot.target import Feature
 
 

@@ -13,11 +13,12 @@ Only a dilated kernel has a tap for each column.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
 from aot.ir.types import Array, DType
+from aot.records import dataclass
 from aot.target import Optimize
 from codegen.kernels import register_tile
 from codegen.kernels.addend import Addend

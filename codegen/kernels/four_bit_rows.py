@@ -10,9 +10,8 @@ for blocks of tiles of pixels:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from aot.ir.types import DType
+from aot.records import dataclass
 from codegen.kernels.dot_product import DotProblem, ends_of
 from codegen.kernels.four_bit_weights import (
     CHANNELS,

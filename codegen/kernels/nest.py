@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aot.ir.strides import dense_strides
+from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import For, Stmt
 

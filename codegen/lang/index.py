@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from numbers import Integral
 from typing import Any
 
+from aot.records import dataclass
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_PLACES, refuse_operators
 from codegen.lang.whole_operators import WholeOperators

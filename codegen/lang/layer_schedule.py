@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from aot.errors import InputError
 from aot.ir.types import DType
+from aot.records import dataclass
 from aot.target import FEATURES, Feature
 from codegen.formats import RowFormat, RowRequest, dense_format
 from codegen.kernels.kernel import Kernel, ScheduledFrom, Site

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from aot.records import dataclass
 from codegen.loops.affine import Affine
 from codegen.loops.axes import (
     Box,

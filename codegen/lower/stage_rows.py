@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
+from aot.records import dataclass
 from codegen.formats import RowFormat, has_padding
 from codegen.kernels.kernel import Accumulation, Started
 from codegen.kernels.memory_demand import ANYWHERE

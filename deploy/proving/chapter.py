@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from typing import Any
 
+from aot.records import dataclass
 from deploy.proving.subject import Subject
 from deploy.proving.tracing.ground import Ground
 

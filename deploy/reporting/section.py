@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from aot.records import dataclass
 from codegen.fit.memory_use import MemoryUse
 from deploy.cycle_model import ModelCycles
 from deploy.fit import layer_name, role_name

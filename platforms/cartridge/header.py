@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aot.errors import InputError
+from aot.records import dataclass
 from aot.target import Target
 from platforms.rpc.protocol import CARTRIDGE_FORMAT
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from aot.ir.types import Array, TensorType
+from aot.records import dataclass
 from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from aot.records import dataclass
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
 from platforms.tuning.tasks import Experiment, Task

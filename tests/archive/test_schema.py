@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from aot.ir.types import DType, Quant, TensorType
 from aot.plan.model import Kind
@@ -48,6 +49,11 @@ OBJECTS: dict[str, type] = {
     "memory": MemoryMap,
     "buffer": BufferLife,
 }
+
+
+def test_it_is_a_schema() -> None:
+    """Archives are held against it as they are written and read, and the schema itself only here."""
+    Draft202012Validator.check_schema(archive_schema())
 
 
 @pytest.mark.parametrize("name", OBJECTS)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 
 import onnx
 from onnx import FunctionProto, NodeProto
+
+from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import re
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +18,7 @@ from tempfile import TemporaryDirectory
 from aot.distribution import pip_install
 from aot.errors import ToolError
 from aot.ir.graph import Node
+from aot.records import dataclass
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 
 DEADLINE_S = 300.0

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from aot.counted import counted
 from aot.ir.types import DType
+from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.dot_tile import SmladDotTile, unroll_text

@@ -6,10 +6,10 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import MissingToolError
+from aot.records import dataclass
 from deploy.proving.tool_run import run_tool
 
 TIDY = "clang-tidy"

@@ -6,10 +6,11 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 from aot.errors import CheckError, MissingToolError, ToolError
+from aot.records import dataclass
 from artifact.artifact import Artifact
 from boards.cores import load_core
 from deploy.proving.eva.annotate import annotated, without_annotations

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from aot.records import dataclass
 from deploy.proving.machine.frame import Frame
 from deploy.proving.machine.program import LinkedProgram
 

@@ -7,10 +7,10 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import MissingToolError
+from aot.records import dataclass
 from deploy.proving.tool_run import run_tool
 
 CPPCHECK = "cppcheck"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
+from aot.records import dataclass
 
 SCHEMA = 2  # of evidence.json: the first that says what evidence rests on
 MARK = "made by deploy evidence"

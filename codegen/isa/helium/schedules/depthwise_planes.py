@@ -8,12 +8,13 @@ for blocks of channels:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.op import required
+from aot.records import dataclass
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest
 from codegen.isa.helium.depthwise import (
