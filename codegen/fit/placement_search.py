@@ -15,6 +15,7 @@ from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
 from aot.target import Optimize
+from codegen.fit.no_room import NoRoomError
 from codegen.fit.result_places_tried import (
     COPIES,
     may_be_smaller,
@@ -43,7 +44,7 @@ def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset())
     """Finds the best plan for the job's model after the passes of MEANING.
 
     The layers named as compact store their weights as they are. Raises ModelError for what cannot be
-    compiled, FitError of the placement that needs least.
+    compiled, FitError or NoRoomError of the placement that needs least.
     """
     target, options = job.kernel_target, job.options
     search = _Tries(job, limit_of(target, options) is not None, compact)
@@ -67,7 +68,7 @@ class _Tries:
     has_limit: bool
     compact: frozenset[str]
     found: list[tuple[PlannedVariant, PassRun]] = field(default_factory=list)
-    failed: list[FitError] = field(default_factory=list)
+    failed: list[FitError | NoRoomError] = field(default_factory=list)
     cache: PlanCache = field(default_factory=PlanCache)
 
     def try_placement(self, placement: PassRun, options: CompileOptions) -> None:
@@ -105,7 +106,7 @@ class _Tries:
         target, tuned = self.job.kernel_target, self.job.tuned
         try:
             planned = find_variant(placement.graph, target, options, tuned, cache, self.compact, places)
-        except FitError as error:
+        except (FitError, NoRoomError) as error:
             self.failed.append(error)
             return None
         if planned is None or (most is not None and planned.plan.arena_bytes > most):

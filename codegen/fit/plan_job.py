@@ -10,6 +10,7 @@ from aot.target import Optimize
 from codegen.axis_sizes import is_open
 from codegen.fit.device_regions import with_regions
 from codegen.fit.memory_use import missing_ram_bytes
+from codegen.fit.no_room import NoRoomError
 from codegen.fit.placed_constants import place_constants
 from codegen.fit.placement_search import find_plan
 from codegen.fit.ram_needs import ram_needs
@@ -35,16 +36,23 @@ def plan_job(job: Job) -> CompiledPlan:
             hint="--shape x=1,3,32,32; deploy compile, run, verify and connect take several",
         )
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
-    plan = _within_ram(meaning, job, frozenset())
-    compact = layers_to_compact(plan)
-    plan = _within_ram(meaning, job, compact) if compact else plan
+    try:
+        plan = _within_ram(meaning, job, frozenset())
+        compact = layers_to_compact(plan)
+        plan = _within_ram(meaning, job, compact) if compact else plan
+    except NoRoomError as error:
+        raise error.told() from None
     return replace(plan, placement=place_constants(plan)) if job.options.place else plan
 
 
 def _within_ram(meaning: PassRun, job: Job, compact: frozenset[str]) -> CompiledPlan:
     plan = find_plan(meaning, job, compact)
     missing = _missing(plan)
-    return _with_less(meaning, plan, missing, compact) or _least(meaning, job) if missing else plan
+    if not missing:
+        return plan
+    least = replace(job, options=replace(job.options, optimize=Optimize.RAM, ram_bytes=None))
+    is_least = job.options == least.options and not compact
+    return _with_less(meaning, plan, missing, compact) or (plan if is_least else find_plan(meaning, least))
 
 
 def _with_less(
@@ -56,18 +64,12 @@ def _with_less(
         less = replace(plan.job, options=replace(plan.job.options, ram_bytes=limit))
         try:
             plan = find_plan(meaning, less, compact)
-        except FitError:
+        except (FitError, NoRoomError):
             return None
         missing = _missing(plan)
         if not missing:
             return plan
     return None
-
-
-def _least(meaning: PassRun, job: Job) -> CompiledPlan:
-    return find_plan(
-        meaning, replace(job, options=replace(job.options, optimize=Optimize.RAM, ram_bytes=None))
-    )
 
 
 def _missing(plan: CompiledPlan) -> int:

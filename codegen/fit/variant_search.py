@@ -19,8 +19,9 @@ from aot.target import Optimize, Target
 from codegen.accelerators.table import schedules_with
 from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.demanded_pools import pools_demanded
+from codegen.fit.no_room import NoRoomError
 from codegen.fit.upgrades import affordable_upgrades, with_upgrades
-from codegen.fit.variant import MORE_ROOM, PlannedVariant, Variant, limit_in, work_of
+from codegen.fit.variant import PlannedVariant, Variant, limit_in, work_of
 from codegen.kernels.knobs import Point
 from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.views import is_view
@@ -28,7 +29,6 @@ from codegen.options import CompileOptions
 
 TRIED_ROWS = 10_000  # rows in all plans that are tried for upgrades of one graph
 SEARCHED_ROWS = 2_400  # a plan with more rows keeps its order in the variant without padding
-_SHOWN = 3  # buffers at the peak that an error names
 
 
 @dataclass
@@ -69,9 +69,10 @@ def find_variant(
     compact: frozenset[str] = frozenset(),
     places: ResultPlaces = AT_ONCE,
 ) -> PlannedVariant | None:
-    """Finds the variant to compile, or None if it needs no less than the cache knows. Raises FitError.
+    """Finds the variant to compile, or None if it needs no less than the cache knows.
 
-    The arena is one piece if the fastest memory has room for it, else it is spread over the memories.
+    Raises FitError where a pool is too small, NoRoomError where the limit is. The arena is one piece if the
+    fastest memory has room for it, else it is spread over the memories.
     """
     chosen = chosen_pools(target, options.pools)
     variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact, places=places)
@@ -101,16 +102,14 @@ def _in_pools(variant: Variant, pools: tuple[Pool, ...]) -> PlannedVariant | Non
     that of the arena in one piece."""
     try:
         return _find(replace(variant, pools=pools), PlanCache()) if pools else None
-    except FitError:
+    except (FitError, NoRoomError):
         return None
 
 
 def _find(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
     limit = limit_in(variant.pools, variant.options)
     if variant.options.optimize is Optimize.RAM:
-        least = _least(variant, cache)
-        if least is not None and limit is not None and least.plan.arena_bytes > limit:
-            raise _too_large(least, limit)
+        least = _least(variant, cache) if limit is None else _least_in(variant, limit)
         return least and _upgraded(least, least.plan.arena_bytes)
     all_widened = replace(variant, widened=frozenset(work_of(variant.graph)))
     if limit is None:
@@ -129,6 +128,20 @@ def _least(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
     return cache.smaller_plan(_unpadded(variant), similar_to=padded) or padded
 
 
+def _least_in(variant: Variant, limit: int) -> PlannedVariant:
+    """The smaller one with a limit: in one pool no further than until both are known to need more."""
+    bound = limit + 1 if len(variant.pools) == 1 else None
+    least = _least(variant, PlanCache(bound))
+    if least is None or least.plan.arena_bytes > limit:
+        raise NoRoomError(limit, lambda: _some(_least(variant, PlanCache())))
+    return least
+
+
+def _some(planned: PlannedVariant | None) -> PlannedVariant:
+    assert planned is not None  # nothing else was planned before
+    return planned
+
+
 def _within(variant: Variant, limit: int) -> PlannedVariant | None:
     """Plans the variant; in one pool, no further than until it is known to need more."""
     if len(variant.pools) == 1:
@@ -141,10 +154,10 @@ def _within(variant: Variant, limit: int) -> PlannedVariant | None:
 
 
 def _least_within(variant: Variant, limit: int) -> PlannedVariant:
-    """Plans the variant without padding, or with padding if only that keeps to the limit. Raises FitError."""
+    """Plans the variant without padding, or with padding if only that keeps to the limit."""
     planned = _within(_unpadded(variant), limit) or _within(variant, limit)
     if planned is None:
-        raise _too_large(_unpadded(variant).least(), limit)
+        raise NoRoomError(limit, _unpadded(variant).least)
     return planned
 
 
@@ -168,19 +181,3 @@ def _upgraded(planned: PlannedVariant, limit: int) -> PlannedVariant:
             break
     is_exact = planned.variant.options.has_solver and best is not planned
     return best.variant.like(best, limit, exact=True) or best if is_exact else best
-
-
-def _too_large(least: PlannedVariant, budget: int) -> FitError:
-    plan, lowered, graph = least.plan, least.variant.lowered, least.variant.graph
-    stage = lowered.stages[plan.order[plan.peak_step]]
-    origin = stage.node.origin if stage.node is not None else ""
-    live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])
-    is_users = least.variant.options.ram_bytes == budget
-    inputs = sum(graph.types[value].bytes for value in graph.inputs)
-    return FitError(
-        f"the arena needs {plan.arena_bytes:,} bytes at least, {plan.arena_bytes - budget:,} more than "
-        + (f"--ram {budget} allows" if is_users else f"the {budget:,} of --pool"),
-        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes",
-        (f"--ram {plan.arena_bytes} is enough\n" if is_users else f"{MORE_ROOM}\n")
-        + f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest",
-    )

@@ -25,7 +25,7 @@ def plan() -> CompiledPlan:
 
 
 def searched(
-    monkeypatch: pytest.MonkeyPatch, plan: CompiledPlan, *missing: int
+    monkeypatch: pytest.MonkeyPatch, plan: CompiledPlan, *missing: int, job: Job = JOB
 ) -> list[tuple[Optimize, int | None]]:
     """The goal and the arena's limit of each search; behind one after the other so many bytes are missing."""
     asked: list[tuple[Optimize, int | None]] = []
@@ -37,7 +37,7 @@ def searched(
 
     monkeypatch.setattr(planning, "find_plan", found)
     monkeypatch.setattr(planning, "_missing", lambda plan: left.pop(0))
-    planning.plan_job(JOB)
+    planning.plan_job(job)
     return asked
 
 
@@ -59,3 +59,11 @@ def test_after_three_tries_the_least_is_taken(monkeypatch: pytest.MonkeyPatch, p
     """A user waits for each: what does not settle in three is planned for least memory, and shown."""
     asked = searched(monkeypatch, plan, 40, 40, 40, 40)
     assert asked == [AT_FIRST, *[(Optimize.SPEED, plan.plan.arena_bytes - 40)] * 3, AT_LAST]
+
+
+def test_a_plan_for_least_memory_is_not_made_again(
+    monkeypatch: pytest.MonkeyPatch, plan: CompiledPlan
+) -> None:
+    job = replace(JOB, options=CompileOptions(Optimize.RAM))
+    asked = searched(monkeypatch, plan, 40, 40, 40, 40, job=job)
+    assert asked == [AT_LAST, *[(Optimize.RAM, plan.plan.arena_bytes - 40)] * 3]

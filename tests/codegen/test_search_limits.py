@@ -10,12 +10,14 @@ import pytest
 from graphs import GRAPHS, Draft
 from model_checks import DSP, OPTIONS
 
-from aot.errors import FitError, ModelError
+from aot.errors import ModelError
 from aot.ir.graph import Graph
 from aot.plan.model import Kind, PlanTensor
+from aot.target import Optimize
 from codegen.fit import variant as variants
 from codegen.fit import variant_search as search
 from codegen.fit.arenas import ANY_REGION
+from codegen.fit.no_room import NoRoomError
 from codegen.fit.upgrades import affordable_upgrades
 from codegen.fit.variant import PlannedVariant, Variant
 from codegen.kernels.knobs import NOT_TUNED
@@ -89,10 +91,31 @@ def five_images() -> Graph:
 
 def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> None:
     options = CompileOptions(ram_bytes=500)
-    with pytest.raises(FitError) as refused:
+    with pytest.raises(NoRoomError) as refused:
         search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
-    assert refused.value.what.endswith("more than --ram 500 allows")
-    assert refused.value.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
+    told = refused.value.told()
+    assert told.what.endswith("more than --ram 500 allows")
+    assert told.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
+
+
+@pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM])
+def test_the_least_plan_is_made_for_an_error_only_where_it_is_told(
+    goal: Optimize, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[Variant] = []
+    least = Variant.least
+
+    def counted(variant: Variant) -> PlannedVariant:
+        made.append(variant)
+        return least(variant)
+
+    monkeypatch.setattr(Variant, "least", counted)
+    options = CompileOptions(goal, ram_bytes=500)
+    with pytest.raises(NoRoomError) as refused:
+        search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
+    assert made == []
+    assert "allows" in refused.value.told().what
+    assert made
 
 
 @pytest.mark.parametrize(("channels", "is_worth_it"), [(16, False), (24, True)])
