@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shared_facts import facts_of
 
 from aot.target import Optimize
 from benchmarks.cases import (
@@ -23,11 +24,7 @@ from benchmarks.cases import (
 from benchmarks.measure import measure
 from benchmarks.report import report
 from benchmarks.results import Result, read_results
-from benchmarks.shared import model_file, shapes_for, shared_models
-from codegen.compile import compile_job
-from codegen.job import read_job
-from codegen.options import CompileOptions
-from platforms.board_files import load_board
+from benchmarks.shared import shared_models
 
 # What must be fast, on what is tuned for; one of each kind elsewhere. `make bench` measures them all.
 FAST = (*(f"tiny_{name}_int8" for name in ("ad_fc", "ic_resnet8", "kws_dscnn", "vww_mbv1")),)
@@ -77,14 +74,14 @@ def test_a_cost_is_what_is_committed(case: Case, shared_dir: Path, require_tool:
 @pytest.mark.parametrize("case", COMPILED, ids=lambda c: f"{c.model}-{c.board}-{c.optimize}")
 def test_what_is_reported_before_a_build_is_what_is_committed(case: Case, shared_dir: Path) -> None:
     """Arena and constants; code is estimated."""
-    target = load_board(case.board).target
-    options = CompileOptions(Optimize(case.optimize), shapes=shapes_for(case.model))
-    model = compile_job(read_job(model_file(case.model), target, options))
-    committed = _committed()[measured_key(case)]
-    assert model.plan.arena_bytes <= committed.arena_bytes * WORSE_BY
-    assert model.constants_bytes <= committed.constants_bytes * WORSE_BY
-    assert model.code_bytes_estimate == pytest.approx(committed.code_bytes, rel=CODE_WITHIN)
-    assert model.stack_bytes_estimate >= (committed.stack_bytes or 0)
+    found, committed = (
+        facts_of(case.model, case.board, Optimize(case.optimize)),
+        _committed()[measured_key(case)],
+    )
+    assert found.arena <= committed.arena_bytes * WORSE_BY
+    assert found.constants <= committed.constants_bytes * WORSE_BY
+    assert found.code_estimate == pytest.approx(committed.code_bytes, rel=CODE_WITHIN)
+    assert found.stack_estimate >= (committed.stack_bytes or 0)
 
 
 def test_every_row_of_the_table_of_estimates_is_near_and_no_stack_is_below(repo_root: Path) -> None:

@@ -6,13 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from shared_facts import facts_of
 
 from aot.target import Optimize
-from benchmarks.memory import BOARD, Goal, MemoryResult, beside_bytes, measure_goal, read_memory
+from benchmarks.memory import BOARD, Goal, MemoryResult, measure_goal, read_memory
 from benchmarks.memory_report import memory_report
-from benchmarks.shared import shapes_for
-from codegen.compile import compile_job
-from codegen.job import read_job
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
 
@@ -60,17 +58,11 @@ def test_an_arena_is_what_is_committed_and_within_its_bounds(name: str, shared_d
     The bound is one of bytes that are live at once. Where tensors of such sizes leave gaps between them,
     speed is not above what the same planner needs for whole tensors.
     """
-    path = next((shared_dir / "models" / name).glob("model.*"))
-    target, shapes = load_board(BOARD).target, shapes_for(name)
-    ram, speed = (
-        compile_job(read_job(path, target, CompileOptions(goal, shapes=shapes)))
-        for goal in (Optimize.RAM, Optimize.SPEED)
-    )
-    assert ram.plan.arena_bytes <= speed.plan.arena_bytes
-    most = speed.whole_tensor_bound_bytes + beside_bytes(speed)
-    assert speed.plan.arena_bytes <= max(most, RESULTS[name].speed.whole_arena_bytes)
+    ram, speed = (facts_of(name, BOARD, goal) for goal in (Optimize.RAM, Optimize.SPEED))
+    assert ram.arena <= speed.arena
+    assert speed.arena <= max(speed.most_with_whole_tensors, RESULTS[name].speed.whole_arena_bytes)
     committed = {goal: getattr(RESULTS[name], goal).arena_bytes for goal in ("ram", "speed")}
-    found = {"ram": ram.plan.arena_bytes, "speed": speed.plan.arena_bytes}
+    found = {"ram": ram.arena, "speed": speed.arena}
     worse = {goal: size for goal, size in found.items() if size > committed[goal] * WORSE_BY}
     assert worse == {}, f"committed {committed}: `python -m benchmarks measure-memory` if this is meant"
 

@@ -1,0 +1,38 @@
+"""What is known of a shared model before a build: found once for all tests that ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from aot.target import Optimize
+from benchmarks.memory import beside_bytes
+from benchmarks.shared import model_file, shapes_for
+from codegen.compile import compile_job
+from codegen.job import read_job
+from codegen.options import CompileOptions
+from platforms.board_files import load_board
+
+
+@dataclass(frozen=True)
+class SharedFacts:
+    """Bytes of a compiled model; the model itself is not kept."""
+
+    arena: int
+    constants: int
+    code_estimate: int
+    stack_estimate: int
+    most_with_whole_tensors: int  # the bound, and what lies beside
+
+
+@cache
+def facts_of(name: str, board: str, goal: Optimize) -> SharedFacts:
+    options = CompileOptions(goal, shapes=shapes_for(name))
+    model = compile_job(read_job(model_file(name), load_board(board).target, options))
+    return SharedFacts(
+        model.plan.arena_bytes,
+        model.constants_bytes,
+        model.code_bytes_estimate,
+        model.stack_bytes_estimate,
+        model.whole_tensor_bound_bytes + beside_bytes(model),
+    )
