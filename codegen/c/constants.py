@@ -22,6 +22,7 @@ from codegen.lower.stages import LoweredStage
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE, _INDENT, _BETWEEN = 100, "   ", ", "
+_SMALL = [str(n) for n in (*range(128), *range(-128, 0))]  # of eight bits, at their index or behind the end
 NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
@@ -203,6 +204,7 @@ def lines_of(data: Array) -> list[str]:
 def _numbers(data: Array) -> list[str]:
     if data.dtype == np.float32:
         return literals(data)
-    numbers = list(map("%d".__mod__, data.tolist()))
+    to_text = _SMALL.__getitem__ if data.dtype == np.int8 else "%d".__mod__
+    numbers = list(map(to_text, data.tolist()))
     suffix = _SUFFIXES.get(data.dtype.name, "")
     return [_WIDE.get(n, f"{n}{suffix}") for n in numbers] if suffix else numbers

@@ -76,23 +76,39 @@ def _group(lines: tuple[AsmLine, ...], pipeline: Pipeline) -> _Group:
 
 
 def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[AsmLine]:
-    behind = _behind(groups, 0 if pipeline.slots > 1 else 1)
-    cycles = _Cycles(pipeline.slots)
-    begun: dict[int, int] = {}
-    left = list(range(len(groups)))
+    cycles, waiting = _Cycles(pipeline.slots), _Waiting(groups, 0 if pipeline.slots > 1 else 1)
+    begun, left = [], list(range(len(groups)))
     while left:
-        ready = (n for n in left[:_WINDOW] if all(before in begun for before in behind[n]))
-        begins = {n: cycles.first(groups[n], _results(begun, behind[n])) for n in ready}
+        last = left[:_WINDOW][-1]
+        begins = {n: cycles.first(groups[n], waiting.results[n]) for n in waiting.ready if n <= last}
         best = min(begins, key=lambda n: (begins[n], groups[n].unit.rank, n))
-        begun[best] = begins[best]
         cycles.begin(groups[best], begins[best])
+        waiting.begin(best, begins[best])
         left.remove(best)
+        begun.append(best)
     return [line for n in begun for line in groups[n].lines]
 
 
-def _results(begun: Mapping[int, int], behind: Mapping[int, int]) -> int:
-    """The cycle in which all is there that a group waits for."""
-    return max((begun[before] + cycles for before, cycles in behind.items()), default=0)
+class _Waiting:
+    """The groups that wait for no other any more, and the cycles in which their operands are there."""
+
+    def __init__(self, groups: Sequence[_Group], over: int) -> None:
+        behind = _behind(groups, over)
+        self._missing = [len(before) for before in behind]
+        self._after: list[list[tuple[int, int]]] = [[] for _ in groups]
+        for n, before in enumerate(behind):
+            for other, cycles in before.items():
+                self._after[other].append((n, cycles))
+        self.results = [0] * len(groups)
+        self.ready = {n for n, missing in enumerate(self._missing) if not missing}
+
+    def begin(self, group: int, cycle: int) -> None:
+        self.ready.remove(group)
+        for n, cycles in self._after[group]:
+            self.results[n] = max(self.results[n], cycle + cycles)
+            self._missing[n] -= 1
+            if not self._missing[n]:
+                self.ready.add(n)
 
 
 class _Cycles:

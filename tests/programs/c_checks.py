@@ -156,9 +156,17 @@ def _failures(argv: Sequence[str], checks: Sequence[Check]) -> Mapping[str, int]
 def c_array(name: str, data: Array) -> str:
     """A constant array with those values, as weights and rows begin at multiples of four bytes."""
     c_type = {"float32": "float", "bool": "uint8_t"}.get(data.dtype.name, f"{data.dtype.name}_t")
-    values = ", ".join(_literal(value) for value in np.asarray(data).reshape(-1).tolist())
+    elements = np.asarray(data).reshape(-1)
+    values = ", ".join(map(str if _is_written_as_it_is(elements) else _literal, elements.tolist()))
     size = max(1, data.size)
     return f"static const {c_type} {name}[{size}] __attribute__((aligned(4))) = {{{values or 0}}};\n"
+
+
+def _is_written_as_it_is(elements: Array) -> bool:
+    """True for whole numbers of 32 bits, but for the least: most of what tests give."""
+    return elements.dtype.kind in "iu" and (
+        elements.itemsize < 4 or -(2**31) < elements.min(initial=0) <= elements.max(initial=0) < 2**31
+    )
 
 
 def _literal(value: int | float) -> str:
