@@ -209,13 +209,19 @@ def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> 
     count, draws = len(best.sequence), Draws(SEED)
     if count <= _FEW_BLOCKS:
         return _best_of_all(packing, best, bound)
-    start = _Start.of(best, packing, bound)
+    start, in_vain = _Start.of(best, packing, bound), set[tuple[int, int]]()
     for _ in range(trials):
         if start.is_enough:
             break
         taken = start.highest if draws.real() < 0.5 else draws.below(count)
         position = draws.below(taken + 1 if draws.real() < 0.7 else count)
-        start = _follow(packing, bound, start, taken, position)
+        if (taken, position) in in_vain:  # from here: of some blocks there are few moves
+            continue
+        found = _follow(packing, bound, start, taken, position)
+        if found is start:
+            in_vain.add((taken, position))
+        else:
+            start, in_vain = found, set()
     return start.placement
 
 

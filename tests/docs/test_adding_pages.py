@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from adding_pages import PageBlock, blocks_of, write
+from tree_copies import copy_folders
 
 from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
@@ -49,8 +50,7 @@ def test_the_example_of_an_op_is_one_that_is_not_there() -> None:
 
 def copy_tree(source: Path, target: Path) -> None:
     shutil.copy(source / "pyproject.toml", target)
-    for folder in COPIED:
-        shutil.copytree(source / folder, target / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_folders(source, COPIED, target)
 
 
 def carry_out(block: PageBlock, tree: Path) -> None:

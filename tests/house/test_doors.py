@@ -16,6 +16,7 @@ import pytest
 from adding_pages import blocks_of, write
 from source_trees import nodes_of
 from tflite_builder import ModelBuilder
+from tree_copies import copy_folders
 
 from aot.frontend.tflite.write_file import FileTensor
 from boards.cores import MACHINES, core_names
@@ -62,8 +63,7 @@ class Change:
 @pytest.fixture
 def tree(repo_root: Path, package_names: tuple[str, ...], tmp_path: Path) -> Path:
     """A copy of the packages."""
-    for package in package_names:
-        shutil.copytree(repo_root / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    copy_folders(repo_root, package_names, tmp_path)
     return tmp_path
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from tree_copies import copy_folders
 
 from codegen.isa import ISAS
 
@@ -61,8 +61,7 @@ def test_an_import_against_the_layers_is_found(
     repo_root: Path, package_names: tuple[str, ...], tmp_path: Path
 ) -> None:
     """A contract that never fails would say nothing."""
-    for package in package_names:
-        shutil.copytree(repo_root / package, tmp_path / package)
+    copy_folders(repo_root, package_names, tmp_path)
     for file_name, (module, _) in INTRUDERS.items():
         (tmp_path / file_name).write_text(f"import {module}\n")
     report = lint_imports(tmp_path, repo_root, tmp_path).stdout
