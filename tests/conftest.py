@@ -178,7 +178,7 @@ def run_deploy(own_folders: None, capfd: pytest.CaptureFixture[str]) -> Callable
     return run
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its dozen processes would be asked for their time before each later test
 def browser(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Iterator[Any]:
     require_package("playwright")
     require_tool("chromium")

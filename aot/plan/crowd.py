@@ -60,7 +60,7 @@ class CrowdPacking(AnyPacking):
                 continue
             there = met[where[met] == number]
             offset = self._lowest(block, offsets[there], self._sizes[there])
-            lacking = self.overflow(block, number, offset)
+            lacking = max(offset + self.sizes[block] - self.rooms[number], 0)
             spots.append((lacking, number, offset))
             if not lacking:
                 break

@@ -56,10 +56,6 @@ class AnyPacking(ABC):
     def place_all(self, sequence: Sequence[int]) -> Placement:
         """Puts every block, in this sequence, into the lowest gap that it may use."""
 
-    def overflow(self, block: int, pool: int, offset: int) -> int:
-        """Counts the bytes of the block for which the pool has no room."""
-        return max(offset + self.sizes[block] - self.rooms[pool], 0)
-
 
 class BlockPacking(AnyPacking):
     """Adds the distances between blocks that are forbidden."""
@@ -95,7 +91,7 @@ class BlockPacking(AnyPacking):
     def place_moved(self, move: Move) -> Placement | None:
         """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
         before, sequence, pushed = move.before, move.sequence, 1 << move.block
-        partial, near, put = Partial(self), self._near, 0
+        partial, near, put, most = Partial(self), self._near, 0, before.cost
         for number in range(move.first, len(sequence)):
             block = sequence[number]
             if not near[block] & pushed:
@@ -107,10 +103,10 @@ class BlockPacking(AnyPacking):
             partial.put(block, *found)
             if found != (before.pools[block], before.offsets[block]):
                 pushed |= 1 << block
-                if partial.cost > before.cost:
+                if partial.cost > most:
                     return None
         partial.put_as(before, sequence[put:])
-        return partial.placement(sequence) if partial.cost <= before.cost else None
+        return partial.placement(sequence) if partial.cost <= most else None
 
     def _spot(self, block: int, partial: Partial, least_offset: int = 0) -> tuple[int, int]:
         """Finds the lowest gap of the first allowed pool with room, else of the one that lacks least.
@@ -145,29 +141,30 @@ class Partial:
     """Holds the places of the blocks placed so far."""
 
     def __init__(self, packing: AnyPacking) -> None:
-        self.packing = packing
+        self._blocks, self._sizes, self._rooms = packing.blocks, packing.sizes, packing.rooms
         self.offsets, self.where = [-1] * len(packing.sizes), [-1] * len(packing.sizes)
         self.ends, self.missing, self.slow_uses = [0] * len(packing.pools), 0, 0
 
     def put(self, block: int, pool: int, offset: int) -> None:
         self.offsets[block], self.where[block] = offset, pool
-        end = offset + self.packing.sizes[block]
+        end = offset + self._sizes[block]
         if end > self.ends[pool]:
             self.ends[pool] = end
-            self.missing = max(self.missing, self.packing.overflow(block, pool, offset))
+            if end > self._rooms[pool]:
+                self.missing = max(self.missing, end - self._rooms[pool])
         if pool:
-            self.slow_uses += pool * self.packing.blocks[block].uses
+            self.slow_uses += pool * self._blocks[block].uses
 
     def put_as(self, before: Placement, blocks: Sequence[int]) -> None:
         """Puts blocks where they were. A search does so with most of them each time, and calls nothing."""
-        offsets, where, ends, sizes = self.offsets, self.where, self.ends, self.packing.sizes
+        offsets, where, ends, sizes = self.offsets, self.where, self.ends, self._sizes
         for block in blocks:
             pool, offset = before.pools[block], before.offsets[block]
             offsets[block], where[block] = offset, pool
             if offset + sizes[block] > ends[pool]:
                 self.put(block, pool, offset)
             elif pool:
-                self.slow_uses += pool * self.packing.blocks[block].uses
+                self.slow_uses += pool * self._blocks[block].uses
 
     @property
     def cost(self) -> Cost:
