@@ -10,6 +10,8 @@ from aot.records import dataclass
 from platforms.rpc.protocol import CRC_BYTES, HEADER_BYTES
 
 LONGEST_BLOCK = 254  # bytes after one COBS code
+_CODES = [bytes([length + 1]) for length in range(LONGEST_BLOCK + 1)]
+_NOTHING = _CODES[0]  # the block of a zero right after another
 LONGEST_FRAME = 1 << 16  # encoded bytes without a zero that are kept; no device sends longer frames
 
 
@@ -20,18 +22,20 @@ def encode_frame(packet: bytes) -> bytes:
 
 def cobs_encode(data: bytes) -> bytes:
     """Data without zeros: each block starts with the distance to the zero that ended it."""
-    return b"".join(_blocks(data))
+    *ended, last = data.split(b"\0")
+    blocks = [block for stretch in ended for block in _blocks(stretch)]
+    rest = list(_blocks(last))
+    if len(rest) > 1 and rest[-1] == _NOTHING:  # after a longest block no zero is understood
+        rest.pop()
+    return b"".join((*blocks, *rest))
 
 
-def _blocks(data: bytes) -> Iterator[bytes]:
-    start = 0
-    while True:
-        zero = data.find(0, start, start + LONGEST_BLOCK)
-        end = zero if zero >= 0 else min(start + LONGEST_BLOCK, len(data))
-        yield bytes([end - start + 1]) + data[start:end]
-        if end == len(data):
-            return
-        start = end + 1 if zero >= 0 else end
+def _blocks(stretch: bytes) -> Iterator[bytes]:
+    """Blocks of bytes without a zero: the longest ones, and what is left."""
+    while len(stretch) >= LONGEST_BLOCK:
+        yield _CODES[-1] + stretch[:LONGEST_BLOCK]
+        stretch = stretch[LONGEST_BLOCK:]
+    yield _CODES[len(stretch)] + stretch
 
 
 def cobs_decode(encoded: bytes) -> bytes | None:

@@ -123,7 +123,7 @@ def test_arrays_say_when_they_are_gone(device: OpenLine) -> None:
 
 def test_forgotten_arrays_give_their_memory_back(device: OpenLine) -> None:
     """As many as the free RAM could not hold together."""
-    most = np.zeros(1_000_000, np.uint8)
+    most = np.ones(1_000_000, np.uint8)
     for _ in range(20):
         array = device.array(most)
         del array
