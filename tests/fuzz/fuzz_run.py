@@ -104,7 +104,8 @@ def _work(jobs: Sequence[tuple[Seed, int]], run: int, results: Connection) -> No
     import resource  # which Windows has not
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with the process that has the counts
-    resource.setrlimit(resource.RLIMIT_DATA, (MOST_BYTES, MOST_BYTES))
+    most = _held_bytes() + MOST_BYTES
+    resource.setrlimit(resource.RLIMIT_DATA, (most, most))
     with TemporaryDirectory(dir=IN_MEMORY if IN_MEMORY.is_dir() else None) as folder:
         for seed, number in jobs:
             signal.setitimer(
@@ -112,6 +113,13 @@ def _work(jobs: Sequence[tuple[Seed, int]], run: int, results: Connection) -> No
             )  # of computing; nobody catches it: the process ends
             results.send(try_out(damaged(seed, number, run), seed, Path(folder)))
         signal.setitimer(signal.ITIMER_PROF, 0)
+
+
+def _held_bytes() -> int:
+    """What this process had when it began: tests before have kept some. 0 where Linux does not say."""
+    status = Path("/proc/self/status")
+    lines = status.read_text(encoding="ascii").splitlines() if status.is_file() else []
+    return next((int(line.split()[1]) * 1024 for line in lines if line.startswith("VmData:")), 0)
 
 
 def run_fuzz(of: Mapping[str, Sequence[Seed]], count: int, run: int) -> Iterator[Ending]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from fuzz_kinds import KINDS
-from fuzz_run import GOOD, READ, REFUSED, run_fuzz, seeds
+from fuzz_run import GOOD, GREEDY, MOST_BYTES, READ, REFUSED, endings, run_fuzz, seeds
 from mutations import mutated, mutated_text
 
 COUNT = {"model": 400, **{kind: 100 for kind in KINDS if kind != "model"}}
@@ -20,6 +21,19 @@ def test_damaged_files_end_in_code_or_in_a_clear_error(kind: str, repo_root: Pat
     found = list(run_fuzz(seeds(repo_root.parent / "shared", [kind]), COUNT[kind], run=7))
     assert [(e.seed.name, e.number, e.why) for e in found if e.how not in GOOD] == []
     assert {e.how for e in found} == {READ, REFUSED}
+
+
+@pytest.mark.parametrize(("taken_bytes", "how"), [(MOST_BYTES // 2, READ), (2 * MOST_BYTES, GREEDY)])
+def test_a_gigabyte_is_more_than_the_tests_before_have_kept(
+    taken_bytes: int, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither is touched, so that no memory is used up."""
+    kind = next(kind for kind in KINDS if kind != "model")
+    reads = replace(KINDS[kind], read=lambda data, name, folder: np.zeros(taken_bytes, np.uint8))
+    monkeypatch.setitem(KINDS, kind, reads)
+    kept = np.zeros(MOST_BYTES, np.uint8)
+    assert [each.how for each in endings([(seed, 0) for seed in seeds(Path(), [kind])[kind][:1]], 7)] == [how]
+    assert kept.size == MOST_BYTES
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "model"])
