@@ -8,6 +8,7 @@ and are exact.
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,9 @@ from aot.ir.types import Quant, TensorType
 from aot.ops.rounding import RequantRounding
 
 Ints = npt.NDArray[np.int64]
+Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]  # of all channels: (mult, shift)
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+_LAYERS_KEPT = 1024
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
@@ -93,16 +96,26 @@ def conv_requant(
     out_type: TensorType,
     channels: int,
     scales_in_single: bool = False,
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+) -> Multipliers:
     """(mult, shift) per output channel of an int8 convolution or dense layer: in * w / out.
 
     The scales are single precision in the file, the arithmetic is in double. LiteRT multiplies the scales of
     unsigned convolutions in single precision, which moves the last bits and with them results.
     """
     x, w, out = quant_of(x_type), quant_of(w_type), quant_of(out_type)
-    real = np.float32 if scales_in_single else np.float64
-    products = [float(real(x.scale) * real(w_scale)) for w_scale in _per_channel(w.scales, channels)]
-    return _quantize_multipliers([product / out.scale for product in products])
+    return _conv_multipliers(x.scale, _per_channel(w.scales, channels), out.scale, scales_in_single)
+
+
+@lru_cache(_LAYERS_KEPT)
+def _conv_multipliers(
+    x_scale: float, w_scales: tuple[float, ...], out_scale: float, in_single: bool
+) -> Multipliers:
+    """Each run of a model in Python asks again, and so do the kernels that are tried for a layer."""
+    real = np.float32 if in_single else np.float64
+    products = np.array(w_scales, real) * real(x_scale)
+    mults, shifts = _quantize_multipliers(products.astype(np.float64) / out_scale)
+    mults.flags.writeable = shifts.flags.writeable = False
+    return mults, shifts
 
 
 def quant_of(tensor: TensorType) -> Quant:
@@ -116,11 +129,9 @@ def _per_channel(scales: tuple[float, ...], channels: int) -> tuple[float, ...]:
     return scales * channels if len(scales) == 1 else scales
 
 
-def _quantize_multipliers(
-    reals: list[float],
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+def _quantize_multipliers(reals: npt.NDArray[np.float64]) -> Multipliers:
     """As quantize_multiplier, for all channels of a layer."""
-    fractions, shifts = np.frexp(np.array(reals, np.float64))
+    fractions, shifts = np.frexp(reals)
     mults = np.floor(fractions * 2**31 + 0.5).astype(np.int64)
     is_one = mults == 2**31
     mults, shifts = np.where(is_one, mults // 2, mults), shifts + is_one
