@@ -23,6 +23,7 @@ def fuzz(compile_c: Callable[..., Path]) -> Path:
     return compile_c(
         "fuzz",
         [DEVICE / "fuzz_main.c", DEVICE / "models.c", DEVICE / "functions.c"],
+        "-O2",  # a million frames take a quarter less
         "-DSOLDER_SLOT",
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_CARTRIDGES",
