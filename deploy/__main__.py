@@ -34,7 +34,7 @@ READER_GONE = 141  # 128 + SIGPIPE
 _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
 # New objects before Python looks for circles: nearly all that a compile makes is in use to its end, and
 # looking through it takes a twentieth of its time.
-_COLLECTED_AFTER = 200_000
+_COLLECTED_AFTER = 2_000_000
 _COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
 _ERROR_CODE = re.compile(r"[eE]\d{3}")
 _HELP = ("-h", "--help", "help")
