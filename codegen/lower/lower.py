@@ -157,20 +157,22 @@ class _Lowering:
         in_one_piece = self.choice.goes_in_one_piece(node)
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
+        # The functions below stay with the stage. They hold nothing that holds the stage.
+        options, target, defaults = self.options, self.target, self.defaults
 
         def made_with(points: Mapping[str, Point]) -> Kernel:
             made = chosen.lower(replace(site, tuned=points), formats, result.format)
             made = made if site.is_plain else with_sketches(made, points)
-            made = with_approximations(made) if self.options.approximate else made
-            made = with_half_weights(made, self.target) if self.options.half_weights else made
-            return with_planned_scratch(rewritten(made, self.target))
+            made = with_approximations(made) if options.approximate else made
+            made = with_half_weights(made, target) if options.half_weights else made
+            return with_planned_scratch(rewritten(made, target))
 
         def lower(tuned: Mapping[str, Point]) -> Kernel:
-            wanted = {**self.defaults, **tuned}
-            made = with_default(made_with(wanted), self.defaults)
+            wanted = {**defaults, **tuned}
+            made = with_default(made_with(wanted), defaults)
             if made.space is None or made.space.task in tuned:
                 return made
-            task, cache_bytes = made.space.task, self.target.code_cache_bytes
+            task, cache_bytes = made.space.task, target.code_cache_bytes
             return within_cache(
                 made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
             )
