@@ -63,6 +63,7 @@ def weights_of(graph: Graph, target: Target, options: CompileOptions = EXTERNAL)
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 @pytest.mark.parametrize("name", WITH_WEIGHTS)
 def test_another_training_has_the_same_structure(name: str, target: Target) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain, combinations
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -17,6 +18,7 @@ def best(things: list[tuple[int, int]], room: int) -> int:
     return max(sum(v for _, v in some) for some in every if sum(4 * s for s, _ in some) <= room)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(things=THINGS, room=st.integers(0, 120))
 def test_no_other_choice_that_fits_is_worth_more(things: list[tuple[int, int]], room: int) -> None:

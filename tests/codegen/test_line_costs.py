@@ -47,6 +47,7 @@ def test_lines_with_little_work_take_the_time_that_others_leave() -> None:
     }
 
 
+@pytest.mark.slow
 def test_windows_that_are_multiplied_once_stay_narrow_where_there_is_room_for_wide_ones() -> None:
     """Widening a copy of each element costs more than a depthwise layer saves by it."""
     model = by_rows(ALONG_TIME["separable"](), load_board(BOARD), True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
+import pytest
 from source_trees import nodes_of
 
 ROOMS = ("codegen", "platforms/tuning")
@@ -37,12 +38,14 @@ def imported(module: Path) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_no_module_that_makes_c_searches_text(repo_root: Path) -> None:
     modules = [path for room in ROOMS for path in sorted((repo_root / room).rglob("*.py"))]
     searching = {path.relative_to(repo_root).as_posix() for path in modules if "re" in imported(path)}
     assert searching == READS_USERS_TEXT
 
 
+@pytest.mark.slow
 def test_nobody_reads_the_c_of_helpers(package_modules: tuple[Path, ...], repo_root: Path) -> None:
     reading = {path.relative_to(repo_root).as_posix() for path in package_modules if reads_definitions(path)}
     assert reading == set(READS_DEFINITIONS)

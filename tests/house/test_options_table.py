@@ -265,6 +265,7 @@ CALLS: dict[str, Callable[[Any, dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("function", CALLS)
 def test_each_function_compiles_with_every_option(
     function: str, model: Path, compiled_with: list[CompileOptions]

@@ -148,6 +148,7 @@ def offered_once(packages: Code, tests: Code) -> dict[str, list[str]]:
     return {name: who for name, who in found.items() if len(who) < 2}
 
 
+@pytest.mark.slow
 def test_no_protocol_has_a_single_implementation(package_modules: tuple[Path, ...], repo_root: Path) -> None:
     assert offered_once(code_in(package_modules), code_in((repo_root / "tests").rglob("*.py"))) == {}
 

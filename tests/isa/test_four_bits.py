@@ -139,6 +139,7 @@ def as_param(each: OpCase) -> object:
     return pytest.param(each, marks=[pytest.mark.slow] if is_long else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_four_weights_at_once_and_equals_the_reference_in_loops(each: OpCase) -> None:
     assert has_four_bits_in(each.graph)

@@ -95,6 +95,7 @@ def as_param(each: OpCase) -> object:
     return pytest.param(each, marks=[pytest.mark.slow] if is_long else [])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", [as_param(each) for each in CASES], ids=lambda each: str(each.name))
 def test_every_case_takes_weights_in_pairs_and_equals_the_reference_in_loops(each: OpCase) -> None:
     assert is_paired(only_stage(each.graph))

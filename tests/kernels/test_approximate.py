@@ -89,6 +89,7 @@ def _definitions(*names: str) -> str:
     return "\n".join(each.definition for each in needed.values())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", _FUNCTIONS)
 def test_errors_stay_below_what_is_stated(
     name: str, require_tool: Callable[..., None], tmp_path: Path

@@ -63,6 +63,7 @@ def only_stage(
     return next(stage for stage in lowered.stages if stage.op == "conv2d")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each", CASES, ids=lambda each: str(each.name))
 def test_every_case_is_packed_and_equals_the_reference_in_loops(each: OpCase) -> None:
     assert only_stage(each).kernel.schedule == "packed"
