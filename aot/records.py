@@ -11,14 +11,24 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from reprlib import recursive_repr
 from types import MemberDescriptorType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
 
-T = TypeVar("T", bound=type)
 Fields = Sequence["dataclasses.Field[Any]"]
 _MISSING = dataclasses.MISSING
+# A class that has one of these itself is left to the library, which keeps or refuses it.
+_OWN = (
+    "__init__",
+    "__eq__",
+    "__hash__",
+    "__repr__",
+    "__setattr__",
+    "__delattr__",
+    "__getstate__",
+    "__setstate__",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,14 +47,10 @@ _FACTORY = _Factory()
 
 
 def _made_here(cls: Any = None, /, *, frozen: bool = False, slots: bool = False, **more: bool) -> Any:
-    """Makes a dataclass; one that is not frozen, or has such functions of its own, as the library does."""
+    """Makes a dataclass here if it is frozen and ordinary; all others are made by the library."""
     if cls is None:
         return lambda cls: _made_here(cls, frozen=frozen, slots=slots, **more)
-    if (
-        not frozen
-        or more
-        or any(name in vars(cls) for name in ("__init__", "__eq__", "__hash__", "__repr__"))
-    ):
+    if not frozen or more or any(name in vars(cls) for name in _OWN) or _has_arguments_alone(cls):
         return dataclasses.dataclass(cls, frozen=frozen, slots=slots, **more)
     inherits = any(dataclasses.is_dataclass(base) for base in cls.__mro__[1:])
     cls = dataclasses.dataclass(cls, init=False, repr=False, eq=False, frozen=inherits, slots=slots)
@@ -58,9 +64,14 @@ def _made_here(cls: Any = None, /, *, frozen: bool = False, slots: bool = False,
     return cls
 
 
+def _has_arguments_alone(cls: type) -> bool:
+    """True where something is given to __post_init__ and is no field."""
+    return any("InitVar" in str(each) for each in vars(cls).get("__annotations__", {}).values())
+
+
 def _functions(cls: type, fields: Fields) -> dict[str, Callable[..., Any]]:
     """Compiles the functions that differ from class to class, all at once."""
-    names: dict[str, Any] = {"_factory": _FACTORY, "_set": object.__setattr__}
+    names: dict[str, Any] = {"__factory": _FACTORY, "__set": object.__setattr__}
     made: dict[str, Callable[..., Any]] = {}
     exec(f"{_init(cls, fields, names)}\n{_comparison(fields)}", names, made)
     annotations = {field.name: field.type for field in fields if field.init}
@@ -75,11 +86,15 @@ def _init(cls: type, fields: Fields, names: dict[str, Any]) -> str:
     for field in fields:
         name, value = field.name, field.name
         if field.default_factory is not _MISSING:
-            names[f"_make_{name}"] = field.default_factory
-            value = f"_make_{name}() if {name} is _factory else {name}" if field.init else f"_make_{name}()"
+            names[f"__make_{name}"] = field.default_factory
+            value = (
+                f"{name} if {name} is not __factory else __make_{name}()"
+                if field.init
+                else f"__make_{name}()"
+            )
         elif field.default is not _MISSING:
-            names[f"_default_{name}"] = field.default
-            value = name if field.init else f"_default_{name}"
+            names[f"__default_{name}"] = field.default
+            value = name if field.init else f"__default_{name}"
         elif not field.init:
             continue
         if field.init:
@@ -92,17 +107,17 @@ def _init(cls: type, fields: Fields, names: dict[str, Any]) -> str:
 
 def _parameter(field: dataclasses.Field[Any]) -> str:
     if field.default_factory is not _MISSING:
-        return f"{field.name}=_factory"
-    return field.name if field.default is _MISSING else f"{field.name}=_default_{field.name}"
+        return f"{field.name}=__factory"
+    return field.name if field.default is _MISSING else f"{field.name}=__default_{field.name}"
 
 
 def _assignment(cls: type, name: str, value: str, names: dict[str, Any]) -> str:
     """Puts a value where instances have it: straight into its slot, if there is one."""
     slot = next((vars(base)[name] for base in cls.__mro__ if name in vars(base)), None)
     if isinstance(slot, MemberDescriptorType):
-        names[f"_set_{name}"] = slot.__set__
-        return f"_set_{name}(self, {value})"
-    return f"_set(self, {name!r}, {value})"
+        names[f"__set_{name}"] = slot.__set__
+        return f"__set_{name}(self, {value})"
+    return f"__set(self, {name!r}, {value})"
 
 
 def _comparison(fields: Fields) -> str:

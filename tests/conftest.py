@@ -28,7 +28,7 @@ ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 
-_COLLECTED_AFTER = 2_000_000  # new objects, as in the command: plans are many objects and no circles
+_COLLECTED_AFTER = 2_000_000  # new objects, as in the command: plans are many objects and few cycles
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Some ten thousand tests and all modules stay to the end: nobody need look through them for circles."""
+    """Some ten thousand tests and all modules stay to the end: none of them is a cycle to be freed."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_COLLECTED_AFTER)

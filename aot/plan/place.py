@@ -212,7 +212,7 @@ def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> 
             break
         taken = start.highest if draws.real() < 0.5 else draws.below(count)
         position = draws.below(taken + 1 if draws.real() < 0.7 else count)
-        if (taken, position) in in_vain:  # from here: of some blocks there are few moves
+        if (taken, position) in in_vain:  # from this placement, before
             continue
         found = _follow(packing, bound, start, taken, position)
         if found is start:

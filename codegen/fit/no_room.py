@@ -1,4 +1,4 @@
-"""A variant needs more memory than it may have: found cheaply, told with a plan of its own only if asked."""
+"""A variant needs more memory than it may have: known cheaply; a least plan is made for the message alone."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SHOWN = 3  # buffers at the peak that the error names
 
 
 class NoRoomError(Exception):
-    """No plan of a variant keeps to the limit. The least one is made when a user is to be told."""
+    """No plan of a variant keeps to the limit. The least one is made where the error is shown."""
 
     def __init__(self, limit: int, least: Callable[[], PlannedVariant]) -> None:
         super().__init__(limit)
         self.limit = limit
         self.least = least
 
-    def told(self) -> FitError:
+    def fit_error(self) -> FitError:
         """The error: what is missing, where, and the way out."""
         least, limit = self.least(), self.limit
         plan, lowered, graph = least.plan, least.variant.lowered, least.variant.graph

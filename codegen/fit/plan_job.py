@@ -41,7 +41,7 @@ def plan_job(job: Job) -> CompiledPlan:
         compact = layers_to_compact(plan)
         plan = _within_ram(meaning, job, compact) if compact else plan
     except NoRoomError as error:
-        raise error.told() from None
+        raise error.fit_error() from None
     return replace(plan, placement=place_constants(plan)) if job.options.place else plan
 
 

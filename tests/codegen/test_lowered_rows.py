@@ -187,7 +187,7 @@ def test_what_is_read_from_nowhere_is_a_constant_and_no_streamed_input() -> None
 
 
 def test_a_graph_is_not_kept_by_what_was_lowered_from_it() -> None:
-    """A compile lowers it dozens of times; in a circle all would stay until Python looks for circles."""
+    """A compile lowers it dozens of times; in reference cycles all would stay until Python collects them."""
     graph = GRAPHS["residual"]()
     gone = weakref.ref(graph)
     gc.disable()

@@ -93,13 +93,13 @@ def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> Non
     options = CompileOptions(ram_bytes=500)
     with pytest.raises(NoRoomError) as refused:
         search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
-    told = refused.value.told()
-    assert told.what.endswith("more than --ram 500 allows")
-    assert told.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
+    shown = refused.value.fit_error()
+    assert shown.what.endswith("more than --ram 500 allows")
+    assert shown.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
 
 
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM])
-def test_the_least_plan_is_made_for_an_error_only_where_it_is_told(
+def test_the_least_plan_is_made_for_an_error_only_where_it_is_shown(
     goal: Optimize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made: list[Variant] = []
@@ -114,7 +114,7 @@ def test_the_least_plan_is_made_for_an_error_only_where_it_is_told(
     with pytest.raises(NoRoomError) as refused:
         search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
     assert made == []
-    assert "allows" in refused.value.told().what
+    assert "allows" in refused.value.fit_error().what
     assert made
 
 

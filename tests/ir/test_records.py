@@ -6,7 +6,7 @@ import dataclasses
 import inspect
 import pickle
 from collections.abc import Callable, Mapping
-from dataclasses import FrozenInstanceError, field, fields, replace
+from dataclasses import FrozenInstanceError, InitVar, field, fields, replace
 from functools import cached_property
 from typing import Any
 
@@ -116,6 +116,18 @@ def test_a_check_after_the_start_is_made() -> None:
     assert Even(2).number == 2
     with pytest.raises(ValueError, match="odd"):
         Even(3)
+
+
+def test_an_argument_that_is_no_field_is_given_to_that_check() -> None:
+    @dataclass(frozen=True)
+    class Scaled:
+        number: int
+        factor: InitVar[int] = 2
+
+        def __post_init__(self, factor: int) -> None:
+            object.__setattr__(self, "number", self.number * factor)
+
+    assert (Scaled(3).number, Scaled(3, 5).number) == (6, 15)
 
 
 def test_functions_of_its_own_stay() -> None:
