@@ -40,17 +40,18 @@ def collect_helpers(called: Iterable[AnyHelper], taken: Set[str] = frozenset()) 
     found: dict[str, AnyHelper] = {}
     needs: set[Feature] = set()
 
-    def add(helper: AnyHelper) -> None:
-        for called in helper.calls:
-            add(called)
-        known = found.setdefault(helper.name, helper)
-        assert known.definition == helper.definition, f"two functions are called {helper.name}"
-        if not isinstance(helper, Helper):
-            needs.update(helper.needs)
-
     for helper in called:
-        add(helper)
+        _add(helper, found, needs)
     return Helpers(tuple(found.values()), plain_names(found, taken), frozenset(needs))
+
+
+def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) -> None:
+    for called in helper.calls:
+        _add(called, found, needs)
+    known = found.setdefault(helper.name, helper)
+    assert known.definition == helper.definition, f"two functions are called {helper.name}"
+    if not isinstance(helper, Helper):
+        needs.update(helper.needs)
 
 
 def plain_names(names: Iterable[str], taken: Set[str]) -> Mapping[str, str]:

@@ -86,20 +86,20 @@ def headers_of(node: Node) -> frozenset[str]:
 def helpers_of(node: Node) -> tuple[AnyHelper, ...]:
     """The helpers that the tree calls, in the order of first use: arguments come before calls."""
     found: dict[str, AnyHelper] = {}
-
-    def look(node: Node) -> None:
-        kind = node.__class__
-        if kind is tuple:
-            for part in node:
-                look(part)
-        elif (parts := _parts_backwards(kind)) is not None:
-            for part in parts(node)[::-1]:
-                look(part)
-            if kind in _CALLS and node.helper is not None:
-                found.setdefault(node.helper.name, node.helper)
-
-    look(node)
+    _add_helpers(node, found)
     return tuple(found.values())
+
+
+def _add_helpers(node: Node, found: dict[str, AnyHelper]) -> None:
+    kind = node.__class__
+    if kind is tuple:
+        for part in node:
+            _add_helpers(part, found)
+    elif (parts := _parts_backwards(kind)) is not None:
+        for part in parts(node)[::-1]:
+            _add_helpers(part, found)
+        if kind in _CALLS and node.helper is not None:
+            found.setdefault(node.helper.name, node.helper)
 
 
 def statements_of(node: Node) -> Iterator[Stmt]:

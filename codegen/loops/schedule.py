@@ -304,28 +304,40 @@ def _only_child(loop: For, var: str) -> For:
 
 def change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
     """Apply `change` to every loop named `var`; the loops it makes are named `new` and may hide no other."""
-    found = False
-
-    def visit(body: Body, around: frozenset[str]) -> Body:
-        nonlocal found
-        result: list[Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, For) and stmt.var == var:
-                found = True
-                _require_free(proc, new, around | {s.var for s in walk(stmt.body) if isinstance(s, For)})
-                result.extend(change(stmt))
-            elif isinstance(stmt, For):
-                inside = visit(stmt.body, around | {stmt.var})
-                result.append(stmt if inside is stmt.body else replace(stmt, body=inside))
-            else:
-                result.append(stmt)
-        is_as_it_was = len(result) == len(body) and all(map(operator.is_, result, body))
-        return body if is_as_it_was else tuple(result)
-
-    body = visit(proc.body, frozenset())
+    found: list[For] = []
+    body = _changed(proc, proc.body, var, change, new, found, frozenset())
     if not found:
         raise ScheduleError(f"{proc.name} has no loop {var}")
     return replace(proc, body=body)
+
+
+def _changed(
+    proc: Proc,
+    body: Body,
+    var: str,
+    change: Callable[[For], Body],
+    new: Sequence[str],
+    found: list[For],
+    around: frozenset[str],
+) -> Body:
+    """The statements inside the loops `around`, with every loop `var` changed and added to `found`.
+
+    No function of change_loops does this: one that calls itself from inside another holds itself, and with
+    itself a proc that Python then frees late.
+    """
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For) and stmt.var == var:
+            found.append(stmt)
+            _require_free(proc, new, around | {s.var for s in walk(stmt.body) if isinstance(s, For)})
+            result.extend(change(stmt))
+        elif isinstance(stmt, For):
+            inside = _changed(proc, stmt.body, var, change, new, found, around | {stmt.var})
+            result.append(stmt if inside is stmt.body else replace(stmt, body=inside))
+        else:
+            result.append(stmt)
+    is_as_it_was = len(result) == len(body) and all(map(operator.is_, result, body))
+    return body if is_as_it_was else tuple(result)
 
 
 def _require_free(proc: Proc, new: Sequence[str], taken: frozenset[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -10,6 +11,7 @@ from codegen.loops.ir import (
     Accumulate,
     Apply,
     Binary,
+    Body,
     Buffer,
     BufferPlace,
     Cast,
@@ -57,26 +59,24 @@ def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc
     Refuses if none matches, or one that accumulates matches none: a kernel asks for what it knows is
     there. Loops of that name which only store may stay.
     """
-    count = 0
-
-    def visit(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
-        nonlocal count
-        result: list[Stmt] = []
-        for stmt in body:
-            if isinstance(stmt, For) and stmt.var == var:
-                made = _first_match(proc, stmt, instructions)
-                result.append(made)
-                count += made is not stmt
-            elif isinstance(stmt, For):
-                result.append(replace(stmt, body=visit(stmt.body)))
-            else:
-                result.append(stmt)
-        return tuple(result)
-
-    body = visit(proc.body)
-    if not count:
+    body = _tensorized(proc, proc.body, var, instructions)
+    if body is proc.body:
         raise NoMatchError(f"{proc.name} has no loop {var} that an instruction matches")
     return replace(proc, body=body)
+
+
+def _tensorized(proc: Proc, body: Body, var: str, instructions: Sequence[Instruction]) -> Body:
+    """The same statements with instructions among them, or `body` itself where none matches."""
+    result: list[Stmt] = []
+    for stmt in body:
+        if isinstance(stmt, For) and stmt.var == var:
+            result.append(_first_match(proc, stmt, instructions))
+        elif isinstance(stmt, For):
+            inside = _tensorized(proc, stmt.body, var, instructions)
+            result.append(stmt if inside is stmt.body else replace(stmt, body=inside))
+        else:
+            result.append(stmt)
+    return body if all(map(operator.is_, result, body)) else tuple(result)
 
 
 def _first_match(proc: Proc, loop: For, instructions: Sequence[Instruction]) -> Stmt:

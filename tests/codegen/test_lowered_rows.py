@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -184,17 +182,3 @@ def test_what_is_read_from_nowhere_is_a_constant_and_no_streamed_input() -> None
     made = lowered(MADE["images_below_each_other"]())
     assert any(not stage.reads for stage in made.stages)
     assert made.receiver is None
-
-
-def test_a_graph_is_not_kept_by_what_was_lowered_from_it() -> None:
-    """A compile lowers it dozens of times; in reference cycles all would stay until Python collects them."""
-    graph = GRAPHS["residual"]()
-    gone = weakref.ref(graph)
-    gc.disable()
-    try:
-        lowered = lower_graph(graph, DSP, OPTIONS["speed"])
-        del graph
-        assert gone() is None
-        assert lowered.stages
-    finally:
-        gc.enable()
