@@ -7,7 +7,7 @@ holds them beside the tree's own entries. Nothing is imported before a table of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from typing import Generic, TypeVar
 
@@ -52,13 +52,13 @@ def register(group: str, name: str, value: object) -> None:
     """Adds an object to a group for as long as this program runs, as an entry point of that name would."""
     _require_group(group)
     _registered.append(Extension(group, name, "this program", lambda: value))
-    forget_loaded()
+    _loaded.cache_clear()
 
 
 def unregister(group: str, name: str) -> None:
     """Takes back what `register` added."""
     _registered[:] = [e for e in _registered if (e.group, e.name) != (group, name)]
-    forget_loaded()
+    _loaded.cache_clear()
 
 
 def loaded(group: str) -> Mapping[str, object]:
@@ -68,6 +68,7 @@ def loaded(group: str) -> Mapping[str, object]:
 
 def forget_loaded() -> None:
     """Looks installed packages up again."""
+    _declared.cache_clear()
     _loaded.cache_clear()
 
 
@@ -83,8 +84,15 @@ def _loaded(group: str) -> Mapping[str, object]:
 
 
 def _installed(group: str) -> Iterator[Extension]:
-    for point in sorted(entry_points(group=group), key=lambda point: (point.name, point.value)):
+    for point in sorted(_declared()[group], key=lambda point: (point.name, point.value)):
         yield Extension(group, point.name, _package(point), point.load)
+
+
+@functools.cache
+def _declared() -> Mapping[str, Sequence[EntryPoint]]:
+    """The entry points of all groups: looking for one group's walks through every package too."""
+    points = entry_points()
+    return {group: tuple(points.select(group=group)) for group in GROUPS}
 
 
 def _package(point: EntryPoint) -> str:

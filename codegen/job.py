@@ -8,10 +8,8 @@ from dataclasses import field, replace
 from pathlib import Path
 from types import MappingProxyType
 
-from aot.backs.attach import with_back
 from aot.errors import InputError
 from aot.frontend.load import open_batches, parse_model, read_model
-from aot.fronts.attach import with_front
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.records import dataclass
@@ -77,8 +75,12 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
     """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
     graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
     if options.back is not None:
+        from aot.backs.attach import with_back  # most models have no end that is declared
+
         graph = with_back(graph, options.back)
     if options.front is not None:
+        from aot.fronts.attach import with_front  # the front ends of eight libraries take their time
+
         graph = with_front(graph, options.front)
     name = model_name(path) if options.name is None else _users_name(options.name)
     opened = open_batches(data, path.name, options.input_overrides)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from dataclasses import field
 from typing import Any
@@ -16,6 +15,8 @@ class Paged:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
+        import html  # only notebooks ask for it
+
         return f"<pre>{html.escape(str(self), quote=False)}</pre>"
 
 

@@ -22,7 +22,6 @@ from codegen.options import CompileOptions
 from deploy.answer import Paged
 from deploy.board_accelerators import options_on
 from deploy.board_cores import require_cores
-from deploy.cartridge import cartridge_of, table_of, weights_of
 from deploy.fit import require_fit
 from deploy.inspect_page import summary
 from deploy.jobs import compile_or_explain, job_for
@@ -83,6 +82,8 @@ class Compiled(Paged):
         It holds the model's code with its weights; where those are external, the weights alone; where tables
         can run the model's kernels, such a table: its firmware must have them where it is named.
         """
+        from deploy.cartridge import cartridge_of, table_of, weights_of  # what reads ELF files takes its time
+
         if firmware is not None:
             require_kernels(self._table(), Path(firmware))
         if self.others:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from importlib.resources import as_file, files
 
 from aot.errors import DeployError
 from aot.records import dataclass
@@ -32,7 +31,10 @@ class ErrorPage:
 @functools.cache
 def error_pages() -> Mapping[str, ErrorPage]:
     """All pages by their codes."""
-    from boards.files import read_toml  # boards take their time, and most command lines are right
+    # Both take their time, and most command lines are right.
+    from importlib.resources import as_file, files
+
+    from boards.files import read_toml
 
     with as_file(files("deploy") / "error_pages.toml") as path:
         table = read_toml(path, "the table of errors")

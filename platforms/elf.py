@@ -6,10 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from elftools.common.exceptions import ELFError
-from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
-
 from aot.errors import ToolError
 from aot.records import dataclass
 
@@ -144,6 +140,8 @@ def _file_name(line_program: Any, index: int) -> str:
 
 
 def _symbols(elf: Any) -> Iterator[Symbol]:
+    from elftools.elf.sections import SymbolTableSection
+
     for section in elf.iter_sections():
         if isinstance(section, SymbolTableSection):
             for symbol in section.iter_symbols():
@@ -151,6 +149,9 @@ def _symbols(elf: Any) -> Iterator[Symbol]:
 
 
 def _open(file: Any, program: Path) -> Any:
+    from elftools.common.exceptions import ELFError  # fifty modules, and most commands read no program
+    from elftools.elf.elffile import ELFFile
+
     try:
         return ELFFile(file)
     except ELFError as error:

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, cast
 
-from aot.backs.anomaly import Anomaly
-from aot.backs.back import Back
-from aot.backs.classes import Classes
-from aot.backs.fomo import Fomo
-from aot.backs.torchvision_ssd import Ssd
-from aot.backs.ultralytics import Yolov5, Yolov8
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
 
-BACKS: Mapping[str, type[Back]] = {
-    "anomaly": Anomaly,
-    "classes": Classes,
-    "edge_impulse.fomo": Fomo,
-    "torchvision.ssd": Ssd,
-    "ultralytics.yolov5": Yolov5,
-    "ultralytics.yolov8": Yolov8,
+if TYPE_CHECKING:
+    from aot.backs.back import Back
+
+# The file here and its class there: most models have no back end, and none has two.
+BACKS: Mapping[str, str] = {
+    "anomaly": "anomaly.Anomaly",
+    "classes": "classes.Classes",
+    "edge_impulse.fomo": "fomo.Fomo",
+    "torchvision.ssd": "torchvision_ssd.Ssd",
+    "ultralytics.yolov5": "ultralytics.Yolov5",
+    "ultralytics.yolov8": "ultralytics.Yolov8",
 }
 
 
@@ -40,6 +40,7 @@ def _back_of(name: str, values: Mapping[str, object]) -> Back:
         raise DeclarationError(
             f'"{name}" is not a back end{did_you_mean(name, BACKS)}', f"known: {', '.join(BACKS)}"
         )
-    made = read_parameters(BACKS[name], values, name)
+    parameters = cast("type[Back]", resolve_name(f"aot.backs.{BACKS[name]}"))
+    made = read_parameters(parameters, values, name)
     made.check()
     return made

@@ -7,13 +7,14 @@ from dataclasses import replace
 from aot.frontend.added_nodes import AddedNodes, builder_of
 from aot.frontend.builder import GraphBuilder
 from aot.fronts.audio_input import Sound, add_audio, samples_type
+from aot.fronts.front import Front
 from aot.fronts.integer_features import IntegerFeatures
 from aot.fronts.model_input import ModelInput
 from aot.fronts.movement import Movement
 from aot.fronts.movement_input import add_rows, rows_type
 from aot.fronts.picture_input import add_image, pixels_type
 from aot.fronts.spectrum import Spectrum
-from aot.fronts.table import Front, declared_front
+from aot.fronts.table import declared_front
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 

@@ -3,23 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Protocol, cast
 
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError, declared_word, parted, read_parameters
-from aot.fronts.integer_features import IntegerFeatures
-from aot.fronts.libraries.librosa import LibrosaDecibels, LibrosaMel, LibrosaMfcc, LibrosaPcen
-from aot.fronts.libraries.micro_frontend import MicroFrontend
-from aot.fronts.libraries.scipy_signal import ScipyFeatures, ScipyFilter
-from aot.fronts.libraries.tf_image import TfPicture
-from aot.fronts.libraries.tf_signal import TfLogMel, TfMfcc, TfSpectrogram
-from aot.fronts.libraries.torchaudio import TorchDecibels, TorchMel, TorchMfcc, TorchSpectrogram
-from aot.fronts.libraries.torchvision import TorchPicture
-from aot.fronts.movement import Movement
-from aot.fronts.picture import Picture
-from aot.fronts.spectrum import Spectrum
 
-Front = Spectrum | IntegerFeatures | Picture | Movement
+if TYPE_CHECKING:
+    from aot.fronts.front import Front
+
 _KIND = "front end"
 
 
@@ -30,23 +22,24 @@ class FrontParameters(Protocol):
         """The same in the words of no library. Raises DeclarationError."""
 
 
-FRONTS: Mapping[str, type[FrontParameters]] = {
-    "librosa.mel": LibrosaMel,
-    "librosa.mel_db": LibrosaDecibels,
-    "librosa.mfcc": LibrosaMfcc,
-    "librosa.pcen": LibrosaPcen,
-    "micro_frontend": MicroFrontend,
-    "scipy.features": ScipyFeatures,
-    "scipy.filter": ScipyFilter,
-    "tf.image": TfPicture,
-    "tf.signal.log_mel": TfLogMel,
-    "tf.signal.mfcc": TfMfcc,
-    "tf.signal.spectrogram": TfSpectrogram,
-    "torchaudio.MFCC": TorchMfcc,
-    "torchaudio.MelSpectrogram": TorchMel,
-    "torchaudio.MelSpectrogramDB": TorchDecibels,
-    "torchaudio.Spectrogram": TorchSpectrogram,
-    "torchvision": TorchPicture,
+# The file in aot/fronts/libraries and its class there: most models have no front end, and none has two.
+FRONTS: Mapping[str, str] = {
+    "librosa.mel": "librosa.LibrosaMel",
+    "librosa.mel_db": "librosa.LibrosaDecibels",
+    "librosa.mfcc": "librosa.LibrosaMfcc",
+    "librosa.pcen": "librosa.LibrosaPcen",
+    "micro_frontend": "micro_frontend.MicroFrontend",
+    "scipy.features": "scipy_signal.ScipyFeatures",
+    "scipy.filter": "scipy_signal.ScipyFilter",
+    "tf.image": "tf_image.TfPicture",
+    "tf.signal.log_mel": "tf_signal.TfLogMel",
+    "tf.signal.mfcc": "tf_signal.TfMfcc",
+    "tf.signal.spectrogram": "tf_signal.TfSpectrogram",
+    "torchaudio.MFCC": "torchaudio.TorchMfcc",
+    "torchaudio.MelSpectrogram": "torchaudio.TorchMel",
+    "torchaudio.MelSpectrogramDB": "torchaudio.TorchDecibels",
+    "torchaudio.Spectrogram": "torchaudio.TorchSpectrogram",
+    "torchvision": "torchvision.TorchPicture",
 }
 
 
@@ -64,6 +57,9 @@ def declared_front(word: str) -> Front:
 
 def declared_rate(word: str) -> int | None:
     """The samples a second that a declared front end takes; None of one that takes no sound."""
+    from aot.fronts.movement import Movement
+    from aot.fronts.picture import Picture
+
     front = declared_front(word)
     return None if isinstance(front, Picture | Movement) else front.sample_rate
 
@@ -73,4 +69,5 @@ def _front_of(name: str, values: Mapping[str, object]) -> Front:
         raise DeclarationError(
             f'"{name}" is not a front end{did_you_mean(name, FRONTS)}', f"known: {', '.join(FRONTS)}"
         )
-    return read_parameters(FRONTS[name], values, name).front()
+    parameters = cast("type[FrontParameters]", resolve_name(f"aot.fronts.libraries.{FRONTS[name]}"))
+    return read_parameters(parameters, values, name).front()

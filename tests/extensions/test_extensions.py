@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, EntryPoints
 from types import SimpleNamespace
 
 import pytest
@@ -39,8 +39,8 @@ class Installed:
 
     points: list[EntryPoint]
 
-    def __call__(self, group: str) -> list[EntryPoint]:
-        return [point for point in self.points if point.group == group]
+    def __call__(self) -> EntryPoints:
+        return EntryPoints(self.points)
 
 
 @pytest.fixture
