@@ -71,11 +71,16 @@ def compile_job(job: Job) -> CompiledModel:
     planned = plan_job(job)
     if job.options.check:
         check_plan(planned)
+    return compile_plan(planned)
+
+
+def compile_plan(planned: CompiledPlan) -> CompiledModel:
+    """The model that a plan becomes."""
+    job, graph, lowered = planned.job, planned.graph, planned.lowered
     names = unique_identifiers(planned.lowered.tensors, "tensor")
     made_of, layers = _source_parts(planned, planned.job.model.name, names)
     weights = None if made_of.weights is None else _external(planned, made_of.weights)
     made_of, table = _with_table(planned, made_of) if job.options.tables else (made_of, None)
-    job, graph, lowered = planned.job, planned.graph, planned.lowered
     model, target, options = job.model, job.target, job.options
     constants = made_of.constants
     code_of = partial(

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from itertools import accumulate, pairwise
 
-from aot.plan.model import NO_ROWS, Plan, PlanRequest, Rows, Stage, Step
+from aot.plan.model import NO_ROWS, Plan, PlanRequest, Rows, Step
 from aot.records import dataclass
 
 MOST_STEPS = 20_000  # planned one by one
 MOST_GROUPS = 2_500  # of more than that
+_STAGES_KEPT = 512  # whose groups are remembered: variants of a graph share the steps of most stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +32,11 @@ def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST
     if sum(counts) > most:
         while sum(-(-count // size) for count in counts) > max(groups, len(counts)):
             size += 1
-    sizes = tuple(_sizes(stage, size) for stage in request.stages)
-    stages = (_group(stage, its) for stage, its in zip(request.stages, sizes, strict=True))
-    return Grouped(replace(request, stages=tuple(stages)) if size > 1 else request, sizes)
+    if size == 1:
+        return Grouped(request, tuple((1,) * count for count in counts))
+    groups_of = [_in_groups(_SharedSteps(stage.steps), size) for stage in request.stages]
+    stages = (replace(stage, steps=of.steps) for stage, of in zip(request.stages, groups_of, strict=True))
+    return Grouped(replace(request, stages=tuple(stages)), tuple(of.sizes for of in groups_of))
 
 
 def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
@@ -48,24 +52,41 @@ def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
     return replace(plan, order=tuple(order), buffers=buffers, peak_step=starts[plan.peak_step])
 
 
-def _sizes(stage: Stage, size: int) -> tuple[int, ...]:
+class _SharedSteps:
+    """The steps of a stage, equal to no others: to compare very many takes as long as to group them."""
+
+    __slots__ = ("steps",)
+
+    def __init__(self, steps: tuple[Step, ...]) -> None:
+        self.steps = steps
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SharedSteps) and self.steps is other.steps
+
+    def __hash__(self) -> int:
+        return id(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _StageGroups:
+    sizes: tuple[int, ...]
+    steps: tuple[Step, ...]
+
+
+@lru_cache(_STAGES_KEPT)
+def _in_groups(shared: _SharedSteps, size: int) -> _StageGroups:
     """A stage whose rows do not follow one another stays as it is."""
-    count = len(stage.steps)
-    if not _writes_on(stage):
-        return (1,) * count
-    return tuple(min(size, count - first) for first in range(0, count, size))
+    count, each = len(shared.steps), size if _writes_on(shared.steps) else 1
+    sizes = tuple(min(each, count - first) for first in range(0, count, each))
+    return _StageGroups(sizes, tuple(_groups(shared.steps, sizes)))
 
 
-def _writes_on(stage: Stage) -> bool:
-    for n in range(len(stage.writes)):
-        written = [step.writes[n] for step in stage.steps if len(step.writes[n])]
-        if any(one.stop != other.first for one, other in pairwise(written)):
+def _writes_on(steps: Sequence[Step]) -> bool:
+    for written in zip(*(step.writes for step in steps), strict=True):
+        there = [rows for rows in written if len(rows)]
+        if any(one.stop != other.first for one, other in pairwise(there)):
             return False
     return True
-
-
-def _group(stage: Stage, sizes: Sequence[int]) -> Stage:
-    return replace(stage, steps=tuple(_groups(stage.steps, sizes)))
 
 
 def _groups(steps: Sequence[Step], sizes: Sequence[int]) -> Iterator[Step]:

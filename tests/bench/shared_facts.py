@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 
+from tuned_layers import TunedLayers, tuned_layers
+
 from aot.target import Optimize
 from benchmarks.memory import beside_bytes
 from benchmarks.shared import model_file, shapes_for
-from codegen.compile import compile_job
+from codegen.compile import compile_plan
+from codegen.fit.plan_job import plan_job
 from codegen.job import read_job
 from codegen.options import CompileOptions
 from platforms.board_files import load_board
@@ -23,16 +26,19 @@ class SharedFacts:
     code_estimate: int
     stack_estimate: int
     most_with_whole_tensors: int  # the bound, and what lies beside
+    tuned: TunedLayers
 
 
 @cache
 def facts_of(name: str, board: str, goal: Optimize) -> SharedFacts:
     options = CompileOptions(goal, shapes=shapes_for(name))
-    model = compile_job(read_job(model_file(name), load_board(board).target, options))
+    planned = plan_job(read_job(model_file(name), load_board(board).target, options))
+    model = compile_plan(planned)
     return SharedFacts(
         model.plan.arena_bytes,
         model.constants_bytes,
         model.code_bytes_estimate,
         model.stack_bytes_estimate,
         model.whole_tensor_bound_bytes + beside_bytes(model),
+        tuned_layers(planned, model),
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from c_checks import failures_on_board
-from model_checks import DSP, OPTIONS, PLAIN, check_of, state_check
+from model_checks import OPTIONS, PLAIN, check_of, state_check
 from model_run import HYBRID
 
 from aot.frontend.load import load_model
@@ -18,6 +18,7 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel, TensorInfo
 from codegen.options import CompileOptions, Rounding
+from platforms.board_files import load_board
 from platforms.shared_library import build
 
 MODELS = (
@@ -155,7 +156,7 @@ def test_models_on_a_cortex_m4_give_their_golden_outputs(
     checks = []
     for number, name in enumerate(MODELS):
         folder = shared_dir / "models" / name
-        model = compiled_model(folder, DSP, OPTIONS[options], f"k{number}")
+        model = compiled_model(folder, load_board("mps2-an386").target, OPTIONS[options], f"k{number}")
         samples, wanted = golden_of(folder, model)
         check = state_check if model.graph.states else check_of
         checks.append(check(name, model, samples[:ON_BOARD], wanted[:ON_BOARD]))
