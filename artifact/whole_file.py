@@ -20,16 +20,18 @@ def write_whole(path: Path, data: bytes, what: str = "the file") -> None:
         partial.replace(path)
     except OSError as error:
         raise OutputError(
-            f"{what} cannot be written: {error.strerror}", str(path), _way_out(path.parent, error)
+            f"{what} cannot be written: {error.strerror}", str(path), _way_out(path, error)
         ) from None
     finally:
         with suppress(OSError):
             partial.unlink()
 
 
-def _way_out(folder: Path, error: OSError) -> str:
-    if not folder.is_dir():
-        return f"make the folder first: mkdir -p {folder}"
+def _way_out(path: Path, error: OSError) -> str:
+    if path.is_dir():
+        return f"that is a folder: name a file in it, such as {path / 'out'}"
+    if not path.parent.is_dir():
+        return f"make the folder first: mkdir -p {path.parent}"
     if error.errno == errno.ENOSPC:
         return "make room, or name a file elsewhere"
     return "choose a folder that you may write to"

@@ -57,7 +57,7 @@ def declared_front(word: str) -> Front:
 
 def declared_rate(word: str) -> int | None:
     """The samples a second that a declared front end takes; None of one that takes no sound."""
-    from aot.fronts.movement import Movement
+    from aot.fronts.movement import Movement  # as the front itself, loaded by whom it serves
     from aot.fronts.picture import Picture
 
     front = declared_front(word)

@@ -62,6 +62,16 @@ def test_an_archive_on_a_read_only_disk(
     )
 
 
+def test_a_cartridge_that_is_named_like_a_folder(model: Path, complaint: Complaint, tmp_path: Path) -> None:
+    (tmp_path / "c").mkdir()
+    assert complaint("compile", model, "--board", "mps2-an386", "--cartridge", "-o", tmp_path / "c") == (
+        "error: the cartridge cannot be written: Is a directory\n"
+        "  FOLDER/c\n"
+        "  hint: that is a folder: name a file in it, such as FOLDER/c/out\n"
+    )
+    assert list((tmp_path / "c").iterdir()) == []
+
+
 def test_a_project_goes_into_no_folder_with_something_in_it(
     archive: Path, complaint: Complaint, tmp_path: Path
 ) -> None:
