@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib.metadata import EntryPoint, entry_points
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from aot.errors import ExtensionError
 from aot.records import dataclass
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -91,6 +93,8 @@ def _installed(group: str) -> Iterator[Extension]:
 @functools.cache
 def _declared() -> Mapping[str, Sequence[EntryPoint]]:
     """The entry points of all groups: looking for one group's walks through every package too."""
+    from importlib.metadata import entry_points  # takes as long as the rest of an emulated board's imports
+
     points = entry_points()
     return {group: tuple(points.select(group=group)) for group in GROUPS}
 

@@ -47,7 +47,7 @@ class Installed:
 def install(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
     def points(**values: str) -> None:
         found = [EntryPoint(name.rstrip("_"), value, GROUP) for name, value in values.items()]
-        monkeypatch.setattr(extensions, "entry_points", Installed(found))
+        monkeypatch.setattr("importlib.metadata.entry_points", Installed(found))
         extensions.forget_loaded()
 
     yield points
