@@ -74,6 +74,7 @@ class Section:
     keys: Keys = field(default_factory=dict)
     lacks: Callable[[Board], Iterable[str]] = lambda _board: ()  # what the board must have for it and has not
     writes: str = ""  # of a runner: the only platform whose firmware it writes; "": of any
+    reaches_memory: bool = False  # of a runner: its line writes memory while the firmware waits
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from platforms.folder import write_project
 from platforms.layout import PlatformFiles, project_files, tensor_words
 from platforms.pack_headers import header_options
 from platforms.project import App, ProjectSource
+from platforms.runners.runner import reaches_memory
 from platforms.second_core import second_core_files
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import GCC, Toolchain
@@ -36,6 +37,7 @@ SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in th
 GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
+_TELLS_ADDRESSES = ("-DSOLDER_INPUT_ADDRESS",)
 _TAKES_CODE = ("-DSOLDER_SLOT",)  # RAM is executable on all of these boards
 _WITHOUT_END = """\
 Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own.
@@ -85,7 +87,8 @@ class Baremetal(CompilerPlatform):
         runs_without_end = is_bare_board(board) and app is App.STANDALONE
         if runs_without_end:
             own["src/main.c"] = filled("chips", "main.c.jinja", **tensor_words(source))
-        abilities = _ABILITIES + (_TAKES_CODE if source.takes_code else ())
+        abilities = _ABILITIES + (_TELLS_ADDRESSES if reaches_memory(board) else ())
+        abilities += _TAKES_CODE if source.takes_code else ()
         cc = GCC[board.core.machine] if "gcc" in board.core.options else _ZIG
         platform_files = replace(
             self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""

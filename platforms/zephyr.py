@@ -22,6 +22,7 @@ from platforms.layout import (
     runtime_files,
 )
 from platforms.project import App, ProjectSource, SensorKind, require_no_cartridges, require_one_core
+from platforms.runners.runner import reaches_memory
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain
 from platforms.zephyr_tools import find_west, has_new_names
@@ -139,6 +140,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
 def _abilities(source: ProjectSource, board: Board, app: App) -> str:
     rate = "SOLDER_RATE " if _can_change_rate(board, app) else ""
     told = {
+        "SOLDER_INPUT_ADDRESS": reaches_memory(board),
         "SOLDER_LOCK": source.line_key,
         "SOLDER_FUNCTIONS": source.functions,
         "SOLDER_OBSERVED": source.tells_counters,

@@ -77,9 +77,13 @@ class Conversation:
     def close(self) -> None:
         self._exchange.line.close()
 
-    def write_memory(self, address: int, data: bytes) -> bool:
-        """Writes memory without the device's server. Returns whether the line can do so."""
-        return self._exchange.line.write_memory(address, data)
+    @property
+    def reaches_memory(self) -> bool:
+        """True where the line can write memory without the device's server."""
+        return self._exchange.line.reaches_memory
+
+    def write_memory(self, address: int, data: bytes) -> None:
+        self._exchange.line.write_memory(address, data)
 
     def hello(self) -> Hello:
         """Begins a session; earlier requests that are still under way are dropped."""

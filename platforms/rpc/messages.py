@@ -96,6 +96,11 @@ class Hello:
         return bool(self.capabilities & Capability.RATE)
 
     @property
+    def tells_input_addresses(self) -> bool:
+        """True where it says at which address an input lies."""
+        return bool(self.capabilities & Capability.INPUT_ADDRESS)
+
+    @property
     def is_locked(self) -> bool:
         """True where nothing is answered before the line's key is shown."""
         return bool(self.capabilities & Capability.LOCKED)
@@ -294,6 +299,15 @@ def unpack_tensor(payload: bytes) -> TensorSpec:
 
 def pack_write(model: int, tensor: int, offset: int, data: bytes) -> bytes:
     return struct.pack("<BBI", model, tensor, offset) + data
+
+
+def pack_input_address(model: int, tensor: int) -> bytes:
+    return struct.pack("<BB", model, tensor)
+
+
+def unpack_input_address(payload: bytes) -> int:
+    """Unpacks the address of an input."""
+    return int(Fields(payload).take("I")[0])
 
 
 def pack_read(model: int, tensor: int, offset: int, count: int) -> bytes:

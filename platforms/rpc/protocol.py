@@ -55,6 +55,7 @@ class Message(IntEnum):
     CARTRIDGE_PUT = 0x17
     CARTRIDGE_SWAP = 0x18
     OBSERVED = 0x19  # what the model's runs have counted
+    INPUT_ADDRESS = 0x1A  # where an input lies, which an emulator then writes
     CHALLENGE = 0x20  # of a line with a key
     UNLOCK = 0x21
 
@@ -157,6 +158,7 @@ class Capability(IntEnum):
     DEADLINE = 8  # a run that takes too long ends as a fault
     FUNCTIONS = 16  # calls by name, and arrays in free RAM
     CARTRIDGES = 32
+    INPUT_ADDRESS = 64  # of an emulated board: inputs may be written past the line
     LOCKED = 128  # nothing is answered before the line's key is shown
 
 

@@ -19,7 +19,7 @@ PROGRAM = "qemu-system-arm"
 _CAN_STOP = hasattr(signal, "SIGSTOP")  # Windows cannot
 
 
-SECTION = Section({"machine": Key(text)})
+SECTION = Section({"machine": Key(text)}, reaches_memory=True)
 
 
 def missing() -> str:
@@ -58,6 +58,8 @@ def open_line(elf: Path, board: Board) -> Transport:
 class QemuLine(PipeTransport):
     """A line that ends QEMU when it is closed, since QEMU does not end when its stdin closes."""
 
+    reaches_memory = True
+
     def __init__(self, argv: tuple[str, ...]) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="solder-qemu-")
         address = debug_address(Path(self._folder.name))
@@ -76,10 +78,9 @@ class QemuLine(PipeTransport):
         self._debug_port.go()
         super().write(data, deadline_s)
 
-    def write_memory(self, address: int, data: bytes) -> bool:
+    def write_memory(self, address: int, data: bytes) -> None:
         self._wake()
         self._debug_port.write(address, data)
-        return True
 
     def rest(self) -> None:
         """Stops QEMU: firmware that polls its UART would take a whole processor of this computer."""

@@ -14,7 +14,7 @@ from platforms.transport.base import Transport
 PROGRAM = "qemu-system-riscv32"
 
 
-SECTION = Section({"machine": Key(text), "cpu": Key(text, "")})
+SECTION = Section({"machine": Key(text), "cpu": Key(text, "")}, reaches_memory=True)
 
 
 def missing() -> str:

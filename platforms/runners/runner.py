@@ -105,6 +105,11 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
     return usable
 
 
+def reaches_memory(board: Board) -> bool:
+    """True where one of its runners writes memory past the line."""
+    return any(runner_named(name).SECTION.reaches_memory for name in board.runners)
+
+
 def _that_take(board: Board, platform: str | None) -> list[str]:
     """The board's runners that take firmware of that platform."""
     writes = {name: runner_named(name).SECTION.writes for name in board.runners}

@@ -25,6 +25,7 @@ class Transport(ABC):
 
     name: str  # for messages: what a person would call this line
     bits_per_second: int = 0  # 0: as fast as the two ends are
+    reaches_memory: bool = False  # write_memory() is there
     is_program: bool = False  # the device is a program started here: its end is the end of the line
 
     @abstractmethod
@@ -42,9 +43,9 @@ class Transport(ABC):
         """Changes the line's rate; returns whether that is possible. Most lines have no rate."""
         return False
 
-    def write_memory(self, _address: int, _data: bytes) -> bool:
-        """Writes the waiting device's memory directly; returns whether that is possible."""
-        return False
+    def write_memory(self, _address: int, _data: bytes) -> None:
+        """Writes the waiting device's memory directly."""
+        raise NotImplementedError(f"{self.name} does not reach memory")
 
     def rest(self) -> None:  # noqa: B027 - most lines have nothing to do
         """Says that the device has answered: an emulated one may stand still until the next read or write."""

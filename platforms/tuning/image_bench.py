@@ -16,7 +16,6 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from aot.records import dataclass
 from platforms.base import Firmware
-from platforms.elf import symbols
 from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.messages import LayerProfile, RemoteModel
@@ -117,14 +116,8 @@ class _ImageTrials:
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=bench.choices.timeout_s)
             self._session = Session(line, adapted(deadlines, line))
             self._session.hello()
-            self._place_inputs(self._session)
+            self._session.write_input(_loader(self._places), 0, self._inputs)
         return self._session
-
-    def _place_inputs(self, session: Session) -> None:
-        """Writes memory directly where possible: thousands of bytes take seconds on an emulator's line."""
-        arena = next(s.address for s in symbols(self._firmware.elf) if s.name == "solder_arena")
-        if not session.write_memory(arena, self._inputs):
-            session.write_input(_loader(self._places), 0, self._inputs)
 
 
 def _loader(places: Places) -> RemoteModel:

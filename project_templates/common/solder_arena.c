@@ -103,6 +103,20 @@ static uint32_t filled_bytes(uint32_t input)
     return arena.input == input ? arena.filled : 0;
 }
 
+static uint8_t *place_of(const struct solder_tensor *tensor)
+{
+    return solder_arenas[tensor->arena] + tensor->arena_offset;
+}
+
+/* Bytes of this input up to here are in place now. */
+static void fill(uint32_t input, const struct solder_tensor *tensor, uint32_t bytes)
+{
+    arena.has_result = 0; /* inputs and outputs may share memory */
+    arena.input = input;
+    arena.filled = bytes;
+    mark_input(input, bytes == tensor->bytes);
+}
+
 enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t offset, const uint8_t *bytes,
                                       uint32_t count)
 {
@@ -120,13 +134,24 @@ enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t o
     if (offset > filled_bytes(input)) {
         return SOLDER_WRITE_GAP;
     }
-    memcpy(solder_arenas[tensor->arena] + tensor->arena_offset + offset, bytes, count);
-    arena.has_result = 0; /* inputs and outputs may share memory */
-    arena.input = input;
-    arena.filled = offset + count;
-    mark_input(input, arena.filled == tensor->bytes);
+    memcpy(place_of(tensor) + offset, bytes, count);
+    fill(input, tensor, offset + count);
     return SOLDER_OK;
 }
+
+#ifdef SOLDER_INPUT_ADDRESS
+enum solder_status solder_arena_input_address(uint32_t model, uint32_t input, const uint8_t **bytes)
+{
+    static const uint8_t nothing = 0;
+    const enum solder_status written = solder_arena_write(model, input, 0, &nothing, 0);
+    if (written == SOLDER_OK) {
+        const struct solder_tensor *tensor = &arena.owner->inputs[input];
+        *bytes = place_of(tensor);
+        fill(input, tensor, tensor->bytes);
+    }
+    return written;
+}
+#endif
 
 enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t offset, uint32_t count,
                                      const uint8_t **bytes)
@@ -145,7 +170,7 @@ enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t o
     if (!within(tensor, offset, count)) {
         return SOLDER_OUT_OF_RANGE;
     }
-    *bytes = solder_arenas[tensor->arena] + tensor->arena_offset + offset;
+    *bytes = place_of(tensor) + offset;
     return SOLDER_OK;
 }
 

@@ -16,6 +16,11 @@ const struct solder_model *solder_find_model(uint32_t number);
 enum solder_status solder_arena_write(uint32_t model, uint32_t input, uint32_t offset, const uint8_t *bytes,
                                       uint32_t count);
 
+#ifdef SOLDER_INPUT_ADDRESS
+/* Says where an input lies, and takes it as written: an emulator writes it next. */
+enum solder_status solder_arena_input_address(uint32_t model, uint32_t input, const uint8_t **bytes);
+#endif
+
 /* Finds a part of an output of the last run. */
 enum solder_status solder_arena_read(uint32_t model, uint32_t output, uint32_t offset, uint32_t count,
                                      const uint8_t **bytes);

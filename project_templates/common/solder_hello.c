@@ -32,6 +32,11 @@
 #else
 #define CAN_SWAP 0u
 #endif
+#ifdef SOLDER_INPUT_ADDRESS
+#define CAN_TELL_ADDRESS SOLDER_CAPABILITY_INPUT_ADDRESS
+#else
+#define CAN_TELL_ADDRESS 0u
+#endif
 #ifdef SOLDER_LOCK
 #define CAN_LOCK SOLDER_CAPABILITY_LOCKED
 #else
@@ -69,7 +74,8 @@ static void introduce(struct solder_reply *reply)
     solder_reply32(reply, boot_nonce);
     solder_reply32(reply, solder_kept.boots);
     solder_reply16(reply, SOLDER_PAYLOAD_BYTES);
-    solder_reply16(reply, (SOLDER_CAN_PROFILE ? SOLDER_CAPABILITY_PROFILE : 0u) | CAN_LOAD | CAN_RATE | CAN_CALL | CAN_SWAP | CAN_LOCK |
+    solder_reply16(reply, (SOLDER_CAN_PROFILE ? SOLDER_CAPABILITY_PROFILE : 0u) | CAN_LOAD | CAN_RATE | CAN_CALL |
+                              CAN_SWAP | CAN_TELL_ADDRESS | CAN_LOCK |
                               (solder_port_deadline(0) ? SOLDER_CAPABILITY_DEADLINE : 0u));
     solder_reply32(reply, solder_arena_total(solder_arena_sizes, solder_arena_count));
     reply_fault(reply);

@@ -79,6 +79,19 @@ static uint8_t write(const uint8_t *payload, uint32_t count, struct solder_reply
                                        payload + SOLDER_WRITE_HEADER_BYTES, count - SOLDER_WRITE_HEADER_BYTES);
 }
 
+#ifdef SOLDER_INPUT_ADDRESS
+static uint8_t input_address(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
+{
+    const uint8_t *bytes = NULL;
+    const enum solder_status status = solder_arena_input_address(payload[0], payload[1], &bytes);
+    (void)count;
+    if (status == SOLDER_OK) {
+        solder_reply32(reply, (uint32_t)(uintptr_t)bytes);
+    }
+    return (uint8_t)status;
+}
+#endif
+
 static uint8_t read(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
     (void)count;
@@ -288,6 +301,9 @@ static const struct message messages[] = {
     [SOLDER_MESSAGE_STATS] = {stats, 0, 0},
 #if defined SOLDER_OBSERVED && !defined __AVR__ /* whose table lies in its little RAM */
     [SOLDER_MESSAGE_OBSERVED] = {observed, 1, 1},
+#endif
+#ifdef SOLDER_INPUT_ADDRESS
+    [SOLDER_MESSAGE_INPUT_ADDRESS] = {input_address, 2, 2},
 #endif
     [SOLDER_MESSAGE_RESET] = {reset, 1, 1},
     [SOLDER_MESSAGE_RATE] = {solder_rate_change, 4, 4},

@@ -57,6 +57,7 @@ def device(compile_c: Compile) -> Path:
         "-DSOLDER_RATE",
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_OBSERVED",
+        "-DSOLDER_INPUT_ADDRESS",
     )
 
 

@@ -27,6 +27,7 @@ def fuzz(compile_c: Callable[..., Path]) -> Path:
         "-DSOLDER_SLOT",
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_CARTRIDGES",
+        "-DSOLDER_INPUT_ADDRESS",
     )
 
 
@@ -38,6 +39,7 @@ def locked_fuzz(compile_c: Callable[..., Path]) -> Path:
         "-DSOLDER_SLOT",
         "-DSOLDER_FUNCTIONS",
         "-DSOLDER_CARTRIDGES",
+        "-DSOLDER_INPUT_ADDRESS",
         "-DSOLDER_LOCK",
     )
 

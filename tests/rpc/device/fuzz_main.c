@@ -205,8 +205,9 @@ static void watch_lock(const uint8_t *packet)
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
-    static const uint32_t payload_bytes[] = {0, 2, 3, 6, 8, 1, 4, 3, 0, 1, 0, 8, 6, 8, 24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0};
-    const uint32_t message = 1 + chance(24);
+    static const uint32_t payload_bytes[] = {0,  2, 3, 6, 8, 1, 4, 3, 0, 1,  0, 8, 6, 8,
+                                             24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0, 1, 2};
+    const uint32_t message = 1 + chance(26);
     uint32_t count = payload_bytes[message];
 #ifdef SOLDER_LOCK
     if (chance(4) == 0) {
@@ -226,7 +227,7 @@ static uint32_t plausible_packet(uint8_t *packet)
         solder_set32(packet + SOLDER_HEADER_BYTES + 2, 600u * chance(3) * chance(2));
         count += data_bytes[chance(3)];
     }
-    if (message >= SOLDER_MESSAGE_MAKE) { /* arrays: a few small ones, whose handles are likely to come up again */
+    if (message >= SOLDER_MESSAGE_MAKE && message < SOLDER_MESSAGE_OBSERVED) { /* arrays: a few small ones, whose handles are likely to come up again */
         solder_set32(packet + SOLDER_HEADER_BYTES, message == SOLDER_MESSAGE_MAKE ? 6u + 256u * chance(4) : 1u + 16u * chance(4));
         packet[SOLDER_HEADER_BYTES + 4] = (uint8_t)(chance(20) == 0 ? 255u : chance(3));
         count += message == SOLDER_MESSAGE_PUT || message == SOLDER_MESSAGE_CARTRIDGE_PUT ? chance(16) : 0;
