@@ -29,6 +29,7 @@ _APART = "  # keeps the tensors apart"
 _BOTH = "return Use(one.stage, one.is_write, np.where(least"
 _OF_BOTH = ", most, least), np.maximum(one.last, other.last))"
 _DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
+_GROUPED = "  # whose groups are remembered: variants of a graph share the steps of most stages"
 _WORK = "  # multiplications in a run: about as often it loads what it reads"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
@@ -79,6 +80,9 @@ REASONS: Mapping[str, str] = {
     f"{_DRAWS}strict=True)]  ->  {_DRAWS}strict=False)]": "both have an entry for each stage",
     f"work: int = 0{_WORK}  ->  work: int = 1{_WORK}": "what is read or written has a byte or more, which "
     "counts as much",
+    f"_STAGES_KEPT = 512{_GROUPED}  ->  _STAGES_KEPT = 51{_GROUPED}": "groups that are forgotten "
+    "are found again",
+    "_ENDLESS = 1 << 62  # bytes  ->  _ENDLESS = 2 << 62  # bytes": "no memory has so many bytes",
     f"{_REFINE}-1])  ->  {_REFINE}-2])": "for each device there are at most 150 trials more, and no arena "
     "grows by that",
     f"{_BASE} + 1){_APART}  ->  {_BASE} + 2){_APART}": "any greater number keeps them apart as well",
