@@ -137,7 +137,10 @@ def _connected(address: DebugAddress) -> socket.socket:
 
 
 def _gone(error: OSError) -> LineClosedError:
-    return LineClosedError(f"QEMU's debug port does not answer: {error.strerror or error}")
+    return LineClosedError(
+        f"QEMU's debug port does not answer: {error.strerror or error}",
+        hint="QEMU has ended or was stopped by somebody else: run the command again",
+    )
 
 
 def packet(text: str) -> bytes:

@@ -76,5 +76,6 @@ def test_memory_that_cannot_be_written_is_named(address: DebugAddress) -> None:
 def test_an_emulator_that_is_gone_is_an_error_of_the_device(address: DebugAddress) -> None:
     with pytest.raises(
         LineClosedError, match=r"QEMU's debug port does not answer: (No such file|Connection refused)"
-    ):
+    ) as caught:
         DebugPort(address).stop()
+    assert caught.value.hint == "QEMU has ended or was stopped by somebody else: run the command again"

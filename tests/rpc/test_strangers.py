@@ -53,7 +53,7 @@ def test_only_bytes_of_inputs_are_written(connect: Callable[..., Any]) -> None:
     assert session._request(Message.READ, read(PLUS_ONE, 0, 0, 4), "read") == bytes([2, 3, 4, 5])
 
 
-def test_only_inputs_have_a_place(connect: Callable[..., Any]) -> None:
+def test_only_inputs_have_an_address_that_is_told(connect: Callable[..., Any]) -> None:
     session = connect()
     session.hello()
     for payload, status in (
@@ -66,13 +66,13 @@ def test_only_inputs_have_a_place(connect: Callable[..., Any]) -> None:
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
 
 
-def test_an_input_counts_as_written_once_its_place_is_told(connect: Callable[..., Any]) -> None:
+def test_an_input_counts_as_written_once_its_address_is_told(connect: Callable[..., Any]) -> None:
     """The bytes of the piece before stand for those that a debugger writes."""
     session = connect()
     session.hello()
     session._request(Message.WRITE, write(PLUS_ONE, 0, 0, bytes([1, 2, 3])), "write")
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING
-    assert len(session._request(Message.INPUT_ADDRESS, bytes([PLUS_ONE, 0]), "place")) == 4
+    assert len(session._request(Message.INPUT_ADDRESS, bytes([PLUS_ONE, 0]), "address")) == 4
     session.run(session.describe()[PLUS_ONE])
     assert session._request(Message.READ, read(PLUS_ONE, 0, 0, 3), "read") == bytes([2, 3, 4])
     assert refusal(session, Message.RUN, bytes([PLUS_ONE])) == Status.INPUT_MISSING

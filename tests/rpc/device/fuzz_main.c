@@ -205,7 +205,7 @@ static void watch_lock(const uint8_t *packet)
 /* A request as the host might make it: small numbers, and of the right length or nearly. */
 static uint32_t plausible_packet(uint8_t *packet)
 {
-    static const uint32_t payload_bytes[] = {0,  2, 3, 6, 8, 1, 4, 3, 0, 1,  0, 8, 6, 8,
+    static const uint32_t payload_bytes[] = {0,  2, 3, 6, 8, 1, 4, 3,  0, 1, 0, 8, 6, 8,
                                              24, 4, 2, 4, 5, 4, 8, 10, 1, 5, 0, 1, 2};
     const uint32_t message = 1 + chance(26);
     uint32_t count = payload_bytes[message];
