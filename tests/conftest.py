@@ -20,8 +20,6 @@ import pytest
 hypothesis.settings.register_profile("solder", deadline=None, derandomize=os.environ.get("CI") == "true")
 hypothesis.settings.load_profile("solder")
 
-pytest_plugins = ["brief_reports", "time_limit"]
-
 ROOT = Path(__file__).resolve().parent.parent
 SHARED = ROOT.parent / "shared"
 ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)

@@ -1,8 +1,9 @@
-"""What mistakes are made with: a good model, its file, and the error's text with folders replaced."""
+"""A good model to make mistakes with, and the error that a command prints: its code and the facts in it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,26 @@ import pytest
 from tiny_models import TINY
 
 import boards
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """The error of a command that had to fail."""
+
+    code: str  # such as "E301"
+    text: str
+
+    def names(self, code: str, *facts: object) -> None:
+        """Checks the code and that every fact is in the text: numbers, names, paths, the command of the hint.
+
+        The wording is free to become better.
+        """
+        assert self.code == code, self.text
+        missing = [str(fact) for fact in facts if str(fact) not in self.text]
+        assert not missing, f"not in the error: {missing}\n{self.text}"
+        first, *rest = self.text.splitlines()
+        assert first.startswith("error: ")
+        assert all(line.startswith("  ") for line in rest)
 
 
 @pytest.fixture
@@ -20,13 +41,13 @@ def model(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def complaint(run_deploy: Callable[..., Any], tmp_path: Path) -> Callable[..., str]:
-    """complaint("inspect", path): what a command that must fail prints, the test's own folder as FOLDER."""
+def complaint(run_deploy: Callable[..., Any], tmp_path: Path) -> Callable[..., Complaint]:
+    """complaint("inspect", path): the error of a command that must fail; the test's own folder is FOLDER."""
 
-    def run(*words: object) -> str:
+    def run(*words: object) -> Complaint:
         outcome = run_deploy(*words)
         assert (outcome.status, outcome.out) == (1, ""), outcome
-        return str(outcome.err.replace(str(tmp_path), "FOLDER"))
+        return Complaint(outcome.code, outcome.err.replace(str(tmp_path), "FOLDER"))
 
     return run
 

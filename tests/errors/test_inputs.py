@@ -1,4 +1,4 @@
-"""A wrong .npz: name, shape, element type, length; said before anything is built."""
+"""A wrong .npz: name, shape, element type, length; reported before anything is built."""
 
 from __future__ import annotations
 
@@ -14,61 +14,48 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from deploy.samples import make_samples
 
-Complaint = Callable[..., str]
+Complain = Callable[..., Any]
 
 IMAGE = np.zeros((1, 8, 8, 1), np.int8)
-TAKES = '  hint: the model takes "image" or "input_0": int8[1, 8, 8, 1]\n'
-SERIES = "  hint: N samples have shape [N, 8, 8, 1]\n"
-WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], str]] = {
-    "misspelt name": (
-        {"imgae": IMAGE},
-        'error: the model has no input "imgae" - did you mean "image"?\n  in.npz\n' + TAKES,
-    ),
-    "other name": (
-        {"in_0": IMAGE},
-        'error: the model has no input "in_0" - did you mean "input_0"?\n  in.npz\n' + TAKES,
-    ),
-    "no arrays": ({}, 'error: input "image" is missing\n  in.npz holds nothing\n' + TAKES),
-    "given twice": (
-        {"image": IMAGE, "input_0": IMAGE},
-        'error: input "image" is given twice, as "image", "input_0"\n  in.npz\n'
-        "  hint: leave one of them out\n",
-    ),
+TAKES = ("in.npz", '"image" or "input_0"', "int8[1, 8, 8, 1]")  # what the model takes
+WRONG_ARRAYS: dict[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
+    "misspelt name": ({"imgae": IMAGE}, ('"imgae"', 'did you mean "image"?', *TAKES)),
+    "other name": ({"in_0": IMAGE}, ('"in_0"', 'did you mean "input_0"?', *TAKES)),
+    "no arrays": ({}, ('"image" is missing', *TAKES)),
+    "given twice": ({"image": IMAGE, "input_0": IMAGE}, ("twice", '"image", "input_0"', "in.npz")),
     "wrong shape": (
         {"image": IMAGE[0]},
-        'error: "image" has shape [8, 8, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+        ('"image" has shape [8, 8, 1]', "[1, 8, 8, 1]", "in.npz", "[N, 8, 8, 1]"),
     ),
     "batch of other images": (
         {"image": np.zeros((5, 8, 9, 1), np.int8)},
-        'error: "image" has shape [5, 8, 9, 1], the model takes [1, 8, 8, 1]\n  in.npz\n' + SERIES,
+        ('"image" has shape [5, 8, 9, 1]', "[1, 8, 8, 1]", "in.npz", "[N, 8, 8, 1]"),
     ),
-    "batch of nothing": (
-        {"image": np.zeros((0, 8, 8, 1), np.int8)},
-        "error: the series has 0 samples\n  in.npz\n  hint: its first axis counts the samples: 1 or more\n",
-    ),
+    "batch of nothing": ({"image": np.zeros((0, 8, 8, 1), np.int8)}, ("0 samples", "in.npz", "1 or more")),
     "series of nothing": (
         {"image": np.zeros((0, 1, 8, 8, 1), np.int8)},
-        "error: the series has 0 samples\n  in.npz\n  hint: its first axis counts the samples: 1 or more\n",
+        ("0 samples", "in.npz", "1 or more"),
     ),
     "floats": (
         {"image": IMAGE.astype(np.float32)},
-        'error: "image" has elements of float32, the model takes int8[1, 8, 8, 1]\n'
-        "  in.npz\n"
-        "  hint: --quantize, quantize=True in Python, does it: "
-        "np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)\n",
+        (
+            "float32",
+            "int8[1, 8, 8, 1]",
+            "in.npz",
+            "--quantize, quantize=True in Python",
+            "np.clip(np.round(x / 0.0625) + -128, -128, 127).astype(np.int8)",
+        ),
     ),
     "wider integers": (
         {"image": IMAGE.astype(np.int64)},
-        'error: "image" has elements of int64, the model takes int8[1, 8, 8, 1]\n'
-        "  in.npz\n"
-        "  hint: if the values are meant like that: x.astype(np.int8)\n",
+        ("int64", "int8[1, 8, 8, 1]", "in.npz", "x.astype(np.int8)"),
     ),
 }
 
 
 @pytest.fixture
-def refuse(model: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], str]:
-    """What `deploy run` says to a file of inputs; nothing may be built for it."""
+def refuse(model: Path, complaint: Complain, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], Any]:
+    """refuse(FILE): the error of `deploy run` for a file of inputs; nothing may be built for it."""
 
     def must_not_build(*_: object) -> None:
         raise AssertionError("the inputs are looked at first")
@@ -79,50 +66,48 @@ def refuse(model: Path, complaint: Complaint, monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.parametrize("name", WRONG_ARRAYS)
 def test_wrong_arrays_are_named_with_what_the_model_takes(
-    name: str, refuse: Callable[[Path], str], tmp_path: Path
+    name: str, refuse: Callable[[Path], Any], tmp_path: Path
 ) -> None:
-    arrays, expected = WRONG_ARRAYS[name]
+    arrays, facts = WRONG_ARRAYS[name]
     np.savez(tmp_path / "in.npz", **arrays)
-    assert refuse(tmp_path / "in.npz") == expected
+    refuse(tmp_path / "in.npz").names("E102", *facts)
 
 
-HOW = "  hint: numpy writes one: np.savez(file, input_0=array)\n"
+HOW = "np.savez(file, input_0=array)"
 
 
-def test_a_missing_file_of_inputs(refuse: Callable[[Path], str], tmp_path: Path) -> None:
-    assert refuse(tmp_path / "in.npz") == "error: the file of inputs does not exist\n  FOLDER/in.npz\n" + HOW
+def test_a_missing_file_of_inputs(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
+    refuse(tmp_path / "in.npz").names("E102", "does not exist", "FOLDER/in.npz", HOW)
 
 
-def test_a_single_array_has_no_name(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+def test_a_single_array_has_no_name(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", IMAGE)
-    assert refuse(tmp_path / "in.npy") == (
-        "error: the file of inputs holds a single array without a name\n  FOLDER/in.npy\n" + HOW
-    )
+    refuse(tmp_path / "in.npy").names("E102", "array without a name", "FOLDER/in.npy", HOW)
 
 
-NOT_NPZ = "error: the file of inputs is not an .npz file of plain numbers\n  FOLDER/in.npz\n" + HOW
+NOT_NPZ = ("E102", "is not an .npz file", "FOLDER/in.npz", HOW)
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"PK\x03\x04 and then nonsense"])
 def test_what_is_not_an_npz_file_is_refused_with_the_way_to_make_one(
-    data: bytes, refuse: Callable[[Path], str], tmp_path: Path
+    data: bytes, refuse: Callable[[Path], Any], tmp_path: Path
 ) -> None:
     (tmp_path / "in.npz").write_bytes(data)
-    assert refuse(tmp_path / "in.npz") == NOT_NPZ
+    refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
-def test_pickled_objects_are_not_loaded(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+def test_pickled_objects_are_not_loaded(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", image=np.array([{"a": 1}], dtype=object))
-    assert refuse(tmp_path / "in.npz") == NOT_NPZ
+    refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
-def test_a_damaged_npz_file(refuse: Callable[[Path], str], tmp_path: Path) -> None:
+def test_a_damaged_npz_file(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
     noise = np.random.default_rng(0).integers(0, 128, (20, *IMAGE.shape)).astype(np.int8)
     np.savez_compressed(tmp_path / "in.npz", image=noise)
     data = bytearray((tmp_path / "in.npz").read_bytes())
     data[300:400] = bytes(100)
     (tmp_path / "in.npz").write_bytes(data)
-    assert refuse(tmp_path / "in.npz") == NOT_NPZ
+    refuse(tmp_path / "in.npz").names(*NOT_NPZ)
 
 
 def test_series_of_different_lengths() -> None:
@@ -130,10 +115,7 @@ def test_series_of_different_lengths() -> None:
     series = {"a": np.zeros((2, 1, 4), np.int8), "b": np.zeros((3, 1, 4), np.int8)}
     with pytest.raises(InputError) as caught:
         make_samples(series, taken, "in.npz")
-    assert str(caught.value) == (
-        'error: the inputs have different numbers of samples: "a" has 2, "b" has 3\n  in.npz\n'
-        "  hint: give as many samples of each input"
-    )
+    assert '"a" has 2, "b" has 3' in str(caught.value)
 
 
 @pytest.mark.parametrize("shape", [(8, 8, 8, 1), (8, 64), (8, 8, 8)])

@@ -58,7 +58,9 @@ def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
 
 
 def test_no_code_asks_for_a_board_by_name(package_modules: tuple[Path, ...]) -> None:
-    assert not [path for path in package_modules if ASKS_FOR_A_BOARD.search(path.read_text())]
+    assert not [path for path in package_modules if ASKS_FOR_A_BOARD.search(path.read_text())], (
+        "code must not compare board names: add a key to the board file (boards/board_keys.py) and read that"
+    )
 
 
 @pytest.mark.parametrize(

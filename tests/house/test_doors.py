@@ -354,7 +354,9 @@ def test_a_runner_and_a_platform_are_a_file_and_a_line_each(tree: Path) -> None:
 def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_root: Path) -> None:
     """Not even by what its name begins with: an `if` that asks for a family of cores knows them, too."""
     said = {path.relative_to(repo_root).as_posix(): cores_in(path) for path in package_modules}
-    assert {path: found for path, found in said.items() if found} == NAMES_OF_CORES
+    assert {path: found for path, found in said.items() if found} == NAMES_OF_CORES, (
+        "code must not name a core: add a key to boards/core/*.toml and read that"
+    )
 
 
 # The core that `inspect` takes when no board is named, names as people and CMSIS packs say them, and what

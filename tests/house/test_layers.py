@@ -1,4 +1,4 @@
-"""Data flows one way, each foreign format has one room, and kernels know no instruction set."""
+"""Packages import in one direction, each file format in one package, and kernels know no instruction set."""
 
 from __future__ import annotations
 
@@ -60,7 +60,6 @@ def test_every_import_keeps_to_the_layers(repo_root: Path, tmp_path: Path) -> No
 def test_an_import_against_the_layers_is_found(
     repo_root: Path, package_names: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """A contract that never fails would say nothing."""
     copy_folders(repo_root, package_names, tmp_path)
     for file_name, (module, _) in INTRUDERS.items():
         (tmp_path / file_name).write_text(f"import {module}\n")

@@ -24,14 +24,16 @@ def test_every_page_that_is_named_can_be_shown(package_files: tuple[Path, ...]) 
 
 
 def test_no_message_names_a_file_that_only_the_tree_has(package_modules: tuple[Path, ...]) -> None:
-    assert not [(path, text) for path in package_modules for text in _messages(path) if A_FILE.search(text)]
+    assert not [
+        (path, text) for path in package_modules for text in _messages(path) if A_FILE.search(text)
+    ], "a wheel has no docs folder: write `deploy docs PAGE` instead of docs/PAGE.md"
 
 
 def test_no_file_that_users_get_names_one_either(package_files: tuple[Path, ...]) -> None:
     """All but the first line, which says to maintainers where a file of ours belongs."""
     others = [path for path in package_files if path.suffix != ".py" and b"\0" not in path.read_bytes()]
     texts = {path: path.read_text(encoding="utf-8").partition("\n")[2] for path in others}
-    assert not {path for path, text in texts.items() if A_FILE.search(text)}
+    assert not {path for path, text in texts.items() if A_FILE.search(text)}, "write `deploy docs PAGE`"
 
 
 def _messages(path: Path) -> Iterator[str]:

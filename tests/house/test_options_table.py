@@ -137,6 +137,12 @@ def test_each_field_is_an_option() -> None:
     assert [option.field for option in ALL_OPTIONS] == [field.name for field in fields(CompileOptions)]
 
 
+def test_each_option_has_a_sample() -> None:
+    assert SAMPLES.keys() == OPTIONS.keys(), (
+        "add a line to SAMPLES for a new option; remove that of a removed one"
+    )
+
+
 @EVERY
 def test_an_option_has_a_sample_that_is_not_its_default(option: Option) -> None:
     assert getattr(sample(option), option.field) != option.default

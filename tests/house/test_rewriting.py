@@ -1,4 +1,4 @@
-"""Graphs are rewritten in one place: importers build them, passes make new ones, and nobody else does."""
+"""Graphs are built by importers and rewritten by passes, nowhere else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def _makes_graph(call: ast.Call) -> bool:
 def test_only_importers_and_passes_make_graphs(repo_root: Path, package_modules: tuple[Path, ...]) -> None:
     names = {path.relative_to(repo_root).as_posix(): path for path in package_modules}
     others = {name: path for name, path in names.items() if not name.startswith(MAKERS)}
-    assert not [name for name, path in others.items() if makes_graphs(path.read_text(encoding="utf-8"))]
+    assert not [name for name, path in others.items() if makes_graphs(path.read_text(encoding="utf-8"))], (
+        f"graphs are built or rewritten in {', '.join(MAKERS)} only: make this a pass (docs/adding-a-pass.md)"
+    )
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ FOREIGN = (
     "rich",
     "onnxruntime",
 )
-TIME_LIMIT_S = 300  # of processor time, for one test
+TIMEOUT_S = 300  # of one test
 # What a failed test leaves open is not a failure of the next.
 NOT_WANTED = (
     "-p",
@@ -144,7 +144,7 @@ def _run(answer: int, root: Path, trial: Trial) -> None:
     if trial.changed:
         sys.meta_path.insert(0, trial.changed)
     first = FirstFailure()
-    words = ["-x", "-q", *NOT_WANTED, "-o", f"time_limit_s={TIME_LIMIT_S}", "-m", trial.markers]
+    words = ["-x", "-q", *NOT_WANTED, "-o", f"timeout={TIMEOUT_S}", "-m", trial.markers]
     status = pytest.main([*words, *trial.tests], plugins=[first])
     nothing = (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
     name = "" if status in nothing else first.name or f"(pytest ended with {status!r})"
