@@ -7,7 +7,7 @@ rows in layers that have room for them. Here all layers have it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.ir.tensor_spec import graph_specs
@@ -18,6 +18,7 @@ from codegen.fit.arenas import ANY_REGION
 from codegen.fit.variant import CompiledPlan, Variant, work_of
 from codegen.job import read_job
 from codegen.kernels.knobs import Point
+from codegen.lower.decisions import decisions_for
 from codegen.options import CompileOptions
 from deploy.samples import random_samples
 from platforms.board_files import load_board
@@ -55,7 +56,8 @@ def _with_wide_rows(path: Path) -> CompiledPlan:
     job = read_job(path, load_board(BOARD).target, CompileOptions(optimize=Optimize.RAM))
     meaning = run_meaning(job.model.graph, job.options.left_out_passes)
     every = frozenset(work_of(meaning.graph))
-    variant = Variant(meaning.graph, job.target, job.options, job.tuned, (ANY_REGION,), widened=every)
+    decided = replace(decisions_for(meaning.graph, Optimize.RAM, job.tuned), widened=every)
+    variant = Variant(meaning.graph, job.target, job.options, (ANY_REGION,), decided)
     return variant.least().checked(job, meaning.steps)
 
 

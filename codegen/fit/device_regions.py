@@ -11,7 +11,7 @@ from aot.passes.table import region_passes
 from codegen.accelerators.accelerator import Regions
 from codegen.accelerators.table import asked_for
 from codegen.job import Job
-from codegen.kernels.knobs import NOT_TUNED
+from codegen.lower.decisions import Decisions
 from codegen.lower.sites import Sites
 
 
@@ -33,7 +33,7 @@ def with_regions(meaning: PassRun, job: Job) -> PassRun:
 
 def _misfit(job: Job, regions: Regions, graph: Graph, node: Node) -> str:
     """Says why no schedule of the device fits the region; empty where one does."""
-    sites = Sites(graph, job.kernel_target, job.options, frozenset(), NOT_TUNED, frozenset(), frozenset())
+    sites = Sites(graph, job.kernel_target, job.options, Decisions())
     site, reasons = sites.of(node), list[str]()
     for schedule in regions.schedules:
         misfit = schedule.misfit(site)

@@ -17,16 +17,15 @@ from aot.passes.table import placement_passes
 from aot.target import Optimize
 from codegen.fit.no_room import NoRoomError
 from codegen.fit.result_places_tried import (
-    COPIES,
     may_be_smaller,
-    places_tried,
     shows_views,
+    spreads_tried,
     worthwhile_bytes,
 )
 from codegen.fit.variant import CompiledPlan, PlannedVariant
 from codegen.fit.variant_search import TRIED_ROWS, PlanCache, find_variant, limit_of
 from codegen.job import Job
-from codegen.lower.result_places import ResultPlaces
+from codegen.lower.decisions import Decisions, decisions_for
 from codegen.lower.streaming import can_be_streamed, streamed_input
 from codegen.options import CompileOptions
 from codegen.row_costs import MEASURED_COSTS
@@ -73,13 +72,14 @@ class _Tries:
 
     def try_placement(self, placement: PassRun, options: CompileOptions) -> None:
         """Tries where its results can go, as long as less memory is possible or none has been found."""
-        first, *others = places_tried(placement.graph, options)
-        at_once = self._planned(placement, options, first)
-        for places in others:
+        first, *others = spreads_tried(placement.graph, options)
+        decided = self._decided(placement.graph, options)
+        at_once = self._planned(placement, options, replace(decided, spread=first))
+        for spread in others:
             if self.found and self.has_limit:
                 return
-            if at_once is None or may_be_smaller(places, at_once):
-                self._planned(placement, options, places)
+            if at_once is None or may_be_smaller(spread, at_once):
+                self._planned(placement, options, replace(decided, spread=spread))
 
     def try_copies(self) -> None:
         """Tries copies of outputs for the best that was found, where that is not proven to be least.
@@ -89,30 +89,36 @@ class _Tries:
         best, placement = self.best
         is_open = not best.plan.is_least and len(best.plan.order) <= TRIED_ROWS
         if is_open and shows_views(placement.graph):
-            self._planned(placement, best.variant.options, COPIES)
+            decided = self._decided(placement.graph, best.variant.options)
+            self._planned(placement, best.variant.options, replace(decided, copies_views=True))
 
     @property
     def best(self) -> tuple[PlannedVariant, PassRun]:
         return min(self.found, key=lambda each: each[0].plan.arena_bytes)
 
+    def _decided(self, graph: Graph, options: CompileOptions) -> Decisions:
+        """Where the search begins."""
+        goal, limited = decisions_for(graph, options.optimize, self.job.tuned), options.ram_bytes is not None
+        return replace(goal, compact=self.compact, is_roomy=goal.is_roomy and not limited)
+
     def _planned(
-        self, placement: PassRun, options: CompileOptions, places: ResultPlaces
+        self, placement: PassRun, options: CompileOptions, decided: Decisions
     ) -> PlannedVariant | None:
-        """The plan with these places, where it is taken."""
-        most = self._worthwhile if places.spread else None
+        """The plan that begins with these decisions, where it is taken."""
+        spreads = bool(decided.spread)
+        most = self._worthwhile if spreads else None
         cache = self.cache
-        if self.has_limit or places.spread:
+        if self.has_limit or spreads:
             cache = PlanCache(most, [] if self.has_limit else self.cache.planned)
-        target, tuned = self.job.kernel_target, self.job.tuned
         try:
-            planned = find_variant(placement.graph, target, options, tuned, cache, self.compact, places)
+            planned = find_variant(placement.graph, self.job.kernel_target, options, decided, cache)
         except (FitError, NoRoomError) as error:
             self.failed.append(error)
             return None
         if planned is None or (most is not None and planned.plan.arena_bytes > most):
             return None
         self.found.append((planned, placement))
-        if places.spread:
+        if spreads:
             self.cache.bytes = planned.plan.arena_bytes
         return planned
 

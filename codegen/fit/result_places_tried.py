@@ -19,20 +19,19 @@ from aot.passes.views import behind_views
 from aot.plan.groups import MOST_STEPS
 from codegen.fit.variant import PlannedVariant
 from codegen.kernels.rearrange import can_spread
-from codegen.lower.result_places import AT_ONCE, ResultPlaces
+from codegen.lower.decisions import NO_LAYER
 from codegen.options import CompileOptions
 
-COPIES = ResultPlaces(copies_views=True)
 _WORTH = 32  # parts of the arena, of which one at least must be saved: each row is a call more
 
 
-def places_tried(graph: Graph, options: CompileOptions) -> Sequence[ResultPlaces]:
-    """The fastest first."""
+def spreads_tried(graph: Graph, options: CompileOptions) -> Sequence[frozenset[str]]:
+    """The layers that put rows to their places as they come: none first, which is fastest."""
     moves = [node for node in graph.nodes if isinstance(node.op, Rearrange)]
     spread = frozenset(node.name for node in moves if can_spread(node.op, _rows_of(node, graph)))
-    found = [AT_ONCE]
+    found = [NO_LAYER]
     if spread and options.takes_turns:
-        found.append(ResultPlaces(spread))
+        found.append(spread)
     return found
 
 
@@ -41,8 +40,8 @@ def shows_views(graph: Graph) -> bool:
     return any(behind_views(output, graph) != output for output in graph.outputs)
 
 
-def may_be_smaller(places: ResultPlaces, planned: PlannedVariant) -> bool:
-    """True where a plan with these places may need less than the one that has none of them.
+def may_be_smaller(spread: frozenset[str], planned: PlannedVariant) -> bool:
+    """True where a plan with these layers spread may need less than the one that has none of them.
 
     That is where an image that need not be there as a whole is there when most memory is needed. Plans of
     very many steps take long, and are made no more often than must be.
@@ -52,7 +51,7 @@ def may_be_smaller(places: ResultPlaces, planned: PlannedVariant) -> bool:
     images = {
         reading.tensor
         for stage in planned.variant.lowered.stages
-        if stage.node is not None and stage.node.name in places.spread
+        if stage.node is not None and stage.node.name in spread
         for reading in stage.reads
     }
     return not images.isdisjoint(planned.plan.peak_buffers)

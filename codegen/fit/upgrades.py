@@ -7,7 +7,6 @@ plan; only a new plan proves it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Set
-from dataclasses import replace
 from fractions import Fraction
 
 from aot.ops.windows import Windows
@@ -49,8 +48,9 @@ class _Growth:
 
 def with_upgrades(variant: Variant, layers: tuple[str, ...]) -> Variant:
     """The variant with these layers upgraded. Whole tensors are not widened: rows are compared with them."""
-    widened = variant.widened | {*layers} if variant.options.takes_turns else variant.widened
-    return replace(variant, widened=widened, unpadded=variant.unpadded - ({*layers} & _slower(variant)))
+    now, chosen = variant.decisions, frozenset(layers)
+    widened = now.widened | chosen if variant.options.takes_turns else now.widened
+    return variant.decided(widened=widened, unpadded=now.unpadded - (chosen & _slower(variant)))
 
 
 def affordable_upgrades(planned: PlannedVariant, limit: int) -> tuple[str, ...]:

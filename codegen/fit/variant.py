@@ -1,10 +1,11 @@
-"""Variants of a lowered graph: which layers read widened rows, which have no padding, and a plan for each."""
+"""Variants of a lowered graph: what is decided about its layers, and a plan for each."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
+from typing import Any
 
 from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
@@ -24,9 +25,8 @@ from codegen.fit.constant_places import constant_regions
 from codegen.fit.plans_found import least_plan, plan_below
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
-from codegen.kernels.knobs import Point
+from codegen.lower.decisions import Decisions, all_layers
 from codegen.lower.lower import KernelsMade, lower_graph
-from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.sites import Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
@@ -105,63 +105,50 @@ class PlannedVariant:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to lower a graph: the layers that may read widened rows, and those without padding."""
+    """One way to lower a graph: what is decided about its layers."""
 
     graph: Graph  # before the passes of VARIANT
     target: Target
     options: CompileOptions
-    tuned: Mapping[str, Point]
     pools: tuple[Pool, ...]
-    widened: frozenset[str] = frozenset()
-    unpadded: frozenset[str] = frozenset()
-    compact: frozenset[str] = frozenset()  # layers whose weights are stored as they are
-    places: ResultPlaces = AT_ONCE
+    decisions: Decisions
     made: KernelsMade = field(default_factory=dict)  # kernels that variants share
 
     @cached_property
     def placed(self) -> PassRun:
         """The passes of VARIANT, for the kernels that the layers have in this one."""
-        sites = Sites(
-            self.graph, self.target, self.options, self.widened, self.tuned, self.unpadded, self.compact
-        )
+        sites = Sites(self.graph, self.target, self.options, self.decisions)
         goal = VariantGoal(slow_sums(sites))
         return run_passes(self.graph, variant_passes(goal), self.options.left_out_passes)
 
     @cached_property
     def lowered(self) -> Lowered:
-        return lower_graph(
-            self.placed.graph,
-            self.target,
-            self.options,
-            self.widened,
-            self.tuned,
-            self.unpadded,
-            self.made,
-            self.compact,
-            self.places,
-        )
+        return lower_graph(self.placed.graph, self.target, self.options, self.decisions, self.made)
 
     @cached_property
     def request(self) -> PlanRequest:
-        options = self.options
-        # Padding that is written once is worth some bytes, unless memory is short.
-        keeps_padding = options.optimize is not Optimize.RAM and options.ram_bytes is None
-        tensors = plan_tensors(self.lowered, keeps_padding)
+        options, is_roomy = self.options, self.decisions.is_roomy
+        starts_at_once = is_roomy and options.optimize is Optimize.SPEED
+        tensors = plan_tensors(self.lowered, keeps_padding=is_roomy)
         _require_plannable(tensors)
         stages = plan_stages(self.lowered, work_of(self.graph))
         if options.io_apart:
             tensors, stages = without_io(tensors, stages)
-        at_once = options.optimize is Optimize.SPEED and options.ram_bytes is None
-        return PlanRequest(tensors, stages, self.pools, options.takes_turns, at_once)
+        return PlanRequest(tensors, stages, self.pools, options.takes_turns, starts_at_once)
+
+    def decided(self, **changes: Any) -> Variant:
+        """The variant with other decisions, by the names of their fields."""
+        return replace(self, decisions=replace(self.decisions, **changes))
+
+    @property
+    def unpadded(self) -> Variant:
+        """The variant without padding, in all layers that can do without."""
+        return self.decided(unpadded=all_layers(self.graph))
 
     @property
     def memory(self) -> object:
-        """Equal for variants that the planner cannot tell apart: same rows, read in the same way."""
-        formats = [(tensor.name, tensor.format) for tensor in self.lowered.tensors.values()]
-        stages = [
-            (s.name, s.op, s.kernel.whole, s.kernel.spread, s.reads, s.results) for s in self.lowered.stages
-        ]
-        return formats, stages
+        """Equal for variants that the planner cannot tell apart: same rows, steps and scratch."""
+        return self.request.tensors, self.request.stages
 
     def least(self) -> PlannedVariant:
         """The variant in as little memory as the planner finds. Raises FitError."""

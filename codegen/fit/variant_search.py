@@ -8,7 +8,6 @@ within the limit: rows that are not live at the peak can be widened for nothing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from aot.errors import FitError
@@ -21,9 +20,8 @@ from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.no_room import NoRoomError
 from codegen.fit.upgrades import affordable_upgrades, with_upgrades
-from codegen.fit.variant import PlannedVariant, Variant, limit_in, work_of
-from codegen.kernels.knobs import Point
-from codegen.lower.result_places import AT_ONCE, ResultPlaces
+from codegen.fit.variant import PlannedVariant, Variant, limit_in
+from codegen.lower.decisions import NO_LAYER, Decisions, all_layers
 from codegen.lower.views import is_view
 from codegen.options import CompileOptions
 
@@ -64,10 +62,8 @@ def find_variant(
     graph: Graph,
     target: Target,
     options: CompileOptions,
-    tuned: Mapping[str, Point],
+    decisions: Decisions,
     cache: PlanCache,
-    compact: frozenset[str] = frozenset(),
-    places: ResultPlaces = AT_ONCE,
 ) -> PlannedVariant | None:
     """Finds the variant to compile, or None if it needs no less than the cache knows.
 
@@ -75,7 +71,7 @@ def find_variant(
     fastest memory has room for it, else it is spread over the memories.
     """
     chosen = chosen_pools(target, options.pools)
-    variant = Variant(graph, target, options, tuned, chosen or (ANY_REGION,), compact=compact, places=places)
+    variant = Variant(graph, target, options, chosen or (ANY_REGION,), decisions)
     demanded = pools_demanded(variant.lowered.stages, target, chosen) if _may_demand(variant) else ()
     if demanded:
         return _find(replace(variant, pools=demanded), PlanCache())
@@ -111,21 +107,20 @@ def _find(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
     if variant.options.optimize is Optimize.RAM:
         least = _least(variant, cache) if limit is None else _least_in(variant, limit)
         return least and _upgraded(least, least.plan.arena_bytes)
-    all_widened = replace(variant, widened=frozenset(work_of(variant.graph)))
     if limit is None:
-        return cache.smaller_plan(all_widened)
-    all_compact = frozenset(node.name for node in variant.graph.nodes)
+        return cache.smaller_plan(variant)
+    every = all_layers(variant.graph)
     return (
-        _within(all_widened, limit)
-        or _within(replace(all_widened, compact=all_compact), limit)
-        or _upgraded(_least_within(replace(variant, compact=all_compact), limit), limit)
+        _within(variant, limit)
+        or _within(variant.decided(compact=every), limit)
+        or _upgraded(_least_within(variant.decided(compact=every, widened=NO_LAYER), limit), limit)
     )
 
 
 def _least(variant: Variant, cache: PlanCache) -> PlannedVariant | None:
     """Plans the variant with padding and without, and returns the smaller one."""
     padded = cache.smaller_plan(variant)
-    return cache.smaller_plan(_unpadded(variant), similar_to=padded) or padded
+    return cache.smaller_plan(variant.unpadded, similar_to=padded) or padded
 
 
 def _least_in(variant: Variant, limit: int) -> PlannedVariant:
@@ -155,14 +150,10 @@ def _within(variant: Variant, limit: int) -> PlannedVariant | None:
 
 def _least_within(variant: Variant, limit: int) -> PlannedVariant:
     """Plans the variant without padding, or with padding if only that keeps to the limit."""
-    planned = _within(_unpadded(variant), limit) or _within(variant, limit)
+    planned = _within(variant.unpadded, limit) or _within(variant, limit)
     if planned is None:
-        raise NoRoomError(limit, _unpadded(variant).least)
+        raise NoRoomError(limit, variant.unpadded.least)
     return planned
-
-
-def _unpadded(variant: Variant) -> Variant:
-    return replace(variant, unpadded=frozenset(node.name for node in variant.graph.nodes))
 
 
 def _upgraded(planned: PlannedVariant, limit: int) -> PlannedVariant:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from aot.ir.graph import Graph, Node
 from aot.target import Target
 from codegen.formats import dense_format
-from codegen.kernels.knobs import NOT_TUNED
 from codegen.kernels.nests import unscheduled
 from codegen.lang.asked_formats import asked_formats
 from codegen.loops.ir import Proc
+from codegen.lower.decisions import Decisions
 from codegen.lower.sites import Sites
 from codegen.options import CompileOptions
 
 
 def meaning_of(node: Node, graph: Graph, target: Target) -> tuple[Proc, ...]:
     """The loops of a node: a row of its result, or all of it; before and after them, where a sum goes on."""
-    nothing: frozenset[str] = frozenset()
-    site = Sites(graph, target, CompileOptions(), nothing, NOT_TUNED, nothing, nothing).of(node)
+    site = Sites(graph, target, CompileOptions(), Decisions()).of(node)
     schedule = unscheduled(node.op.name, site)
     formats = asked_formats(site, schedule.requests(site))
     return schedule.lower(site, formats, dense_format(site.outputs[0])).procs

@@ -15,7 +15,7 @@ from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.names import fresh_name
 from aot.plan.model import Kind
-from aot.target import Optimize, Target
+from aot.target import Target
 from codegen.formats import RowFormat, RowRequest, dense_format, requested_format, satisfies
 from codegen.isa.table import rewritten
 from codegen.kernels.approximate import with_approximations
@@ -29,9 +29,9 @@ from codegen.kernels.schedule import ChosenSchedule
 from codegen.kernels.searched import with_sketches
 from codegen.kernels.table import KERNELS
 from codegen.lower.code_cache import within_cache
+from codegen.lower.decisions import Decisions, decisions_for
 from codegen.lower.delivered import called_as_outputs, made_at_outputs
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
-from codegen.lower.result_places import AT_ONCE, ResultPlaces
 from codegen.lower.sites import Sites
 from codegen.lower.stages import (
     STREAMED_ROW,
@@ -47,7 +47,7 @@ from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
 
-# By node and op, what the node may do, and the formats of its rows: for one graph and goal.
+# By node and op, what is decided about the node, and the formats of its rows: for one graph.
 KernelsMade = dict[tuple[object, ...], Kernel]
 
 
@@ -55,26 +55,18 @@ def lower_graph(
     graph: Graph,
     target: Target,
     options: CompileOptions,
-    widened: frozenset[str] | None = None,
-    tuned: Mapping[str, Point] = NOT_TUNED,
-    unpadded: frozenset[str] = frozenset(),
+    decisions: Decisions | None = None,
     made: KernelsMade | None = None,
-    compact: frozenset[str] = frozenset(),
-    places: ResultPlaces = AT_ONCE,
 ) -> Lowered:
-    """Chooses kernels and formats for every node; the nodes named in `widened` may have widened rows.
+    """Chooses kernels and formats for every node, as decided; without decisions the goal decides.
 
-    Without such names the goal decides. The nodes named in `unpadded` get rows without padding where their
-    kernels can do without, those named in `compact` store their weights as they are. Kernels in `made` are
-    used again.
+    Kernels in `made` are used again.
 
     Raises ModelError naming all nodes that have no kernel.
     """
     _require_kernels(graph)
-    if widened is None:
-        widened = frozenset(n.name for n in graph.nodes if options.optimize is not Optimize.RAM)
-    sites = Sites(graph, target, options, widened, tuned, unpadded, compact, places.spread)
-    return _Lowering(sites, {} if made is None else made, places).run()
+    decided = decisions_for(graph, options.optimize) if decisions is None else decisions
+    return _Lowering(Sites(graph, target, options, decided), {} if made is None else made).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -98,18 +90,16 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(self, sites: Sites, made: KernelsMade, places: ResultPlaces) -> None:
+    def __init__(self, sites: Sites, made: KernelsMade) -> None:
         self.graph = sites.graph
         self.target = sites.target
         self.options = sites.options
-        self.tuned = sites.tuned
+        self.tuned = sites.decisions.tuned
         self.kernels_made = made
-        has_schedules, goal = self.options.at_level.has_schedules, self.options.optimize
-        self.defaults = default_points(self.target.core, goal) if has_schedules else NOT_TUNED
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
-        at_outputs = {} if places.copies_views else made_at_outputs(self.graph, self.views)
+        at_outputs = {} if sites.decisions.copies_views else made_at_outputs(self.graph, self.views)
         self.choice = TensorChoice(self.graph, self.views, self.chosen, at_outputs)
         self.tensors: dict[str, LoweredTensor] = {}
         self.stages: list[LoweredStage] = []
@@ -158,7 +148,9 @@ class _Lowering:
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
         # The functions below stay with the stage. They hold nothing that holds the stage.
-        options, target, defaults = self.options, self.target, self.defaults
+        options, target = self.options, self.target
+        has_schedules = options.at_level.has_schedules
+        defaults = default_points(target.core, site.optimize) if has_schedules else NOT_TUNED
 
         def made_with(points: Mapping[str, Point]) -> Kernel:
             made = chosen.lower(replace(site, tuned=points), formats, result.format)
@@ -177,7 +169,7 @@ class _Lowering:
                 made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
             )
 
-        flags = site.allow_widened_rows, site.unpadded, site.compact, site.spreads
+        flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads
         key = node.name, node.op.name, flags, tuple(formats), result.format
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [

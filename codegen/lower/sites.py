@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from functools import cached_property
 
@@ -15,9 +14,9 @@ from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
 from codegen.kernels.kernel import Site
-from codegen.kernels.knobs import Point
 from codegen.kernels.nests import plain_schedules
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
+from codegen.lower.decisions import Decisions
 from codegen.options import CompileOptions
 from codegen.own_schedules import schedules_outside
 
@@ -29,18 +28,14 @@ class Sites:
     graph: Graph
     target: Target
     options: CompileOptions
-    widened: frozenset[str]  # nodes that may have widened rows
-    tuned: Mapping[str, Point]
-    unpadded: frozenset[str]  # nodes whose rows have no padding where their kernels can do without
-    compact: frozenset[str]  # nodes that store their weights as they are
-    spread: frozenset[str] = frozenset()  # nodes that put rows of their input to places all over the result
+    decisions: Decisions
 
     @cached_property
     def _math(self) -> ScalarMath:
         return math_of(self.target)
 
     def of(self, node: Node) -> Site:
-        graph = self.graph
+        graph, decided, name = self.graph, self.decisions, node.name
         constants = {
             i: graph.constants[v] for i, v in enumerate(node.inputs) if v is not None and v in graph.constants
         }
@@ -51,13 +46,13 @@ class Sites:
             constants,
             self.target,
             self._math,
-            self.options.optimize,
-            node.name in self.widened,
-            self.tuned,
-            node.name in self.unpadded,
+            decided.goal_of(name, self.options.optimize),
+            name in decided.widened,
+            decided.tuned,
+            name in decided.unpadded,
             not self.options.at_level.has_schedules,
-            node.name in self.compact,
-            node.name in self.spread,
+            name in decided.compact,
+            name in decided.spread,
             self.options.weights_external or self.options.tables,
         )
 

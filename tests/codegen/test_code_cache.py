@@ -14,12 +14,13 @@ from row_machine import run_lowered
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
-from aot.target import Target
+from aot.target import Optimize, Target
 from codegen.c.kernel_function import kernel_function
 from codegen.c.tree import Assign, ForLoop, Name, Number, Stmt
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Knob, Point, Space
 from codegen.lower.code_cache import code_read
+from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
 from codegen.lower.statement_size import statement_bytes
@@ -40,7 +41,8 @@ def transformed() -> Graph:
 
 
 def lowered(graph: Graph, target: Target, tuned: Mapping[str, Point] | None = None) -> Lowered:
-    return lower_graph(run_meaning(graph).graph, target, OPTIONS["speed"], tuned=tuned or {})
+    meant = run_meaning(graph).graph
+    return lower_graph(meant, target, OPTIONS["speed"], decisions_for(meant, Optimize.SPEED, tuned or {}))
 
 
 def kernel_on(target: Target, graph: Graph | None = None, tuned: Mapping[str, Point] | None = None) -> Kernel:

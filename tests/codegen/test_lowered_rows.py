@@ -19,9 +19,11 @@ from aot.ops.combine import Combine
 from aot.ops.max_pool2d import MaxPool2d
 from aot.passes.pipeline import run_meaning
 from aot.plan.model import PlanTensor, Rows, Stage
+from aot.target import Optimize
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import RowAccess
 from codegen.lower import stage_rows
+from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
@@ -41,7 +43,9 @@ NAMES = (
 
 
 def lowered(graph: Graph, unpadded: frozenset[str] = frozenset()) -> Lowered:
-    return lower_graph(run_meaning(graph).graph, DSP, OPTIONS["speed"], unpadded=unpadded)
+    meant = run_meaning(graph).graph
+    decided = replace(decisions_for(meant, Optimize.SPEED), unpadded=unpadded)
+    return lower_graph(meant, DSP, OPTIONS["speed"], decided)
 
 
 def told(made: Lowered) -> Iterator[str]:

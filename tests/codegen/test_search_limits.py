@@ -20,12 +20,12 @@ from codegen.fit.arenas import ANY_REGION
 from codegen.fit.no_room import NoRoomError
 from codegen.fit.upgrades import affordable_upgrades
 from codegen.fit.variant import PlannedVariant, Variant
-from codegen.kernels.knobs import NOT_TUNED
+from codegen.lower.decisions import Decisions, decisions_for
 from codegen.options import CompileOptions
 
 
 def variant_of(graph: Graph) -> Variant:
-    return Variant(graph, DSP, OPTIONS["ram"], NOT_TUNED, (ANY_REGION,))
+    return Variant(graph, DSP, OPTIONS["ram"], (ANY_REGION,), decisions_for(graph, Optimize.RAM))
 
 
 @pytest.fixture(scope="module")
@@ -90,9 +90,9 @@ def five_images() -> Graph:
 
 
 def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> None:
-    options = CompileOptions(ram_bytes=500)
+    graph, options = five_images(), CompileOptions(ram_bytes=500)
     with pytest.raises(NoRoomError) as refused:
-        search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
+        search.find_variant(graph, DSP, options, decisions_for(graph, options.optimize), search.PlanCache())
     shown = refused.value.fit_error()
     assert shown.what.endswith("more than --ram 500 allows")
     assert shown.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
@@ -110,9 +110,9 @@ def test_the_least_plan_is_made_for_an_error_only_where_it_is_shown(
         return least(variant)
 
     monkeypatch.setattr(Variant, "least", counted)
-    options = CompileOptions(goal, ram_bytes=500)
+    graph, options = five_images(), CompileOptions(goal, ram_bytes=500)
     with pytest.raises(NoRoomError) as refused:
-        search.find_variant(five_images(), DSP, options, NOT_TUNED, search.PlanCache())
+        search.find_variant(graph, DSP, options, decisions_for(graph, options.optimize), search.PlanCache())
     assert made == []
     assert "allows" in refused.value.fit_error().what
     assert made
@@ -135,23 +135,37 @@ def test_a_layer_with_a_500th_of_the_work_is_worth_wide_rows(channels: int, is_w
 @pytest.mark.slow
 def test_where_only_rows_with_padding_keep_to_a_limit_they_have_it(residual: PlannedVariant) -> None:
     padded, variant = residual.plan.arena_bytes, residual.variant
-    unpadded = replace(variant, unpadded=frozenset(node.name for node in variant.graph.nodes))
-    limit = unpadded.least().plan.arena_bytes - 1
+    limit = variant.unpadded.least().plan.arena_bytes - 1
     assert padded <= limit
     assert search._least_within(variant, limit).plan.arena_bytes == padded
 
 
 @pytest.mark.parametrize(
-    ("options", "is_early"),
+    ("options", "is_roomy", "is_early"),
     [
-        (OPTIONS["speed"], True),
-        (OPTIONS["size"], False),
-        (OPTIONS["ram"], False),
-        (CompileOptions(ram_bytes=900), False),
+        (OPTIONS["speed"], True, True),
+        (OPTIONS["size"], True, False),
+        (OPTIONS["ram"], False, False),
+        (OPTIONS["speed"], False, False),
     ],
 )
 def test_devices_start_early_where_time_is_the_goal_and_memory_has_no_limit(
-    options: CompileOptions, is_early: bool, residual: PlannedVariant
+    options: CompileOptions, is_roomy: bool, is_early: bool, residual: PlannedVariant
 ) -> None:
     """What a device reads and writes is there for longer then, which takes memory."""
-    assert replace(residual.variant, options=options).request.starts_at_once is is_early
+    decided = replace(residual.variant.decisions, is_roomy=is_roomy)
+    assert replace(residual.variant, options=options, decisions=decided).request.starts_at_once is is_early
+
+
+def test_variants_that_differ_in_scratch_alone_are_not_alike_for_the_planner() -> None:
+    """A search that takes them for alike would never plan the one that needs less."""
+    d = Draft()
+    graph = d.graph(d.conv("c", d.input("x", 1, 24, 24, 4), 24))
+    every = frozenset(node.name for node in graph.nodes)
+    spends = Variant(graph, DSP, OPTIONS["speed"], (ANY_REGION,), Decisions(widened=every))
+    saves = spends.decided(frugal=every, widened=frozenset())
+    scratch = [sum(s.kernel.scratch_bytes for s in each.lowered.stages) for each in (spends, saves)]
+    formats = [[t.format for t in each.lowered.tensors.values()] for each in (spends, saves)]
+    assert scratch[0] > scratch[1]
+    assert formats[0] == formats[1]
+    assert spends.memory != saves.memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,9 +25,10 @@ from aot.interpret import run_graph
 from aot.ir.verify import verify
 from aot.passes.pipeline import run_meaning
 from aot.plan.model import Pool
-from aot.target import MemoryRegion, Target
+from aot.target import MemoryRegion, Optimize, Target
 from codegen.fit import placement_search
-from codegen.fit.result_places_tried import places_tried, worthwhile_bytes
+from codegen.fit.result_places_tried import spreads_tried, worthwhile_bytes
+from codegen.lower.decisions import decisions_for
 from codegen.lower.lower import lower_graph
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -83,9 +85,9 @@ def test_where_that_takes_more_the_image_is_turned_at_once() -> None:
 def test_all_that_is_turned_can_be_turned_row_by_row(name: str) -> None:
     graph = SHOWN[name]()
     verify(graph)
-    nobody, everybody, *_ = places_tried(run_meaning(graph).graph, OPTIONS["speed"])
-    assert not nobody.spread
-    assert len(everybody.spread) == sum(node.op.name == "rearrange" for node in graph.nodes)
+    nobody, everybody, *_ = spreads_tried(run_meaning(graph).graph, OPTIONS["speed"])
+    assert not nobody
+    assert len(everybody) == sum(node.op.name == "rearrange" for node in graph.nodes)
 
 
 @pytest.mark.parametrize("name", SHOWN)
@@ -94,14 +96,15 @@ def test_lowered_stages_equal_the_reference_wherever_results_go(name: str) -> No
     verify(graph)
     inputs = OpCase(name, graph).inputs(seed=2)
     wanted = run_graph(graph, inputs)
-    for places in places_tried(graph, OPTIONS["speed"]):
-        lowered = lower_graph(graph, DSP, OPTIONS["speed"], places=places)
+    for spread in spreads_tried(graph, OPTIONS["speed"]):
+        decided = replace(decisions_for(graph, Optimize.SPEED), spread=spread)
+        lowered = lower_graph(graph, DSP, OPTIONS["speed"], decided)
         moves = [stage for stage in lowered.stages if stage.op == "rearrange"]
-        assert all((stage.kernel.spread is not None) == bool(places.spread) for stage in moves)
+        assert all((stage.kernel.spread is not None) == bool(spread) for stage in moves)
         made = run_lowered(lowered, inputs)
         for output in graph.outputs:
             found = made[lowered.delivered.get(output, output)].reshape(wanted[output].shape)
-            assert np.array_equal(found, wanted[output]), (output, places)
+            assert np.array_equal(found, wanted[output]), (output, spread)
 
 
 def test_what_saves_next_to_nothing_is_not_worth_the_calls(monkeypatch: pytest.MonkeyPatch) -> None:

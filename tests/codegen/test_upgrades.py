@@ -18,7 +18,7 @@ from codegen.fit.upgrades import affordable_upgrades
 from codegen.fit.variant import Variant
 from codegen.fit.variant_search import PlanCache, find_variant
 from codegen.job import ImportedModel, Job
-from codegen.kernels.knobs import NOT_TUNED
+from codegen.lower.decisions import decisions_for
 from codegen.model import CompiledModel
 
 RAM, SPEED = OPTIONS["ram"], OPTIONS["speed"]
@@ -40,9 +40,9 @@ def wide_layers(made: CompiledModel) -> set[str]:
 
 
 def least_without_upgrades(graph: Graph) -> int:
-    every = frozenset(node.name for node in graph.nodes)
-    variant = Variant(graph, WIDENS, RAM, NOT_TUNED, compiled(graph, WIDENS, RAM, "m").request.pools)
-    return min(c.least().plan.arena_bytes for c in (variant, replace(variant, unpadded=every)))
+    pools = compiled(graph, WIDENS, RAM, "m").request.pools
+    variant = Variant(graph, WIDENS, RAM, pools, decisions_for(graph, RAM.optimize))
+    return min(c.least().plan.arena_bytes for c in (variant, variant.unpadded))
 
 
 @pytest.mark.slow
@@ -75,9 +75,9 @@ def test_a_larger_budget_makes_more_layers_wide_until_all_are() -> None:
 def test_a_layer_that_has_no_room_does_not_keep_lighter_ones_from_it() -> None:
     graph = light_behind_heavy()
     cache = PlanCache()
-    narrow = find_variant(graph, DSP, replace(RAM, rows=False), NOT_TUNED, cache)
+    narrow = find_variant(graph, DSP, replace(RAM, rows=False), decisions_for(graph, RAM.optimize), cache)
     assert narrow is not None
-    by_rows = Variant(graph, DSP, RAM, NOT_TUNED, narrow.variant.pools).least()
+    by_rows = Variant(graph, DSP, RAM, narrow.variant.pools, decisions_for(graph, RAM.optimize)).least()
     heaviest = max(graph.nodes, key=lambda n: n.op.cost(graph.input_types(n), graph.output_types(n)).macs)
     upgrades = affordable_upgrades(by_rows, by_rows.plan.arena_bytes)
     assert upgrades
@@ -91,7 +91,7 @@ def test_an_input_is_copied_to_be_wide_where_each_element_is_multiplied_often(
     """Each element of an input of a 1x1 convolution is multiplied once for each channel. There is room."""
     d = Draft()
     graph = d.graph(d.conv("c", d.input("x", 1, 24, 24, 4), channels, 1))
-    narrow = Variant(graph, DSP, RAM, NOT_TUNED, (ANY_REGION,)).least()
+    narrow = Variant(graph, DSP, RAM, (ANY_REGION,), decisions_for(graph, RAM.optimize)).least()
     assert affordable_upgrades(narrow, 1_000_000) == (("node c",) if is_copied else ())
 
 

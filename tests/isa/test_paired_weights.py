@@ -17,8 +17,8 @@ from aot.ir.graph import Graph
 from aot.ops.dense import Dense
 from aot.passes.pipeline import run_meaning
 from codegen.kernels.dense import dense_tail
-from codegen.kernels.knobs import NOT_TUNED
 from codegen.kernels.paired_weights import ENLARGED, enlarged_tail, half_words, pairs_fit
+from codegen.lower.decisions import Decisions
 from codegen.lower.lower import lower_graph
 from codegen.lower.sites import Sites
 from codegen.lower.stages import LoweredStage
@@ -90,8 +90,7 @@ def test_sums_that_leave_32_bits_256_times_as_large_go_another_way() -> None:
 def test_where_sums_would_begin_too_far_away_none_are_fitted(monkeypatch: pytest.MonkeyPatch) -> None:
     """The bias fits 256 times as large, but not the farthest start that fitting may choose."""
     graph = run_meaning(vector("few", weights=127).graph).graph
-    no_layers: frozenset[str] = frozenset()
-    sites = Sites(graph, DSP, OPTIONS["speed"], no_layers, NOT_TUNED, no_layers, no_layers)
+    sites = Sites(graph, DSP, OPTIONS["speed"], Decisions())
     site = sites.of(graph.nodes[0])
     tail, weights = dense_tail(site), np.full((4, 500), 127, np.int8)
     far = replace(tail, bias=tail.bias + (1 << 19))

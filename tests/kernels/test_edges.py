@@ -18,6 +18,7 @@ from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.target import Target
 from codegen.kernels.edges import Columns, columns_of
+from codegen.lower.decisions import Decisions
 from codegen.lower.lower import lower_graph
 from codegen.lower.stages import Lowered
 
@@ -80,7 +81,8 @@ def cases(kind: str) -> Iterator[OpCase]:
 
 
 def unpadded(case: OpCase, target: Target) -> Lowered:
-    return lower_graph(case.graph, target, OPTIONS["ram"], frozenset(), unpadded=frozenset({case.node.name}))
+    one = frozenset({case.node.name})
+    return lower_graph(case.graph, target, OPTIONS["ram"], Decisions(unpadded=one, frugal=one))
 
 
 def has_padding(lowered: Lowered) -> bool:

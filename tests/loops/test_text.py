@@ -17,11 +17,11 @@ from aot.ir.graph import Graph
 from aot.passes.pipeline import run_meaning
 from codegen.fit.variant import Variant
 from codegen.job import ImportedModel, Job, read_job
-from codegen.kernels.knobs import NOT_TUNED
 from codegen.loops.ir import Instruction, Invoke, Proc, walk
 from codegen.loops.parse import parse_proc
 from codegen.loops.schedule import privatize, split, unroll
 from codegen.loops.text import named_in, print_instruction, print_proc
+from codegen.lower.decisions import Decisions
 
 TARGETS = {"plain": PLAIN, "dsp": DSP, "mve": MVE}
 DOTS = """\
@@ -46,7 +46,7 @@ def kernels_of(job: Job) -> list[Proc]:
     """Those of a run at full speed; nobody asks here where its rows lie."""
     graph = run_meaning(job.model.graph, job.options.left_out_passes).graph
     widened = frozenset(node.name for node in graph.nodes)
-    lowered = Variant(graph, job.target, job.options, NOT_TUNED, (), widened).lowered
+    lowered = Variant(graph, job.target, job.options, (), Decisions(widened)).lowered
     return [proc for stage in lowered.stages for proc in stage.kernel.procs]
 
 
