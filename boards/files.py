@@ -12,6 +12,7 @@ from typing import Any
 
 from aot.errors import BoardFileError
 from aot.extensions import BOARDS, loaded
+from aot.trust import require_own, user_folder
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -19,12 +20,13 @@ else:
     import tomli as tomllib
 
 OURS = Path(__file__).parent
+_HERE = Path("boards")  # in the current folder, whoever made it
 _TEXTS_KEPT = 512
 
 
 def folders() -> Iterator[Path]:
     """The folders in which boards are searched, in this order: the user's own, extensions', ours."""
-    yield Path("boards")
+    yield _HERE
     yield config_folder() / "boards"
     for package in loaded(BOARDS).values():
         yield from (Path(folder) for folder in getattr(package, "__path__", ()))
@@ -35,21 +37,30 @@ def config_folder() -> Path:
     """The folder of the user's settings for this program, where the system keeps such settings."""
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home()) / "solder"
-    return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "solder"
+    return user_folder("XDG_CONFIG_HOME", ".config") / "solder"
 
 
 def find_file(name: str, below: str = "") -> Path | None:
-    """The file of that name in the first of the folders, or of their folders `below`, that has it."""
+    """The file of that name in the first of the folders, or of their folders `below`, that has it.
+
+    Raises MachineError if it is in the current folder's and belongs to another user.
+    """
     files = (folder / below / f"{name}.toml" for folder in folders())
     return next((file for file in files if is_there(file)), None)
 
 
 def is_there(file: Path) -> bool:
-    """True where there is such a file; a name that no file can have, being too long, has none."""
+    """True if there is such a file; a name that no file can have, because it is too long, has none.
+
+    Raises MachineError if it is in the current folder's boards and belongs to another user.
+    """
     try:
-        return file.is_file()
+        found = file.is_file()
     except OSError:
         return False
+    if found and _HERE in file.parents:
+        require_own(file, "the board's file")
+    return found
 
 
 def file_names(below: str = "") -> tuple[str, ...]:

@@ -52,6 +52,10 @@ class OptionKind(ABC, Generic[T]):
     def read(self, given: object) -> T:
         """The value that a word, or a Python value, means. Raises WrongValueError."""
 
+    def check(self, given: object) -> None:
+        """Raises WrongValueError for what is no value; runs nothing, as `read` may."""
+        self.read(given)
+
     @abstractmethod
     def words(self, value: T) -> tuple[str, ...]:
         """The words that mean the value, one for each time that the flag is written."""
@@ -162,6 +166,10 @@ class FilePath(OptionKind[Path | None]):
 
     def words(self, value: Path | None) -> tuple[str, ...]:
         return () if value is None else (str(value),)
+
+
+class WrittenFile(FilePath):
+    """The path of a file that Solder writes: only a user names one, no file that Solder found."""
 
 
 @dataclass(frozen=True)

@@ -26,8 +26,13 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
         return {"type": "array", "items": {"type": "string"}}
 
     def read(self, given: object) -> tuple[OwnSchedules, ...]:
-        each = given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
-        return tuple(map(_read_one, each))
+        """The schedules, for which a file is run."""
+        return tuple(map(_read_one, _each(given)))
+
+    def check(self, given: object) -> None:
+        for one in _each(given):
+            if not isinstance(one, str | os.PathLike):
+                _read_one(one)
 
     def words(self, value: tuple[OwnSchedules, ...]) -> tuple[str, ...]:
         return tuple(each.origin for each in value)
@@ -41,6 +46,10 @@ def schedules_outside(op_name: str, given: Sequence[OwnSchedules]) -> tuple[Sche
 
         installed = tuple(installed_schedules())
     return tuple(schedule for own in (*given, *installed) for schedule in own.by_op.get(op_name, ()))
+
+
+def _each(given: object) -> Sequence[object]:
+    return given if isinstance(given, Sequence) and not isinstance(given, str) else (given,)
 
 
 def _read_one(given: Any) -> OwnSchedules:

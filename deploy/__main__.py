@@ -102,7 +102,8 @@ def _run(argv: list[str]) -> int:
 def _run_command(name: str, rest: list[str]) -> int:
     command = load_command(name)
     parser = command_parser(name, command)
-    _take_project_file(parser, rest)
+    if not {"-h", "--help"} & {*rest}:
+        _take_project_file(parser, rest)
     arguments = parser.read(rest)
     with ExitStack() as shows:
         if arguments.verbose:
@@ -115,9 +116,11 @@ def _run_command(name: str, rest: list[str]) -> int:
 
 
 def _take_project_file(parser: Parser, words: list[str]) -> None:
-    """Makes what a project file here says the command's defaults."""
-    from deploy.project_file import find_project_file, take_project_file  # options take their time
+    """Makes what a project file here says the defaults of a command about a model."""
+    from deploy.project_file import find_project_file, model_argument, take_project_file  # options take time
 
+    if model_argument(parser) is None:
+        return
     project = find_project_file()
     if project is not None:
         take_project_file(parser, words, project)

@@ -12,7 +12,6 @@ import platform
 import re
 import shlex
 import subprocess
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields
 from importlib import metadata
@@ -22,6 +21,7 @@ from typing import Any
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.records import dataclass
+from aot.trust import module_argv
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from codegen.version import VERSION
@@ -111,7 +111,7 @@ def _run_again(words: Sequence[str]) -> dict[str, Any]:
     line = list(words[1:] if words[0] == "deploy" else words)
     try:
         done = subprocess.run(
-            [sys.executable, "-m", "deploy", *line],
+            [*module_argv("deploy"), *line],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,

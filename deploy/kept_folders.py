@@ -11,16 +11,25 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aot.errors import OutputError
+from aot.trust import require_own, user_folder
 
 MOST_KEPT = 30  # the least recently used go first
+_OURS_ALONE = 0o700  # programs in it are run
 IN_USE_S = 3600.0  # a folder that was used within this time may still be in use by some process
 
 
 def cache_folder() -> Path:
-    """The folder that this operating system has for caches."""
+    """The folder that this operating system has for caches. Raises MachineError if it is another user's."""
+    folder = _cache_folder()
+    if folder.exists():
+        require_own(folder, "the folder for built firmware")
+    return folder
+
+
+def _cache_folder() -> Path:
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "solder" / "cache"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "solder"
+    return user_folder("XDG_CACHE_HOME", ".cache") / "solder"
 
 
 def cached(name: str, make: Callable[[Path], None]) -> Path:
@@ -30,7 +39,7 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     if _use_again(place):
         return place
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=_OURS_ALONE, parents=True, exist_ok=True)
         partial = Path(tempfile.mkdtemp(prefix=".", dir=folder))
     except OSError as error:
         raise OutputError(

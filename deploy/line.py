@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aot.records import dataclass
 from codegen.option_entry import Option, option, options_of
-from codegen.option_kinds import FilePath, Seconds, Text
+from codegen.option_kinds import FilePath, Seconds, Text, WrittenFile
 from platforms.line_deadlines import RUN_S
 from platforms.runners.runner import BoardSelector
 
@@ -31,7 +31,7 @@ class LineOptions:
         "--port",
         "the board's line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
     )
-    trace: Path | None = option(None, FilePath(), "--trace", "write every packet on the line to this file")
+    trace: Path | None = option(None, WrittenFile(), "--trace", "write every packet on the line to this file")
     line_key: Path | None = option(
         None, FilePath(), "--line-key", "the key of firmware that was made with deploy new --line-key"
     )

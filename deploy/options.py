@@ -105,7 +105,7 @@ def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str =
 
     def checked(word: str) -> str:
         try:
-            kind.read(word)
+            kind.check(word)
         except WrongValueError as error:
             raise argparse.ArgumentTypeError("\n".join((error.what, error.hint)).strip()) from None
         return word

@@ -2,23 +2,29 @@
 
 What the command line says goes before. Options and data belong to the model: where the command line names
 another one, only the board and the way to it are taken from the file.
+
+The file is found, not named, so it is read only if it is the user's, and reading it runs and writes nothing.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from aot.errors import DeployError, InputError, did_you_mean
 from aot.records import dataclass
-from codegen.option_reading import read_given
-from codegen.options import OPTIONS, CompileOptions
-from deploy.data import DATA, DataOptions
-from deploy.line import LINE, LineOptions
+from aot.trust import require_own
+from codegen.option_entry import Option
+from codegen.option_kinds import WrittenFile, WrongValueError
+from codegen.options import OPTIONS
+from deploy.data import DATA
+from deploy.line import LINE
 
 NAME = "solder.toml"
+_REPOSITORY = ".git"
+_TABLES: Mapping[str, Option] = {**OPTIONS, **DATA, **LINE}
 _MODEL, _BOARD = "model", "board"
 _DATA_FILES = ("inputs", "labels", "expected", "data")
 _WORDS = (_BOARD, "toolchain")
@@ -38,15 +44,35 @@ class ProjectFile:
 
 
 def find_project_file() -> ProjectFile | None:
-    """The project file of the current folder, or of the nearest one above. Raises DeployError."""
+    """The project file of the current folder, or of the nearest one above. Raises DeployError.
+
+    The search ends with a repository's folder and with the home folder. A file of another user is refused.
+    """
     try:
         here = Path.cwd()
     except OSError:  # the folder was removed
         return None
     for place in (here, *here.parents):
         if _is_there(place / NAME):
+            require_own(place / NAME, "the project file")
             return read_project_file(place / NAME)
+        if place == _home() or _is_repository(place):
+            return None
     return None
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / _REPOSITORY).exists()  # a file in a worktree
+    except OSError:
+        return False
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except RuntimeError:  # this user has none
+        return None
 
 
 def _is_there(path: Path) -> bool:
@@ -61,8 +87,14 @@ def read_project_file(path: Path) -> ProjectFile:
     from boards.files import read_toml  # boards take their time
 
     table = read_toml(path, "the project file")
-    known = (_MODEL, *_WORDS, *_DATA_FILES, *OPTIONS, *DATA, *LINE)
+    known = (_MODEL, *_WORDS, *_DATA_FILES, *(name for name in _TABLES if not _is_written(name)))
     for key in table:
+        if _is_written(key):
+            raise InputError(
+                f"{key} names a file to write, which a project file cannot do",
+                str(path),
+                f"{_TABLES[key].flag} FILE on the command line",
+            )
         if key not in known:
             raise InputError(
                 f'"{key}" is not a key of a project file{did_you_mean(key, known)}',
@@ -84,7 +116,7 @@ def read_project_file(path: Path) -> ProjectFile:
 
 def _from_folder(folder: Path, key: str, value: Any) -> Any:
     """Files are named from the project's folder, wherever the command is called."""
-    option = {**OPTIONS, **DATA, **LINE}.get(key)
+    option = _TABLES.get(key)
     takes_files = key in (_MODEL, *_DATA_FILES) or (option is not None and option.kind.metavar == _FILE)
     if not takes_files:
         return value
@@ -93,16 +125,24 @@ def _from_folder(folder: Path, key: str, value: Any) -> Any:
 
 def _require_values(values: Mapping[str, Any], path: Path) -> None:
     """Raises InputError for a value that its option does not take, with the file's name."""
-    for start, table in ((CompileOptions(), OPTIONS), (DataOptions(), DATA), (LineOptions(), LINE)):
+    for key, value in values.items():
+        if key not in _TABLES:
+            continue
         try:
-            read_given(start, table, {key: values[key] for key in values if key in table})
+            _TABLES[key].kind.check(value)
+        except WrongValueError as error:
+            raise InputError(f"{key} {error.what}", str(path), error.hint) from None
         except DeployError as error:
             raise InputError(error.what, str(path), error.hint) from None
 
 
+def _is_written(key: str) -> bool:
+    return key in _TABLES and isinstance(_TABLES[key].kind, WrittenFile)
+
+
 def take_project_file(parser: argparse.ArgumentParser, words: Sequence[str], project: ProjectFile) -> None:
     """Makes what the file says the defaults of a command about a model; of others it says nothing."""
-    model = next(_model_arguments(parser), None)
+    model = model_argument(parser)
     if model is None:
         return
     _set(parser, words, project.of_board)
@@ -116,11 +156,10 @@ def take_project_file(parser: argparse.ArgumentParser, words: Sequence[str], pro
         _set(parser, words, project.of_model)
 
 
-def _model_arguments(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments that name a model by their place."""
-    for action in parser._actions:
-        if not action.option_strings and "MODEL" in str(action.metavar):
-            yield action
+def model_argument(parser: argparse.ArgumentParser) -> argparse.Action | None:
+    """The argument that names a model by its place; None if the command is not about a model."""
+    places = (action for action in parser._actions if not action.option_strings)
+    return next((action for action in places if "MODEL" in str(action.metavar)), None)
 
 
 def _set(parser: argparse.ArgumentParser, words: Sequence[str], values: Mapping[str, Any]) -> None:

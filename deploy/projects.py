@@ -118,9 +118,9 @@ def flash(
     elf = platform.program(folder)
     if not dry_run:
         elf = build_project(platform, folder, board, BuildChoices(toolchain)).elf
-    commands = flash_commands(name, elf, board, chosen.where)
+    commands = flash_commands(name, elf if dry_run else elf.resolve(), board, chosen.where)
     if not dry_run:
-        run_all(commands)
+        run_all(commands, elf.resolve().parent)
     lines = [shlex.join(argv) for argv in commands]
     facts = {"firmware": str(elf), "runner": name, "commands": lines, "dry_run": dry_run}
     return Answer(facts, "\n".join(lines) or _loads_itself(name, elf, board))

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from aot.trust import user_folder
 from boards.bare_chip import MakersHeader
 
 _CORE_PACK = "ARM.CMSIS"
@@ -19,7 +20,7 @@ def pack_root() -> Path:
         return Path(root)
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or Path.home()) / "Arm" / "Packs"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "arm" / "packs"
+    return user_folder("XDG_CACHE_HOME", ".cache") / "arm" / "packs"
 
 
 def header_options(makers: MakersHeader) -> tuple[str, ...]:

@@ -6,7 +6,6 @@ import functools
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -15,6 +14,7 @@ from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError, did_you_mean
 from aot.records import dataclass
 from aot.target import Target
+from aot.trust import module_argv
 from boards.cores import load_core
 
 PREFER_VARIABLE = "SOLDER_TOOLCHAIN"
@@ -130,7 +130,7 @@ def _start(candidate: _KnownCompiler) -> tuple[str, ...] | None:
     if package is None or package.origin is None:
         return None
     beside = Path(package.origin).with_name("zig")  # started by itself: a Python for each file takes longer
-    return (str(beside), "cc") if beside.is_file() else (sys.executable, "-m", "ziglang", "cc")
+    return (str(beside), "cc") if beside.is_file() else (*module_argv("ziglang"), "cc")
 
 
 def _first_line(argv: tuple[str, ...]) -> str:

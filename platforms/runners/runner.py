@@ -143,7 +143,8 @@ def open_line(
     name = choose_runner(board, wanted, platform)
     if name in EMULATORS:
         return emulator_named(name).open_line(elf, board)
-    run_all(flash_commands(name, elf, board, selector))
+    elf = elf.resolve()
+    run_all(flash_commands(name, elf, board, selector), elf.parent)
     return open_port_of(board, selector.serial, selector.port, APPEARS_S)
 
 
@@ -152,10 +153,13 @@ def _runs_already(board: Board, wanted: str | None, selector: BoardSelector) -> 
     return wanted == ATTACH or (selector.port is not None and EMULATORS.keys() >= set(names))
 
 
-def run_all(commands: Sequence[Argv]) -> None:
-    """Runs one command after the other. Their output goes to stderr, since stdout is for the result."""
+def run_all(commands: Sequence[Argv], folder: Path) -> None:
+    """Runs one command after the other. Their output goes to stderr, since stdout is for the result.
+
+    They start in the firmware's folder, since pyOCD and OpenOCD run scripts of the current folder.
+    """
     for argv in commands:
-        done = subprocess.run(argv, stdout=2, check=False)
+        done = subprocess.run(argv, cwd=folder, stdout=2, check=False)
         if done.returncode != 0:
             raise ToolError(
                 f"{argv[0]} failed with exit status {done.returncode}",

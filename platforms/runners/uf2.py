@@ -36,7 +36,7 @@ def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[A
     wanted = board.runners["uf2"]["board_id"]
     drive = find_drive(wanted, drives())
     copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
-    return ((sys.executable, "-c", copy, str(elf.with_suffix(".uf2")), str(drive / "NEW.UF2")),)
+    return ((sys.executable, "-I", "-c", copy, str(elf.with_suffix(".uf2")), str(drive / "NEW.UF2")),)
 
 
 def find_drive(board_id: str, found: Iterable[tuple[Path, str]]) -> Path:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 from aot.distribution import pip_install
 from aot.errors import BoardError
+from aot.trust import module_argv
 from boards.board import Board
 from boards.board_keys import Section
 from platforms.second_core import uses_two_cores
@@ -41,7 +41,8 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
     counter, uart = board.counter, board.uart
     assert uart is not None  # boards.load: a board for bare metal has one
     return (
-        *(sys.executable, "-m", MACHINE, str(elf.resolve())),
+        *module_argv(MACHINE),
+        str(elf.resolve()),
         *("--cpu", board.core.unicorn),
         *(f"--{region.role}={region.origin:#x}:{region.bytes:#x}" for region in board.regions),
         f"--uart={uart.address:#x}",

@@ -115,7 +115,7 @@ def test_uf2_is_copied_to_the_drive_of_the_boards_bootloader(monkeypatch: pytest
     monkeypatch.setattr("platforms.runners.uf2.drives", lambda: drives)
     (argv,) = flash_commands("uf2", ELF, with_runner("uf2", UNO, board_id="nRF52840-SeeedXiao"))
     assert argv[0] == sys.executable
-    assert argv[3:] == ("/p/build/zephyr/zephyr.uf2", "/media/B/NEW.UF2")
+    assert argv[4:] == ("/p/build/zephyr/zephyr.uf2", "/media/B/NEW.UF2")
 
 
 def test_a_drive_that_is_not_there_is_reported_with_those_that_are() -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from aot.errors import BoardError, ToolError
+from aot.trust import module_argv
 from platforms.board_files import load_board
 from platforms.runners import EMULATORS, exec, qemu, simavr, unicorn_runner
 from platforms.runners.runner import choose_runner, flash_commands
@@ -38,9 +38,7 @@ def test_qemu_runs_freely_where_no_time_per_instruction_is_given() -> None:
 
 def test_the_unicorn_process_is_told_the_boards_facts() -> None:
     assert unicorn_runner.argv(ELF, AN386) == (
-        sys.executable,
-        "-m",
-        "platforms.runners.unicorn_machine",
+        *module_argv("platforms.runners.unicorn_machine"),
         str(ELF.resolve()),
         "--cpu",
         "ARM_CORTEX_M4",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -11,6 +10,7 @@ import pytest
 
 from aot.errors import ToolError
 from aot.target import Feature, Target
+from aot.trust import module_argv
 from platforms import toolchains
 from platforms.board_files import load_board
 from platforms.toolchains import Toolchain, compilers_of, cpu_flags, find_toolchain
@@ -136,7 +136,7 @@ def test_zig_of_a_package_is_started_without_a_python_each_time(
     zig = next(known for known in toolchains._CANDIDATES if known.name == "zig")
     package = ModuleSpec("ziglang", None, origin=str(tmp_path / "__init__.py"))
     monkeypatch.setattr(toolchains, "find_spec", lambda name: package)
-    assert toolchains._start(zig) == (sys.executable, "-m", "ziglang", "cc")
+    assert toolchains._start(zig) == (*module_argv("ziglang"), "cc")
     (tmp_path / "zig").touch()
     assert toolchains._start(zig) == (str(tmp_path / "zig"), "cc")
     monkeypatch.setattr(toolchains, "find_spec", lambda name: None)

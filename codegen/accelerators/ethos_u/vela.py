@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
@@ -19,6 +18,7 @@ from aot.distribution import pip_install
 from aot.errors import ToolError
 from aot.ir.graph import Node
 from aot.records import dataclass
+from aot.trust import module_argv
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 
 DEADLINE_S = 300.0
@@ -88,9 +88,7 @@ def _ran(model: bytes, config: NpuConfig) -> VelaRun:
 def vela_argv(source: str, made: str, config: NpuConfig) -> list[str]:
     """The command line. All that is written lies in one memory, and its constants in another."""
     return [
-        sys.executable,
-        "-m",
-        "ethosu.vela",
+        *module_argv("ethosu.vela"),
         f"--accelerator-config={config.vela}",
         f"--system-config={config.system}",
         "--memory-mode=Shared_Sram",

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 from aot.errors import ToolError
+from aot.trust import module_argv
 from artifact.archive import archive_bytes
 from artifact.archive_file import export_time
 from artifact.artifact import Artifact
@@ -35,7 +35,7 @@ def _compile(artifact: Artifact, source: Path, board: str, place: Path, changed:
     copy.parent.mkdir(parents=True)
     shutil.copy(source, copy)
     words = (str(copy), "--board", board, *words_of(artifact.facts.options), "-o", str(archive))
-    argv = (sys.executable, "-m", "deploy", "compile", *words)
+    argv = (*module_argv("deploy"), "compile", *words)
     done = subprocess.run(argv, env={**os.environ, **changed}, capture_output=True, text=True, check=False)
     if done.returncode != 0:
         lines = (done.stdout + done.stderr).strip().splitlines()[-_MESSAGE_LINES:]

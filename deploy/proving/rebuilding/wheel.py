@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import zipfile
 from importlib.util import find_spec
 from pathlib import Path
 
 from aot.errors import MissingToolError
+from aot.trust import module_argv
 from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.tool_run import run_tool
 
@@ -46,7 +46,7 @@ def packages_of(tree: Path) -> list[str]:
 
 
 def _wheel(tree: Path, out: Path) -> Path:
-    run_tool((sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(out)), tree)
+    run_tool((*module_argv("hatchling"), "build", "-t", "wheel", "-d", str(out)), tree)
     return next(out.glob("*.whl"))
 
 

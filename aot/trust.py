@@ -1,0 +1,51 @@
+"""Decides which files Solder trusts that nobody named: those it finds, and modules of child processes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from aot.errors import MachineError
+
+_ROOT = 0
+# Python 3.10 has no -P, which keeps the current folder out of the places where modules are searched.
+_RUN_MODULE = (
+    "import runpy, sys; sys.path[:] = filter(None, sys.path); runpy.run_module({!r}, None, '__main__', True)"
+)
+
+
+def require_own(path: Path, what: str) -> None:
+    """Raises MachineError if a file or folder that Solder found by itself belongs to another user.
+
+    Root's files are trusted, as is a link only if it and its target are. Windows has no such owners.
+    """
+    if not hasattr(os, "geteuid"):
+        return
+    owner = next((o for o in (path.lstat().st_uid, path.stat().st_uid) if o not in _trusted_users()), None)
+    if owner is None:
+        return
+    raise MachineError(
+        f"{what} belongs to user {owner}, and you are user {os.geteuid()}: nothing in it is used",
+        str(path),
+        f"if you trust it: chown {os.geteuid()} {path}\nif not, work in a folder of your own",
+    )
+
+
+def _trusted_users() -> set[int]:
+    """Root, and this user; under sudo also the user who called it."""
+    caller = os.environ.get("SUDO_UID", "") if os.geteuid() == _ROOT else ""
+    return {_ROOT, os.geteuid(), *([int(caller)] if caller.isdecimal() else [])}
+
+
+def user_folder(variable: str, name: str) -> Path:
+    """A folder of the XDG specification: by its variable, which counts only if it holds a whole path."""
+    named = Path(os.environ.get(variable, ""))
+    return named if named.is_absolute() else Path.home() / name
+
+
+def module_argv(module: str) -> tuple[str, ...]:
+    """The start of a command line that runs a module in a new Python, which ignores the current folder."""
+    if sys.version_info >= (3, 11):
+        return (sys.executable, "-P", "-m", module)
+    return (sys.executable, "-c", _RUN_MODULE.format(module))
