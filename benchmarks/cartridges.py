@@ -18,7 +18,7 @@ from platforms.project import project_source
 
 BOARDS = ("mps2-an386", "mps2-an383", "mps3-an547", "qemu-riscv32")
 MODELS = ("tiny_ic_resnet8_int8", "tiny_kws_dscnn_int8", "tiny_vww_mbv1_int8", "tiny_ad_fc_int8")
-LOADER_BYTES = 1536  # of code, at most
+LOADER_BYTES = 1740  # of code, at most
 LOADER_RAM = 528  # variables of solder_cartridge.c, the largest description among them
 HEAD = (
     "| board | model | code and constants, built in | cartridge | | RAM beside the arena "

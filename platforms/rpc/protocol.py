@@ -109,6 +109,7 @@ class Status(IntEnum):
     NO_WEIGHTS = 34
     CARTRIDGE_KERNEL = 35
     CARTRIDGE_TABLE = 36
+    NO_UPDATE = 37
     LOCKED = 64
     WRONG_KEY = 65
 
@@ -201,6 +202,7 @@ STATUS_MEANING = {
     Status.NO_WEIGHTS: "the model has no weights yet: they come with a cartridge",
     Status.CARTRIDGE_KERNEL: "the cartridge needs a kernel that the firmware does not have",
     Status.CARTRIDGE_TABLE: "the cartridge's table says what no model does",
+    Status.NO_UPDATE: "no update is open: pieces of a cartridge are taken between its beginning and its end",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
 }

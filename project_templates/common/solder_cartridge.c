@@ -1,8 +1,10 @@
 /* The loader: receives a cartridge into the slot that does not run, checks it, tries it, and swaps.
 
-   At a slot's end lie three records, each written once: COMMITTED with the number of the update, TRIED before the first
-   run, GOOD after it. Power may go at any byte. A cartridge that is not committed, or tried and not good, never runs
-   again, and the other slot was not touched. */
+   A table of states and requests, `next` below, decides what may come when (deploy docs cartridges).
+
+   A slot ends with three records, each written once: COMMITTED with the number of the update, TRIED before the first
+   run, PASSED after it. Power may go at any byte. A cartridge that is not committed, or that was tried and did not
+   pass, never runs again, and the other slot was not touched. */
 #include "solder_cartridge.h"
 
 #ifdef SOLDER_CARTRIDGES
@@ -42,6 +44,21 @@ struct header {
     char core[32];
 };
 
+/* The states of the loader. OFF: no start yet; IDLE: no update is open; OPEN: pieces of a cartridge are taken; BUSY: a
+   request is being carried out, and none is allowed to interrupt it. */
+enum state { OFF, IDLE, OPEN, BUSY, STATES };
+enum request { START, BEGIN, TAKE, FINISH, REQUESTS };
+
+/* The state after a request that succeeds. OFF: the request is refused and changes nothing. A request is BUSY while it
+   is carried out; one that fails leaves IDLE, which ends an update. */
+static const uint8_t next[REQUESTS][STATES] = {
+    /*           OFF   IDLE  OPEN  BUSY */
+    [START]  = {IDLE, IDLE, IDLE, IDLE},
+    [BEGIN]  = {OFF,  OPEN, OPEN, OFF},
+    [TAKE]   = {OFF,  OFF,  OPEN, OFF},
+    [FINISH] = {OFF,  OFF,  IDLE, OFF},
+};
+
 /* The records of one update, at a slot's end: each a word and its inverse, and nothing that counts behind. */
 enum { COMMITTED, TRIED, PASSED, RECORDS };
 #define RECORDS_BYTES (RECORDS * SOLDER_RECORD_BYTES)
@@ -58,8 +75,28 @@ static const struct solder_model *built_in;
 static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
 #endif
 uint32_t solder_cartridge_slot = SOLDER_BUILT_IN;
-static uint32_t receiving; /* the slot */
-static uint32_t received;  /* bytes */
+static uint8_t state;      /* enum state */
+static uint8_t afterwards; /* the state after the request that is being carried out */
+static uint32_t receiving; /* the slot of the update */
+static uint32_t received;  /* bytes of it */
+
+/* Whether the request may come now; it is then being carried out. None reaches the slot that runs. */
+static int enter(enum request request)
+{
+    const uint8_t then = next[request][state];
+    if (then == OFF || (state == OPEN && receiving == solder_cartridge_slot)) {
+        return 0;
+    }
+    afterwards = then;
+    state = BUSY;
+    return 1;
+}
+
+static uint8_t leave(uint8_t status)
+{
+    state = status == SOLDER_OK ? afterwards : (uint8_t)IDLE;
+    return status;
+}
 
 static const struct header *header_of(uint32_t slot)
 {
@@ -102,7 +139,7 @@ static int has_room(const struct header *header)
         }
     }
     const uint32_t stack = solder_port_stack().bytes;
-    return stack == 0 || header->stack_bytes + SERVER_STACK_BYTES <= stack;
+    return stack == 0 || (stack >= SERVER_STACK_BYTES && header->stack_bytes <= stack - SERVER_STACK_BYTES);
 }
 
 #ifdef SOLDER_TABLES
@@ -115,7 +152,7 @@ static struct solder_table table_in(uint32_t slot)
 }
 #endif
 
-/* Whether the slot holds a cartridge for this firmware, of so many bytes; 0: of as many as it says. */
+/* Whether the slot holds a cartridge for this firmware, of that many bytes; 0: of the length in its header. */
 static uint8_t check(uint32_t slot, uint32_t count)
 {
     const struct header *const header = header_of(slot);
@@ -126,7 +163,8 @@ static uint8_t check(uint32_t slot, uint32_t count)
     }
     const uint32_t total = header->total;
     const uint32_t whole = total + SOLDER_SHA256_BYTES + (header->is_signed != 0 ? SIGNATURE_BYTES : 0u);
-    if (total % SOLDER_SHA256_BLOCK != 0 || total > room() || whole > room() || (count != 0 && whole != count)) {
+    if (total < sizeof *header || total % SOLDER_SHA256_BLOCK != 0 || total > room() || whole > room() ||
+        (count != 0 && whole != count)) {
         return SOLDER_CARTRIDGE_CUT;
     }
     const uint8_t *const behind = (const uint8_t *)header + total;
@@ -146,7 +184,7 @@ static uint8_t check(uint32_t slot, uint32_t count)
         return OF_ANOTHER_MODEL;
     }
 #ifdef SOLDER_WEIGHTS
-    if (total < sizeof *header || total - sizeof *header < solder_weights_bytes) {
+    if (total - sizeof *header < solder_weights_bytes) {
         return OF_ANOTHER_MODEL;
     }
 #endif
@@ -155,7 +193,7 @@ static uint8_t check(uint32_t slot, uint32_t count)
     }
 #ifdef SOLDER_TABLES
     const struct solder_table table = table_in(slot);
-    return total < sizeof *header ? SOLDER_CARTRIDGE_TABLE : solder_table_check(&table);
+    return solder_table_check(&table);
 #else
     return SOLDER_OK;
 #endif
@@ -169,34 +207,29 @@ int solder_weights_copy_to(void *memory, uint32_t bytes)
 }
 
 /* From now on the model computes with the slot's weights. */
-static void activate(uint32_t slot)
+static void connect(uint32_t slot)
 {
     const void *place = slot == SOLDER_BUILT_IN ? NULL : header_of(slot) + 1;
-    solder_cartridge_slot = slot;
     if (place != NULL && copied_to != NULL) {
         memcpy(copied_to, place, solder_weights_bytes);
         place = copied_to;
     }
     solder_weights_lie_at(place);
-    solder_arena_forget();
 }
 #elif defined SOLDER_TABLES
 /* From now on the slot's table is the model that runs. */
-static void activate(uint32_t slot)
+static void connect(uint32_t slot)
 {
-    solder_cartridge_slot = slot;
     solder_models[0] = built_in;
     if (slot != SOLDER_BUILT_IN) {
         const struct solder_table table = table_in(slot);
         solder_models[0] = solder_table_model(&table);
     }
-    solder_arena_forget();
 }
 #else
 /* From now on the slot's model is the one that runs. */
-static void activate(uint32_t slot)
+static void connect(uint32_t slot)
 {
-    solder_cartridge_slot = slot;
     solder_models[0] = built_in;
     if (slot != SOLDER_BUILT_IN) {
         const struct header *const header = header_of(slot);
@@ -214,9 +247,18 @@ static void activate(uint32_t slot)
         solder_port_sync_code(base, header->total);
         solder_models[0] = (const struct solder_model *)(const void *)(description + header->model);
     }
-    solder_arena_forget();
 }
 #endif
+
+/* The only way to another model: checks the slot as it is now; one that is not right gives way to what is built in. */
+static uint8_t activate(uint32_t slot)
+{
+    const uint8_t status = slot == SOLDER_BUILT_IN ? SOLDER_OK : check(slot, 0);
+    solder_cartridge_slot = status == SOLDER_OK ? slot : SOLDER_BUILT_IN;
+    connect(solder_cartridge_slot);
+    solder_arena_forget();
+    return status;
+}
 
 /* Fills an input of small integers with what platforms/cartridge/self_test.py makes up too, others with zeros. */
 static void make_up(const struct solder_tensor *tensor, uint32_t *state)
@@ -250,26 +292,28 @@ static int passes_test(uint32_t slot)
     return header_of(slot)->test_crc == 0 || crc == header_of(slot)->test_crc;
 }
 
-/* The first run of a cartridge. If it takes the device down, the record says so after the reset. */
+/* The first run of a cartridge. If it takes the device down, the record tells so after the reset. */
 static uint8_t try_out(uint32_t slot)
 {
     const uint32_t before = solder_cartridge_slot;
-    if (write_record(slot, TRIED, 0) != 0) {
-        return SOLDER_CARTRIDGE_STORE;
+    uint8_t status = write_record(slot, TRIED, 0) != 0 ? SOLDER_CARTRIDGE_STORE : activate(slot);
+    if (status == SOLDER_OK && !passes_test(slot)) {
+        status = SOLDER_CARTRIDGE_TEST;
     }
-    activate(slot);
-    const uint8_t status = !passes_test(slot)                          ? SOLDER_CARTRIDGE_TEST
-                           : write_record(slot, PASSED, GOOD) != 0 ? SOLDER_CARTRIDGE_STORE
-                                                                       : SOLDER_OK;
-    activate(status == SOLDER_OK ? slot : before); /* and no state is left of the test */
+    if (status == SOLDER_OK && write_record(slot, PASSED, GOOD) != 0) {
+        status = SOLDER_CARTRIDGE_STORE;
+    }
+    if (status != SOLDER_OK) {
+        (void)activate(before);
+    }
+    solder_arena_forget(); /* and no state is left of the test */
     return status;
 }
 
 static int may_run(uint32_t slot)
 {
     const int was_tried = *record_of(slot, TRIED) != ERASED;
-    return value_of(slot, COMMITTED) != 0 && (!was_tried || value_of(slot, PASSED) == GOOD) &&
-           check(slot, 0) == SOLDER_OK;
+    return value_of(slot, COMMITTED) != 0 && (!was_tried || value_of(slot, PASSED) == GOOD);
 }
 
 static uint32_t newer(void)
@@ -283,36 +327,32 @@ void solder_cartridge_start(void)
 #ifndef SOLDER_WEIGHTS
     built_in = built_in == NULL ? solder_models[0] : built_in;
 #endif
-    activate(SOLDER_BUILT_IN);
+    (void)enter(START);
+    (void)activate(SOLDER_BUILT_IN);
     for (uint32_t i = 0; i < 2u && solder_cartridge_slot == SOLDER_BUILT_IN; i++, slot ^= 1u) {
         if (may_run(slot)) {
-            if (value_of(slot, PASSED) == GOOD) {
-                activate(slot);
-            } else {
-                (void)try_out(slot);
-            }
+            (void)(value_of(slot, PASSED) == GOOD ? activate(slot) : try_out(slot));
         }
     }
+    (void)leave(SOLDER_OK);
 }
 
 uint8_t solder_cartridge_begin(void)
 {
+    if (!enter(BEGIN)) {
+        return SOLDER_NO_UPDATE;
+    }
     receiving = (solder_cartridge_slot == SOLDER_BUILT_IN ? newer() : solder_cartridge_slot) ^ 1u;
     received = 0;
-    return solder_port_erase(receiving) != 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK;
+    return leave(solder_port_erase(receiving) != 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK);
 }
 
-uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count)
+/* Programs what is new of a piece, which may come again. */
+static uint8_t store(uint32_t offset, const uint8_t *bytes, uint32_t count)
 {
-    if (offset > received) {
-        return SOLDER_WRITE_GAP;
-    }
-    const uint32_t known = received - offset; /* a piece may come again */
+    const uint32_t known = received - offset;
     if (count <= known) {
         return SOLDER_OK;
-    }
-    if (count - known > room() - received) {
-        return SOLDER_CARTRIDGE_SIZE;
     }
     if (solder_port_program(solder_slots.base[receiving] + received, bytes + known, count - known) != 0) {
         return SOLDER_CARTRIDGE_STORE;
@@ -321,18 +361,29 @@ uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t co
     return SOLDER_OK;
 }
 
+/* A piece that leaves a gap, or for which there is no room, is not taken, and the update stays open. */
+uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count)
+{
+    if (!enter(TAKE)) {
+        return SOLDER_NO_UPDATE;
+    }
+    const uint8_t status = offset > received          ? SOLDER_WRITE_GAP
+                           : count > room() - offset ? SOLDER_CARTRIDGE_SIZE
+                                                      : store(offset, bytes, count);
+    (void)leave(status == SOLDER_CARTRIDGE_STORE ? status : (uint8_t)SOLDER_OK);
+    return status;
+}
+
 uint8_t solder_cartridge_finish(void)
 {
-    const uint32_t count = received;
-    received = 0;
-    const uint8_t status = count == 0 ? SOLDER_NO_CARTRIDGE : check(receiving, count);
-    if (status != SOLDER_OK) {
-        return status;
+    if (!enter(FINISH)) {
+        return SOLDER_NO_UPDATE;
     }
-    if (write_record(receiving, COMMITTED, value_of(receiving ^ 1u, COMMITTED) + 1u) != 0) {
-        return SOLDER_CARTRIDGE_STORE;
+    uint8_t status = received == 0 ? SOLDER_NO_CARTRIDGE : check(receiving, received);
+    if (status == SOLDER_OK && write_record(receiving, COMMITTED, value_of(receiving ^ 1u, COMMITTED) + 1u) != 0) {
+        status = SOLDER_CARTRIDGE_STORE;
     }
-    return try_out(receiving);
+    return leave(status == SOLDER_OK ? try_out(receiving) : status);
 }
 
 #endif

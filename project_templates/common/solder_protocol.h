@@ -107,6 +107,7 @@ enum solder_status {
     SOLDER_NO_WEIGHTS = 34, /* the model has no weights yet: they come with a cartridge */
     SOLDER_CARTRIDGE_KERNEL = 35, /* the cartridge needs a kernel that the firmware does not have */
     SOLDER_CARTRIDGE_TABLE = 36, /* the cartridge's table says what no model does */
+    SOLDER_NO_UPDATE = 37, /* no update is open: pieces of a cartridge are taken between its beginning and its end */
     SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
     SOLDER_WRONG_KEY = 65 /* the firmware was made with another line key */
 };

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,8 @@ from deploy.open_line import OpenLine
 from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import Needs, core_text, packed
 from platforms.project import project_source
+from platforms.rpc.failures import RequestRefusedError
+from platforms.rpc.protocol import Message, Reset, Status
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 IMAGES = np.random.default_rng(1).integers(-128, 128, (3, 1, 8, 8, 1), np.int8)
@@ -101,6 +104,51 @@ def test_a_cartridge_takes_the_models_place_and_a_bad_one_does_not(
     assert "device refused load: the cartridge is damaged: its SHA-256 is another" in str(caught.value)
     assert "hint: the model that ran before runs on" in str(caught.value)
     assert np.array_equal(answers(device), expected)
+
+
+def put(device: OpenLine, offset: int, data: bytes) -> None:
+    """A piece of a cartridge as a stranger sends it: without a beginning."""
+    with device._turn() as turn:
+        turn.session._request(Message.CARTRIDGE_PUT, struct.pack("<I", offset) + data, "a stranger's piece")
+
+
+def require_closed(device: OpenLine, evil: bytes) -> None:
+    for offset in range(0, len(evil), 1000):
+        with pytest.raises(RequestRefusedError) as refused:
+            put(device, offset, evil[offset : offset + 1000])
+        assert refused.value.status == Status.NO_UPDATE
+    with device._turn() as turn, pytest.raises(RequestRefusedError) as refused:
+        turn.session._request(Message.CARTRIDGE_SWAP, b"", "a stranger's swap")
+    assert refused.value.status == Status.NO_UPDATE
+
+
+@pytest.mark.parametrize("tables", [False, True], ids=["code", "tables"])
+@pytest.mark.parametrize("board", ["host", pytest.param("mps2-an386", marks=pytest.mark.qemu)])
+def test_a_stranger_writes_nothing_over_the_cartridge_that_runs(
+    board: str, tables: bool, ask_for: Callable[[str], None], tmp_path: Path
+) -> None:
+    """Pieces without a beginning: after a swap into each slot, after a refusal, and first after a reset."""
+    ask_for(board)
+    compiled = deploy.compile(DIGITS, board=board, tables=tables)
+    deploy.new(compiled, tmp_path / "project", slots=24 * 1024, arena=4096)
+    good = read_cartridge(cartridge(compiled, tmp_path / "good.cart"))
+    evil = good[:160] + bytes(byte ^ 0x5A for byte in good[160:])
+    expected = deploy.load(DIGITS).run(IMAGES)["digit"]
+    with deploy.connect(tmp_path / "project") as device:
+        for slot in (1, 0):
+            device.load(good)
+            require_closed(device, evil)
+            with pytest.raises(deploy.DeployError):
+                device.load(evil)
+            require_closed(device, evil)
+            assert np.array_equal(answers(device), expected)
+            with device._turn() as turn:
+                assert turn.session.cartridges().slot == slot
+                turn.session.reset(Reset.DEVICE)
+                turn.session.hello()
+                assert turn.session.cartridges().slot == slot
+            require_closed(device, evil)
+            assert np.array_equal(answers(device), expected)
 
 
 def trained_again(path: Path, seed: int) -> Path:

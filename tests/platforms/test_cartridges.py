@@ -206,6 +206,31 @@ def test_memory_that_fails_to_be_written_is_reported_and_a_model_runs(
     assert int(count) > 5  # erasing, each piece, and the three records
 
 
+def test_no_byte_is_taken_outside_an_update(press: Press, loader: Path, old: Path) -> None:
+    """Nor while a request is being carried out; and what runs is never written to."""
+    assert press.said(loader, "gate", old, press.write("new.cart", press.made(2))) == ["refused"]
+
+
+def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> None:
+    loader = (repo_root / "project_templates" / "common" / "solder_cartridge.c").read_text(encoding="utf-8")
+    table = loader.partition("static const uint8_t next[REQUESTS][STATES] = {")[2].partition("};")[0]
+    (states,) = re.findall(r"/\* +(.*?) \*/", table)
+    rows = dict(re.findall(r"\[(\w+)\] += \{(.*?)\}", table))
+    page = (repo_root / "docs" / "cartridges.md").read_text(encoding="utf-8")
+    shown = page.partition("## What may come when")[2].partition("\n## ")[0]
+    wanted = [f"| request | {' | '.join(states.split())} |", "|---|---|---|---|---|"]
+    for request, cells in rows.items():
+        after = ["refused" if cell.strip() == "OFF" else cell.strip() for cell in cells.split(",")]
+        wanted.append(f"| {request} | {' | '.join(after)} |")
+    assert [line for line in shown.splitlines() if line.startswith("|")] == wanted
+    assert len(rows) > 3
+
+
+def test_what_ran_before_is_checked_before_it_runs_again(press: Press, loader: Path, old: Path) -> None:
+    bad = press.write("bad.cart", press.made(2, test_crc=1))
+    assert press.said(loader, "rot", old, bad) == ["built in"]
+
+
 def test_every_cut_is_refused_by_name_and_the_old_model_runs_on(
     press: Press, loader: Path, old: Path
 ) -> None:

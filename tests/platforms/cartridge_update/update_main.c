@@ -5,6 +5,8 @@
    update_main cut OLD NEW       every length of it
    update_main take OLD FILE...  what is said of each, and which model runs then
    update_main fail OLD NEW      an update in which memory fails to be erased or written, at each call
+   update_main gate OLD NEW      requests in states that do not allow them
+   update_main rot OLD BAD       the slot that runs decays while a cartridge is tried that does not pass
 
    Models add a number to their input: the one that is built in 9, the cartridges others. With SOLDER_WEIGHTS they are
    weights of the built-in one, which adds nothing and fails until it has some; with COPIED it has them in RAM. With
@@ -37,6 +39,8 @@ struct solder_slots solder_slots;
 static jmp_buf power_lost;
 static long power = UNLIMITED; /* bytes until it goes */
 static long sound = UNLIMITED; /* calls until memory fails, once */
+static int interrupts;         /* whenever memory is written */
+static uint8_t *rots;          /* a byte of the slot that runs, when a cartridge is tried */
 
 #ifdef SOLDER_WEIGHTS
 #define BUILT_IN_ADDS 0
@@ -110,8 +114,26 @@ static int fails(void)
     return sound-- == 0;
 }
 
+/* Requests that the state does not allow: each is refused, and no byte changes. */
+static void require_refusals(const char *when, int may_begin)
+{
+    static const uint8_t evil[] = {0xEE, 0xEE, 0xEE, 0xEE};
+    static uint8_t kept[2 * SLOT_BYTES];
+    const uint32_t slot = solder_cartridge_slot;
+    memcpy(kept, solder_slots.base[0], sizeof kept);
+    require(solder_cartridge_take(0, evil, sizeof evil) == SOLDER_NO_UPDATE, when, 1);
+    require(solder_cartridge_take(0, evil, 0) == SOLDER_NO_UPDATE, when, 2);
+    require(solder_cartridge_take(100, evil, sizeof evil) == SOLDER_NO_UPDATE, when, 3);
+    require(solder_cartridge_finish() == SOLDER_NO_UPDATE, when, 4);
+    require(may_begin || solder_cartridge_begin() == SOLDER_NO_UPDATE, when, 5);
+    require(memcmp(kept, solder_slots.base[0], sizeof kept) == 0 && solder_cartridge_slot == slot, when, 6);
+}
+
 int solder_port_erase(uint32_t slot)
 {
+    if (interrupts) {
+        require_refusals("while a slot is erased", 0);
+    }
     if (fails()) {
         return 1;
     }
@@ -123,11 +145,18 @@ int solder_port_erase(uint32_t slot)
 
 int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count)
 {
+    if (interrupts) {
+        require_refusals("while memory is written", 0);
+    }
     if (fails()) {
         return 1;
     }
     for (uint32_t i = 0; i < count; i++) {
         store(to + i, bytes[i], 0);
+    }
+    if (rots != NULL && count == 8u) { /* a record */
+        *rots ^= 1u;
+        rots = NULL;
     }
     return 0;
 }
@@ -309,6 +338,45 @@ static void refuse_all(const struct file *old, struct file *file, int flips)
     }
 }
 
+/* Before a start, after it, after a good update into each slot and after a bad one nothing but a beginning is allowed. */
+static void refuse_outside_updates(struct file *file, struct file *old)
+{
+    require_refusals("after an update", 1);
+    interrupts = 1;
+    for (int n = 0; n < 4; n++) {
+        require(install(n % 2 == 0 ? file : old, n % 2 == 0 ? file->count : old->count) == SOLDER_OK, "an update is refused", n);
+        require(added() == (n % 2 == 0 ? 2 : 1), "not the new model runs", n);
+        require_refusals("after a swap", 1);
+        boot(NULL);
+        require(added() == (n % 2 == 0 ? 2 : 1), "not the new model runs after a start", n);
+        require_refusals("after a start", 1);
+        file->bytes[200] ^= 1u;
+        require(install(file, file->count) != SOLDER_OK, "a bad cartridge is taken", n);
+        file->bytes[200] ^= 1u;
+        require_refusals("after a bad update", 1);
+    }
+    sound = 0;
+    require(solder_cartridge_begin() == SOLDER_CARTRIDGE_STORE, "memory does not fail", 0);
+    require_refusals("after a beginning that failed", 1);
+    require(solder_cartridge_begin() == SOLDER_OK, "no update begins", 0);
+    sound = 0;
+    require(solder_cartridge_take(0, file->bytes, 10) == SOLDER_CARTRIDGE_STORE, "memory does not fail", 1);
+    require_refusals("after memory failed", 1);
+    require(solder_cartridge_begin() == SOLDER_OK, "no update begins", 1);
+    require(solder_cartridge_take(1, file->bytes, 10) == SOLDER_WRITE_GAP, "a gap is taken", 0);
+    require(solder_cartridge_take(0, file->bytes, 10) == SOLDER_OK, "a gap has ended the update", 0);
+    printf("refused\n");
+}
+
+/* What ran before is checked again before it goes on: what has decayed gives way to what is built in. */
+static void fall_back(const struct file *bad)
+{
+    rots = solder_slots.base[solder_cartridge_slot] + 100;
+    require(install(bad, bad->count) == SOLDER_CARTRIDGE_TEST, "a bad cartridge is taken", 0);
+    require(solder_cartridge_slot == SOLDER_BUILT_IN && added() == BUILT_IN_ADDS, "what has decayed runs", 0);
+    printf("built in\n");
+}
+
 int main(int argc, char **argv)
 {
     static struct file old, file;
@@ -322,8 +390,10 @@ int main(int argc, char **argv)
     require(solder_weights_copy_to(copy, sizeof copy - 1u) == 0, "weights have room where there is none", 0);
     require(solder_weights_copy_to(copy, sizeof copy) == 1, "weights have no room where there is some", 0);
 #endif
+    require_refusals("before the first start", 0);
     boot(NULL);
     require(added() == BUILT_IN_ADDS, "what is built in does not run", 0);
+    require_refusals("after the first start", 1);
     read_file(argv[2], &old);
     if (strcmp(argv[1], "power") == 0) {
         lose_power(&old, BUILT_IN_ADDS, 1);
@@ -333,6 +403,10 @@ int main(int argc, char **argv)
         read_file(argv[n], &file);
         if (strcmp(argv[1], "power") == 0) {
             lose_power(&file, 1, 2);
+        } else if (strcmp(argv[1], "gate") == 0) {
+            refuse_outside_updates(&file, &old);
+        } else if (strcmp(argv[1], "rot") == 0) {
+            fall_back(&file);
         } else if (strcmp(argv[1], "fail") == 0) {
             fail_at_each_call(&file);
         } else if (strcmp(argv[1], "take") == 0) {
