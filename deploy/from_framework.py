@@ -18,7 +18,7 @@ from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
 from aot.records import dataclass
 from boards.board import Board
-from codegen.job import ImportedModel, import_data
+from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.activation_widths import WIDE, wider_of
 from deploy.answer import Paged
@@ -27,6 +27,7 @@ from deploy.calibration import LABELS, Calibration, make_calibration
 from deploy.compiling import Compiled, compile_for
 from deploy.console import table
 from deploy.frameworks.framework import Framework, FrameworkModel
+from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.line import LineOptions
 from deploy.model_outputs import decibels, noise_of
 from deploy.module_words import ModuleWords
@@ -37,7 +38,6 @@ from deploy.samples import make_samples
 from deploy.verifying import Verdict, verify_model
 from deploy.weight_widths import NARROW, Bound
 
-_COMPARED = 8  # samples of which the framework's outputs are compared with ours
 _WORST = 5  # layers that are shown
 
 
@@ -46,11 +46,15 @@ class Conversion(Paged):
     """Tells what became of a model: how far its export is, the loss of int8, what a board makes of it."""
 
     framework: str
-    distance: float  # of the framework's outputs from ours in float, the largest over all samples compared
-    compared: int  # samples
+    judgement: Judgement  # of the exported model
     quantized: Quantized | None  # where there were samples to calibrate with
     framework_right: float | None  # share of the samples, where there are labels
     verdict: Verdict | None  # of the emulated board, where there are labels
+
+    @property
+    def distance(self) -> float:
+        """The largest distance between the framework's outputs and those of the exported model."""
+        return self.judgement.distance
 
     @property
     def board_right(self) -> float | None:
@@ -63,7 +67,7 @@ class Conversion(Paged):
     def _lines(self) -> Iterator[str]:
         yield (
             f"exported      outputs differ from {self.framework}'s by {self.distance:.2g} at most, "
-            f"{counted(self.compared, 'sample')}"
+            f"{counted(self.judgement.inputs, 'input')} (allowed: {self.judgement.limit:.1%} of the largest)"
         )
         if self.quantized is not None:
             yield f"quantised     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
@@ -126,6 +130,7 @@ def compile_module(
     model: Any, framework: Framework, words: ModuleWords, board: Board, options: CompileOptions
 ) -> CompiledModule:
     """Compiles a framework's model. Raises InputError, ToolError, ModelError, FitError."""
+    words = replace(words, example=framework.own_examples(model) if words.example is None else words.example)
     _require_sense(framework, words, options)
     opened = framework.open(model, words.example if isinstance(words.example, tuple) else (words.example,))
     with tempfile.TemporaryDirectory() as folder:
@@ -135,21 +140,33 @@ def compile_module(
             as_float = import_data(path.read_bytes(), path, replace(options, front=None, back=None))
         specs = graph_specs(as_float.graph, as_float.graph.inputs)
         samples = make_calibration(_arrays(opened, words), specs, "calibration")
+        judgement = judge(opened, framework.name, as_float.graph, samples.samples)
         outputs = [opened.outputs(sample) for sample in samples.samples]
         _require_classes(samples, outputs)
-        made = None if words.calibration is None else _quantized(opened, path, samples, words)
+        is_done = words.calibration is None or is_quantized(as_float.graph)
+        _require_float(opened, is_done, words)
+        made = None if is_done else _quantized(opened, path, samples, words)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
     conversion = Conversion(
         framework.name,
-        _distance(as_float, samples, outputs[:_COMPARED]),
-        len(outputs[:_COMPARED]),
+        judgement,
         made,
         _share_right(outputs, samples.labels),
         None if words.labels is None else _on_emulator(compiled, samples),
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
     return CompiledModule(**known, conversion=conversion)
+
+
+def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
+    """Raises InputError for wishes about quantisation where the model was quantised by its framework."""
+    if is_done and (words.signal_to_noise or words.activations) is not None:
+        raise InputError(
+            "the model is quantised already: its widths are those that it was given",
+            opened.name,
+            "leave signal_to_noise and activations out, or give the float model",
+        )
 
 
 def _require_classes(samples: Calibration, outputs: Sequence[Sequence[Array]]) -> None:
@@ -248,18 +265,6 @@ def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
         given = calibration if isinstance(calibration, Mapping) else {names[0]: calibration}
     arrays: dict[str, Array] = {name: np.asarray(array) for name, array in given.items()}
     return arrays if labels is None else {**arrays, LABELS: np.asarray(labels)}
-
-
-def _distance(model: ImportedModel, samples: Calibration, outputs: Sequence[Sequence[Array]]) -> float:
-    """The largest difference of our float outputs from PyTorch's, over those samples that have outputs."""
-    largest = 0.0
-    for sample, expected in zip(samples.samples, outputs, strict=False):
-        for ours, theirs in zip(run_graph(model.graph, sample).values(), expected, strict=False):
-            if ours.size != theirs.size:
-                continue  # of two classes scikit-learn has one score, and its file two
-            distances: Array = np.abs(np.subtract(ours.reshape(-1), theirs.reshape(-1), dtype=np.float64))
-            largest = max(largest, float(distances.max(initial=0)))
-    return largest
 
 
 def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> float | None:

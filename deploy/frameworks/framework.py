@@ -48,6 +48,16 @@ class FrameworkModel(ABC):
         """The place in the user's program of what an error speaks of; "" where it is not known."""
         return ""
 
+    how_to_pass_state = "take the state as one more input, and return the new one as one more output"
+
+    def kept_values(self) -> Mapping[str, object]:
+        """Copies of what the model may keep from one call to the next, by name."""
+        return {}
+
+    def place_of_kept(self, name: str) -> str:
+        """The place in the user's program where a kept value is written."""
+        return self.name
+
 
 @dataclass(frozen=True)
 class Framework:
@@ -59,6 +69,7 @@ class Framework:
     example: str  # of an input, in Python
     is_its: Callable[[object], bool]
     open: Callable[[Any, Sequence[Any]], FrameworkModel]
+    own_examples: Callable[[Any], tuple[Any, ...] | None] = lambda _: None  # those that a model holds itself
 
 
 def as_array(value: Any) -> Array:

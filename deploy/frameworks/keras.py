@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import io
-import os
 import re
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,6 +13,7 @@ from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
+from deploy.frameworks.silence import silent
 from deploy.frameworks.user_lines import defined_at, last_users_frame, line_text
 
 _PLACE = re.compile(r'"([^"]+?)@__inference')
@@ -65,7 +62,7 @@ class _KerasModel(FrameworkModel):
                 pip_install("keras"),
             ) from error
         try:
-            with _quiet():
+            with silent():
                 converter = tf.lite.TFLiteConverter.from_keras_model(self._at_its_sizes())
                 if samples is not None:
                     converter.optimizations = [tf.lite.Optimize.DEFAULT]
@@ -109,22 +106,6 @@ class _KerasModel(FrameworkModel):
 
 def _is_named(part: str, name: str) -> bool:
     return re.fullmatch(rf"{re.escape(name)}(_\d+)*", part) is not None
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Nothing of what the converter tells of its steps, in Python or beside it."""
-    sys.stderr.flush()
-    kept = os.dup(2)
-    with open(os.devnull, "wb") as nowhere:  # noqa: PTH123  # a file number is what is needed
-        os.dup2(nowhere.fileno(), 2)
-    try:
-        with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        os.dup2(kept, 2)
-        os.close(kept)
 
 
 KERAS = Framework("Keras", "model", "keras_model.tflite", "np.zeros((1, 32, 32, 3))", _is_model, _KerasModel)

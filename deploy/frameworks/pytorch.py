@@ -1,41 +1,75 @@
-"""PyTorch's modules: exported as ONNX, by the older exporter or else the newer."""
+"""PyTorch's models: modules, ExportedPrograms and ScriptModules, exported as ONNX."""
 
 from __future__ import annotations
 
+import copy
 import inspect
-import io
 import re
 import sys
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from aot.errors import ToolError
+from aot.errors import MissingToolError, ModelError, ToolError
+from aot.frontend.onnx.node_metadata import node_metadata
 from aot.ir.types import Array
-from deploy.frameworks.framework import Framework, FrameworkModel, Sample
-from deploy.frameworks.user_lines import is_users, last_users_frame, line_text
+from deploy.frameworks.framework import Framework, FrameworkModel, Sample, as_array
+from deploy.frameworks.silence import silent
+from deploy.frameworks.torch_export import (
+    DependsOnDataError,
+    KeepsStateError,
+    TorchModel,
+    as_onnx,
+    program_of,
+)
+from deploy.frameworks.user_lines import assigned_at, is_users, last_users_frame, line_text
 
-_OPERATOR = re.compile(r"aten::\w+")
-_USERS_LINE = re.compile(r'([^\s"]+\.py)(?:\(|", line )(\d+)')
+_OPERATOR = re.compile(r"aten\.\w+")
+_USERS_LINE = re.compile(r'File "([^"]+\.py)", line (\d+)')
+_TRACE, _SCOPES = "pkg.torch.onnx.stack_trace", "pkg.torch.onnx.name_scopes"
+_STATE_HINT = (
+    "take the state as an input and return the new one: def forward(self, x, state): ... return y, state;\n"
+    "the program passes it back with the next input"
+)
+_DATA_HINT = (
+    "compute both ways and choose: torch.where(condition, one, other);\n"
+    "counts, sizes and indices of Python must not depend on the values of the input"
+)
 
 
-def _is_module(model: object) -> bool:
+def _is_model(model: object) -> bool:
     torch = sys.modules.get("torch")
-    return torch is not None and isinstance(model, torch.nn.Module)
+    if torch is None:
+        return False
+    program = getattr(sys.modules.get("torch.export"), "ExportedProgram", ())
+    return isinstance(model, torch.nn.Module | program) if program else isinstance(model, torch.nn.Module)
 
 
-class _Module(FrameworkModel):
-    """A module, which is exported and asked in evaluation mode."""
+def _own_examples(model: Any) -> tuple[Any, ...] | None:
+    """The inputs that an ExportedProgram was exported with."""
+    arguments, by_name = getattr(model, "example_inputs", None) or ((), {})
+    return (*arguments, *by_name.values()) or None
 
-    def __init__(self, module: Any, examples: Sequence[Any]) -> None:
-        self._module, self._examples = module, tuple(examples)
+
+class _TorchModel(FrameworkModel):
+    """A model that is exported and asked in evaluation mode, on this machine and in single precision."""
+
+    how_to_pass_state = _STATE_HINT
+
+    def __init__(self, model: Any, examples: Sequence[Any]) -> None:
+        import torch
+
+        self._given = getattr(model, "_orig_mod", model)  # of what torch.compile returns
+        self._examples = tuple(_as_tensor(torch, each) for each in examples)
+        self._known = TorchModel(torch, _in_single(torch, self._given), self._examples, self.inputs)
+        self._module = self._known.model.module() if self._known.is_program else self._known.model
+        self._file = b""  # as it was exported
 
     @property
     def name(self) -> str:
-        return type(self._module).__name__
+        return type(self._given).__name__
 
     @property
     def examples(self) -> Sequence[Any]:
@@ -44,86 +78,155 @@ class _Module(FrameworkModel):
     @property
     def inputs(self) -> list[str]:
         """The names of forward's first arguments."""
-        count, parameters = len(self._examples), inspect.signature(self._module.forward).parameters
+        signature = getattr(self._given, "graph_signature", None)
+        if signature is not None:
+            return [str(name) for name in signature.user_inputs]
+        count = len(self._examples)
+        try:
+            parameters = list(inspect.signature(self._given.forward).parameters)
+        except ValueError:  # a traced module has C++ functions
+            parameters = []
         names = [name for name in parameters if not name.startswith("args")]
         return names[:count] if len(names) >= count else [f"input_{number}" for number in range(count)]
 
     def exported(self) -> bytes:
-        """The older exporter takes a second, the newer more; it knows what the older cannot trace."""
-        import torch
-
-        reasons = []
-        for export in (_traced, _captured):
-            try:
-                with _in_eval(self._module), _quiet(torch):
-                    return export(torch, self._module, self._examples, self.inputs)
-            except Exception as error:  # whatever it is, it speaks of this module
-                reasons.append(error)
-        first = (str(reasons[0]) or type(reasons[0]).__name__).splitlines()[0]
-        place = self._place(reasons[0]) or self.place_of(first)
-        where = f"{self.name}, {place}" if place else self.name
-        raise ToolError("PyTorch cannot export the module", where, f"it says: {first}") from reasons[0]
+        try:
+            with _in_eval(self._module), self._known.torch.no_grad(), silent():
+                data = as_onnx(self._known)
+        except MissingToolError:
+            raise
+        except DependsOnDataError as error:
+            raise ModelError(
+                "the model takes another way for other values of its input, which compiled code cannot do",
+                self._where(self._place(error.__cause__ or error)),
+                _DATA_HINT,
+            ) from error
+        except KeepsStateError as error:
+            raise ModelError(
+                f"the model keeps buffer {error.buffer} from one call to the next",
+                self._where(self._describe(error.buffer.rpartition(".")[0], error.trace)),
+                _STATE_HINT,
+            ) from error
+        except Exception as error:  # whatever it is, it speaks of this model
+            said = _reason(error)
+            place = self._place(error) or self._place_of_operator(said)
+            raise ToolError(
+                "PyTorch cannot export the module", self._where(place), f"it says: {said}"
+            ) from error
+        self._file = data
+        return data
 
     def outputs(self, sample: Sample) -> list[Array]:
-        import torch
-
+        torch = self._known.torch
         with _in_eval(self._module), torch.no_grad():
             outputs = self._module(*(torch.from_numpy(np.array(array)) for array in sample.values()))
-        each = outputs if isinstance(outputs, tuple | list) else (outputs,)
-        return [output.numpy() for output in each]
+        leaves = torch.utils._pytree.tree_leaves(outputs)
+        return [as_array(each.detach().numpy()) for each in leaves if isinstance(each, torch.Tensor)]
 
     def place_of(self, told: str) -> str:
-        """The place of the operator that is named, as PyTorch traces the module."""
-        import torch
-
-        with _in_eval(self._module), _quiet(torch):
-            try:
-                graph = torch.jit.trace(self._module, self._examples, check_trace=False).inlined_graph
-            except Exception:  # then nothing more is known than the error itself says
-                return ""
-            for node in graph.nodes():
-                if _is_told(node, told):
-                    return self._describe(_scope(node), node.sourceRange())
+        """The place of the node that an error about the exported file names."""
+        for name, facts in node_metadata(self._file).items():
+            if f'"{name}"' in told:
+                scopes = re.findall(r"'([^']*)'", facts.get(_SCOPES, ""))[:-1]
+                return self._describe(scopes[-1] if scopes else "", facts.get(_TRACE, ""))
         return ""
 
+    def kept_values(self) -> Mapping[str, object]:
+        """Buffers, tensors and numbers that the parts of the module have as attributes."""
+        tensor = self._known.torch.Tensor
+        return {
+            f"{name}.{key}".lstrip("."): value.detach().clone() if isinstance(value, tensor) else value
+            for name, part in self._module.named_modules()
+            for key, value in {**part._buffers, **vars(part)}.items()
+            if not key.startswith("_") and isinstance(value, tensor | int | float)
+        }
+
+    def place_of_kept(self, name: str) -> str:
+        scope, _, attribute = name.rpartition(".")
+        part = dict(self._module.named_modules())[scope]
+        written = assigned_at(type(part), attribute)
+        return self._where(", ".join(filter(None, (self._part(scope), written))))
+
+    def _where(self, place: str) -> str:
+        return f"{self.name}, {place}" if place else self.name
+
     def _place(self, error: BaseException) -> str:
-        """The place of the user's line that failed while it was traced."""
+        """The place of the user's line that failed while the module was exported."""
         found = last_users_frame(error)
         names = {id(part): name for name, part in self._module.named_modules()}
         if found is None or id(found[0].f_locals.get("self")) not in names:
             return ""
         frame, line = found
-        return self._describe(names[id(frame.f_locals["self"])], f"{frame.f_code.co_filename}({line})")
+        part = self._part(names[id(frame.f_locals["self"])])
+        return ", ".join(filter(None, (part, line_text(frame.f_code.co_filename, line))))
+
+    def _place_of_operator(self, told: str) -> str:
+        """The place where an operator of PyTorch's that is named is called."""
+        named = _OPERATOR.findall(told)
+        if not named or self._known.is_script:
+            return ""
+        with _in_eval(self._module), self._known.torch.no_grad(), silent():
+            try:
+                program = program_of(self._known)
+            except Exception:  # then nothing more is known than the error itself says
+                return ""
+        for node in program.graph.nodes:
+            if node.op == "call_function" and _is_operator(str(node.target), named):
+                scopes = [str(path) for path, _ in (node.meta.get("nn_module_stack") or {}).values()]
+                return self._describe(scopes[-1] if scopes else "", str(node.meta.get("stack_trace")))
+        return ""
+
+    def _part(self, name: str) -> str:
+        parts = dict(self._module.named_modules())
+        return f"module {name} ({type(parts[name]).__name__})" if name and name in parts else ""
 
     def _describe(self, name: str, trace: str) -> str:
-        """A module by its name and class, and the innermost line of the user's in a trace."""
-        parts = dict(self._module.named_modules())
-        what = f"module {name} ({type(parts[name]).__name__})" if name and name in parts else ""
+        """A part of the module by its name and class, and the innermost line of the user's in a trace."""
         lines = [(file, int(line)) for file, line in _USERS_LINE.findall(trace) if is_users(file)]
-        return ", ".join(filter(None, (what, line_text(*lines[0]) if lines else "")))
+        return ", ".join(filter(None, (self._part(name), line_text(*lines[-1]) if lines else "")))
 
 
-def _is_told(node: Any, told: str) -> bool:
-    """True for a node whose operator is named, or whose module is, as names of ONNX nodes have it."""
-    operators = _OPERATOR.findall(told)
-    if operators:
-        return str(node.kind()) in operators
-    scope = _scope(node).replace(".", "/")
-    kind = str(node.kind()).removeprefix("aten::").replace("_", "").lower()
-    named = re.search(rf"/?{re.escape(scope)}/(\w+?)(?:_\d+)?[\"\s#]", told) if scope else None
-    return named is not None and named[1].lower() in (kind, f"{kind}er", kind.removesuffix("er"))
+def _as_tensor(torch: Any, value: Any) -> Any:
+    """An example as the module in single precision takes it."""
+    tensor = value if isinstance(value, torch.Tensor) else torch.from_numpy(np.array(value))
+    tensor = tensor.detach().cpu()
+    return tensor.float() if tensor.is_floating_point() else tensor
 
 
-def _scope(node: Any) -> str:
-    """The name of the module in which a node was traced, as named_modules() has it."""
-    return str(node.scopeName()).removeprefix("__module").strip(".")
+def _in_single(torch: Any, model: Any) -> Any:
+    """The module itself, or a copy where it is on a GPU, or in half or double precision."""
+    if not isinstance(model, torch.nn.Module):
+        return model
+    tensors = [*model.parameters(), *model.buffers()]
+    is_plain = all(
+        each.device.type == "cpu" and (each.dtype == torch.float32 or not each.is_floating_point())
+        for each in tensors
+    )
+    return model if is_plain else copy.deepcopy(model).cpu().float()
+
+
+def _reason(error: BaseException) -> str:
+    """The line that says why: the newer exporter's first lines are advice, its causes are not."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return lines[0] if lines else type(error).__name__
+
+
+def _is_operator(target: str, named: Sequence[str]) -> bool:
+    """True for an operator's name, with or without the mark of what it is made of inside."""
+    return any(target.split(".")[:2] == each.replace("._", ".").split(".") for each in named)
 
 
 @contextmanager
 def _in_eval(module: Any) -> Iterator[None]:
     """Dropout and normalisations as they are when a network is used; the modes of all parts come back."""
     modes = [(part, part.training) for part in module.modules()]
-    module.eval()
+    try:
+        module.eval()
+    except NotImplementedError:  # what torch.export returns has its mode in its operators
+        for part, _ in modes:
+            part.training = False
     try:
         yield
     finally:
@@ -131,28 +234,6 @@ def _in_eval(module: Any) -> Iterator[None]:
             part.training = was_training
 
 
-@contextmanager
-def _quiet(torch: Any) -> Iterator[None]:
-    """No gradients, and none of PyTorch's words of what it is going to leave out one day."""
-    with warnings.catch_warnings(), torch.no_grad(), redirect_stdout(io.StringIO()):
-        warnings.simplefilter("ignore")
-        yield
-
-
-def _traced(torch: Any, module: Any, examples: tuple[Any, ...], names: list[str]) -> bytes:
-    out = io.BytesIO()
-    fast = torch.backends.mha.get_fastpath_enabled()  # one operator for a whole encoder: ONNX lacks it
-    torch.backends.mha.set_fastpath_enabled(False)
-    try:
-        torch.onnx.export(module, examples, out, input_names=names, dynamo=False)
-    finally:
-        torch.backends.mha.set_fastpath_enabled(fast)
-    return out.getvalue()
-
-
-def _captured(torch: Any, module: Any, examples: tuple[Any, ...], names: list[str]) -> bytes:
-    program = torch.onnx.export(module, examples, input_names=names, dynamo=True, verbose=False)
-    return bytes(program.model_proto.SerializeToString())
-
-
-PYTORCH = Framework("PyTorch", "module", "module.onnx", "torch.zeros(1, 3, 32, 32)", _is_module, _Module)
+PYTORCH = Framework(
+    "PyTorch", "module", "module.onnx", "torch.zeros(1, 3, 32, 32)", _is_model, _TorchModel, _own_examples
+)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sysconfig
+import textwrap
 import traceback
 from pathlib import Path
 from types import FrameType
@@ -37,3 +39,37 @@ def defined_at(thing: Any) -> str:
     except (OSError, TypeError):
         return ""
     return line_text(file, line) if file and is_users(file) else ""
+
+
+def assigned_at(kind: type, attribute: str) -> str:
+    """The first line, outside __init__, where a class of the user's writes self.<attribute>; "" if none."""
+    try:
+        file, (lines, start) = inspect.getsourcefile(kind), inspect.getsourcelines(kind)
+    except (OSError, TypeError):
+        return ""
+    tree = ast.parse(textwrap.dedent("".join(lines)))
+    methods = [
+        each for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) and each.name != "__init__"
+    ]
+    nodes = (node for method in methods for node in ast.walk(method))
+    written = [
+        node.lineno for node in nodes if isinstance(node, ast.stmt | ast.expr) and _writes(node, attribute)
+    ]
+    return line_text(file, start + min(written) - 1) if file and written and is_users(file) else ""
+
+
+def _writes(node: ast.AST, attribute: str) -> bool:
+    """True for an assignment to self.<attribute> or its elements, and for a call of its methods in place."""
+    if isinstance(node, ast.Assign):
+        return any(_is_own(target, attribute) for target in node.targets)
+    if isinstance(node, ast.AugAssign | ast.AnnAssign):
+        return _is_own(node.target, attribute)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.attr.endswith("_") and _is_own(node.func.value, attribute)
+    return False
+
+
+def _is_own(node: ast.AST, attribute: str) -> bool:
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return isinstance(node, ast.Attribute) and node.attr == attribute

@@ -14,6 +14,7 @@ import pytest
 import deploy
 from benchmarks.pytorch import compiled_network, conversion_of
 from benchmarks.pytorch_networks import NETWORKS
+from deploy.frameworks.judging import Judgement
 from deploy.from_framework import CompiledModule, Conversion
 
 DEMO = Path(deploy.__file__).parent / "demo"
@@ -81,8 +82,11 @@ def test_files_have_none_of_these_words(word: str) -> None:
 
 
 def test_a_float_conversion_is_reported_in_a_line() -> None:
-    told = str(Conversion("PyTorch", 2.5e-7, 1, None, None, None))
-    assert told == "exported      outputs differ from PyTorch's by 2.5e-07 at most, 1 sample"
+    told = str(Conversion("PyTorch", Judgement(2.5e-7, 1e-3, 4), None, None, None))
+    assert told == (
+        "exported      outputs differ from PyTorch's by 2.5e-07 at most, 4 inputs "
+        "(allowed: 0.1% of the largest)"
+    )
 
 
 def digits() -> tuple[Any, Any]:
@@ -220,6 +224,141 @@ def test_what_pytorch_cannot_export_is_reported() -> None:
         "error: PyTorch cannot export the module\n"
         f"  Strange, test_torch.py, line {Strange.forward.__code__.co_firstlineno + 1}\n  hint: it says: "
     )
+
+
+def refused(torch: Any) -> dict[str, tuple[Any, str, int]]:
+    """Modules that no graph stands for: the module, the error's first line, the line in forward."""
+    nn = torch.nn
+
+    class Branches(nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Takes another way for other values."""
+
+        def forward(self, x: Any) -> Any:
+            y = x * 2
+            return y if y.sum() > 0 else y - 1
+
+    class Reads(nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Makes a number of Python's of its input."""
+
+        def forward(self, x: Any) -> Any:
+            return x * float(x.max())
+
+    class Buffered(nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Keeps its state in a buffer."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("state", torch.zeros(1, 4))
+
+        def forward(self, x: Any) -> Any:
+            self.state.mul_(0.5).add_(x)
+            return self.state * 2
+
+    class Counts(nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Keeps a number of Python's."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.calls = 0
+
+        def forward(self, x: Any) -> Any:
+            self.calls += 1
+            return x * self.calls
+
+    value = "the model takes another way for other values of its input, which compiled code cannot do"
+    again = (
+        "PyTorch gives other outputs for the same input: the model keeps 1.calls from one call to the next"
+    )
+    return {
+        "a branch": (Branches(), value, 2),
+        "a value": (Reads(), value, 1),
+        "a buffer": (Buffered(), "the model keeps buffer 1.state from one call to the next", 1),
+        "a number": (Counts(), again, 1),
+    }
+
+
+@pytest.mark.parametrize("name", ["a branch", "a value", "a buffer", "a number"])
+def test_what_depends_on_more_than_the_graph_is_refused_with_its_line(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    part, what, line = refused(torch)[name]
+    network = torch.nn.Sequential(torch.nn.Linear(4, 4), part)
+    with pytest.raises(deploy.DeployError) as caught:
+        deploy.compile(network, "host", example=torch.zeros(1, 4))
+    line += type(part).forward.__code__.co_firstlineno
+    head, where, hint, *_ = str(caught.value).splitlines()
+    assert head == f"error: {what}"
+    assert where == f"  Sequential, module 1 ({type(part).__name__}), test_torch.py, line {line}"
+    assert ("torch.where" if what.startswith("the model takes") else "return y, state") in hint
+
+
+def test_what_is_kept_but_changes_no_output_is_no_state() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Observes(torch.nn.Module):  # type: ignore[misc,name-defined]  # PyTorch has no types here
+        """Counts its calls."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("count", torch.zeros(1))
+
+        def forward(self, x: Any) -> Any:
+            self.count += 1
+            return x * 2
+
+    compiled = deploy.compile(Observes(), "host", example=torch.zeros(1, 4))
+    assert isinstance(compiled, CompiledModule)
+
+
+def kinds(torch: Any) -> dict[str, Callable[[Any], Any]]:
+    """The forms in which a network may be given."""
+    example = torch.zeros(1, 4)
+    return {
+        "half": lambda network: network.half(),
+        "double": lambda network: network.double(),
+        "torch.compile": torch.compile,
+        "ExportedProgram": lambda network: torch.export.export(network, (example,)),
+        "scripted": torch.jit.script,
+        "traced": lambda network: torch.jit.trace(network, example),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's of its own parts
+@pytest.mark.parametrize("kind", ["half", "double", "torch.compile", "ExportedProgram", "scripted", "traced"])
+def test_a_network_is_taken_in_each_of_its_forms(kind: str) -> None:
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    network = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 3)).eval()
+    example = None if kind == "ExportedProgram" else np.zeros((1, 4))
+    compiled = deploy.compile(kinds(torch)[kind](network), "host", example=example)
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.distance < 1e-5
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # PyTorch's of its own parts
+def test_a_network_that_pt2e_quantised_keeps_its_integers() -> None:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("torchao")
+    from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
+    from torchao.quantization.pt2e.quantizer import x86_inductor_quantizer as x86
+
+    torch.manual_seed(0)
+    network, samples = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.ReLU()), torch.randn(4, 1, 8, 8)
+    quantizer = x86.X86InductorQuantizer()
+    quantizer.set_global(x86.get_default_x86_inductor_quantization_config())
+    prepared = prepare_pt2e(torch.export.export(network.eval(), (samples[:1],)).module(), quantizer)
+    for sample in samples:
+        prepared(sample[None])
+    given: dict[str, Any] = {"example": samples[:1], "calibration": samples}
+    compiled = deploy.compile(convert_pt2e(prepared), "host", **given)
+    assert isinstance(compiled, CompiledModule)
+    assert compiled.conversion is not None
+    assert compiled.conversion.quantized is None, "it was quantised before"
+    assert compiled.conversion.judgement.limit == 0.05
+    with pytest.raises(deploy.DeployError, match="the model is quantised already"):
+        deploy.compile(convert_pt2e(prepared), "host", **given, signal_to_noise=20)
 
 
 @pytest.mark.slow

@@ -1,0 +1,141 @@
+"""Compares an exported model with the framework's own: several inputs, each twice, against a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from aot.errors import ToolError
+from aot.interpret import run_graph
+from aot.ir.graph import Graph
+from aot.ir.types import Array
+from aot.records import dataclass
+from deploy.frameworks.framework import FrameworkModel, Sample
+
+_SAMPLES = 4  # of the user's that are compared, with as many invented inputs as there are functions below
+_FLOAT_LIMIT = 1e-3  # of the largest value of an output
+_QUANTIZED_LIMIT = 5e-2  # values on the edge between two steps are rounded either way
+_NOTHING = 1e-6  # distances below it are equal whatever the output's size
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The largest distance found between the framework's outputs and those of the exported model."""
+
+    distance: float
+    limit: float  # as a share of the largest value of the output
+    inputs: int  # compared
+
+
+def judge(opened: FrameworkModel, framework: str, graph: Graph, samples: Sequence[Sample]) -> Judgement:
+    """Compares outputs on samples and on invented inputs. Raises ToolError for another function."""
+    tried = [(f"sample {number}", sample) for number, sample in enumerate(samples[:_SAMPLES])]
+    tried += [(name, sample) for name, sample in invented(samples[0]) if _is_usable(opened, sample)]
+    expected = _asked_twice(opened, framework, tried)
+    limit, largest = _QUANTIZED_LIMIT if is_quantized(graph) else _FLOAT_LIMIT, 0.0
+    for (name, sample), theirs in zip(tried, expected, strict=True):
+        for ours, output in zip(run_graph(graph, sample).values(), theirs, strict=False):
+            if ours.size != output.size:
+                continue  # of two classes scikit-learn has one score, and its file two
+            distance, allowed = _distance(ours, output), limit * _largest(output) + _NOTHING
+            largest = max(largest, distance)
+            if not distance <= allowed:
+                raise ToolError(
+                    f"the exported model computes something else: an output is {distance:.3g} away from "
+                    f"{framework}'s, and {allowed:.2g} is allowed ({limit:.1%} of its largest value)",
+                    f"{opened.name}, input: {name}",
+                    "does the model depend on anything but its input, or on the values of the example?\n"
+                    "export it yourself, compare the file with the model, then compile the file",
+                )
+    return Judgement(largest, limit, len(tried))
+
+
+def is_quantized(graph: Graph) -> bool:
+    return any(each.quant is not None for each in graph.types.values())
+
+
+def invented(sample: Sample) -> Iterator[tuple[str, Sample]]:
+    """Other inputs of the same shapes: noise as large as the sample, the same negated, and zeros."""
+    rng = np.random.default_rng(0)
+    noise = {name: _noise_like(array, rng) for name, array in sample.items()}
+    yield "noise", noise
+    yield "negated noise", {name: _negated(array) for name, array in noise.items()}
+    yield "zeros", {name: _least(array) for name, array in sample.items()}
+
+
+def _noise_like(array: Array, rng: np.random.Generator) -> Array:
+    """Floats about the sample's mean, integers between the sample's least and largest."""
+    if array.dtype.kind != "f":
+        return rng.integers(int(array.min()), int(array.max()) + 1, array.shape).astype(array.dtype)
+    spread = float(array.std()) or 1.0
+    noise: Array = array.mean() + spread * rng.normal(size=array.shape)
+    return noise.astype(array.dtype)
+
+
+def _negated(array: Array) -> Array:
+    """Integers may be indices, which have no negative: they are reversed."""
+    return np.negative(array) if array.dtype.kind == "f" else np.flip(array).copy()
+
+
+def _least(array: Array) -> Array:
+    return np.zeros_like(array) if array.dtype.kind == "f" else np.full_like(array, array.min())
+
+
+def _is_usable(opened: FrameworkModel, sample: Sample) -> bool:
+    """True for an invented input that the framework's model takes; a fitted scaler may refuse it."""
+    try:
+        outputs = opened.outputs(sample)
+    except Exception:  # whatever it is, the user gave no such input
+        return False
+    return all(np.isfinite(each).all() for each in outputs if each.dtype.kind == "f")
+
+
+def _asked_twice(
+    opened: FrameworkModel, framework: str, tried: Sequence[tuple[str, Sample]]
+) -> list[list[Array]]:
+    """The framework's outputs; asked in one order, then in the other, they have to be the same."""
+    before = opened.kept_values()
+    first = [opened.outputs(sample) for _, sample in tried]
+    again = [opened.outputs(sample) for _, sample in reversed(tried)][::-1]
+    if all(_is_same(*pair) for pair in zip(first, again, strict=True)):
+        return first
+    changed = [name for name, value in opened.kept_values().items() if not _equal(value, before.get(name))]
+    if changed:
+        raise ToolError(
+            f"{framework} gives other outputs for the same input: the model keeps {changed[0]} "
+            "from one call to the next",
+            opened.place_of_kept(changed[0]),
+            opened.how_to_pass_state,
+        )
+    raise ToolError(
+        f"{framework} gives other outputs for the same input, and the model keeps nothing: it draws "
+        "random numbers",
+        opened.name,
+        "switch them off for inference, as F.dropout(x, p, training=self.training) does",
+    )
+
+
+def _is_same(one: Sequence[Array], other: Sequence[Array]) -> bool:
+    return len(one) == len(other) and all(
+        a.shape == b.shape and _distance(a, b) <= _FLOAT_LIMIT * _largest(a) + _NOTHING
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _equal(one: object, other: object) -> bool:
+    return np.array_equal(np.asarray(one), np.asarray(other))
+
+
+def _distance(one: Array, other: Array) -> float:
+    """The largest distance; infinite where one has no number and the other has."""
+    a, b = (each.reshape(-1).astype(np.float64) for each in (one, other))
+    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return float("inf")
+    known = np.isfinite(a)
+    return float(np.abs(a[known] - b[known]).max(initial=0))
+
+
+def _largest(array: Array) -> float:
+    values = array.astype(np.float64)
+    return float(np.abs(values[np.isfinite(values)]).max(initial=0))
