@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TITLE = "# Changelog\n\nWhat a user can notice, by version.\n"
 _NUMBER = re.compile(r"\d+\.\d+\.\d+")
+_CITED = re.compile(r"(?m)^version: \S+$")
 _VERSION_LINE = re.compile(r'(?m)^VERSION = "([^"]+)"')
 
 
@@ -47,6 +48,9 @@ def gather(root: Path, version: str, day: date) -> None:
     section = f"\n## {version} ({day.isoformat()})\n{_by_kind(place)}"
     changelog.write_text(with_section(before, section), encoding="utf-8")
     version_file.write_text(_VERSION_LINE.sub(f'VERSION = "{version}"', text), encoding="utf-8")
+    citation = root / "CITATION.cff"
+    cited = _CITED.sub(f"version: {version}", citation.read_text(encoding="utf-8"))
+    citation.write_text(cited, encoding="utf-8")
     for path in paths:
         path.unlink()
 

@@ -7,7 +7,12 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-FROM_THE_ROOT = {"ARCHITECTURE.md": "architecture.md", "CONTRIBUTING.md": "contributing.md"}
+FROM_THE_ROOT = {
+    "ARCHITECTURE.md": "architecture.md",
+    "CONTRIBUTING.md": "contributing.md",
+    "SECURITY.md": "security.md",
+    "CODE_OF_CONDUCT.md": "code-of-conduct.md",
+}
 CHANGES = "changes.md"
 _KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
@@ -26,7 +31,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 def from_the_root(text: str) -> str:
     """The text of a page of the root with links as they are from docs/."""
-    return _LINK.sub(lambda found: f"{found[1]}{found[2].removeprefix('docs/')}{found[3]}", text)
+
+    def led(found: re.Match[str]) -> str:
+        target = found[2].removeprefix("docs/")
+        return f"{found[1]}{FROM_THE_ROOT.get(target, target)}{found[3]}"
+
+    return _LINK.sub(led, text)
 
 
 def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:

@@ -70,7 +70,7 @@ def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site: Path, re
     docs = repo_root / "docs"
     pages = {path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md")}
     pages = {path for path in pages if path.parts[0] != "changes"}
-    pages |= {Path("architecture.html"), Path("contributing.html"), Path("changes.html")}
+    pages |= {Path(f"{name}.html") for name in ("architecture", "contributing", "changes", "security")}
     home = (site / "index.html").read_text(encoding="utf-8")
     assert len(pages) > 40
     assert [path for path in sorted(pages) if not (site / path).is_file()] == []

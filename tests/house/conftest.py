@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PACKAGES = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder")
-BESIDE = (".ci", "tests", "benchmarks", "docs")
+BESIDE = (".ci", ".github", "tests", "benchmarks", "docs")
 LEFT_OUT = {"__pycache__"}
 
 

@@ -40,14 +40,6 @@ def test_the_page_shows_every_board(repo_root: Path, generated: Callable[[Path, 
     generated(repo_root / "docs" / "boards.md", f"{INTRODUCTION}\n{boards_table(all_boards())}")
 
 
-def test_the_readme_names_boards_that_there_are(repo_root: Path) -> None:
-    text = (repo_root / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| `([\w-]+)` \|", text[text.index("## Boards") :], re.MULTILINE)
-    assert 8 <= len(rows) <= 20
-    assert set(rows) <= set(board_names())
-    assert f"All {len(board_names())} boards" in text
-
-
 def test_the_page_on_boards_lists_every_key(repo_root: Path) -> None:
     page = (repo_root / "docs" / "adding-a-board.md").read_text()
     sections = (*SECTIONS.platforms.items(), *SECTIONS.runners.items())

@@ -28,6 +28,7 @@ def tree(tmp_path: Path) -> Path:
     (tmp_path / "docs" / "changes").mkdir(parents=True)
     (tmp_path / "codegen").mkdir()
     (tmp_path / "codegen" / "version.py").write_text('VERSION = "0.9.0"  # the package\'s\n')
+    (tmp_path / "CITATION.cff").write_text("cff-version: 1.2.0\nversion: 0.9.0\n")
     for name, text in {
         "README.md": "How to write one.",
         "fixed-b.md": "Bees are counted.\n",
@@ -47,6 +48,7 @@ def test_fragments_become_a_version_by_kind_and_leave_their_folder(release: Modu
         "\n### Fixed\n\n- Ants are counted.\n- Bees are counted.\n"
     )
     assert [path.name for path in (tree / "docs" / "changes").iterdir()] == ["README.md"]
+    assert (tree / "CITATION.cff").read_text() == "cff-version: 1.2.0\nversion: 0.10.0\n"
     assert (tree / "codegen" / "version.py").read_text() == 'VERSION = "0.10.0"  # the package\'s\n'
 
 
