@@ -7,7 +7,8 @@ holds them beside the tree's own entries. Nothing is imported before a table of 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from aot.errors import ExtensionError
@@ -162,10 +163,34 @@ def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, obje
     return entry
 
 
-class OpenTable(Mapping[str, T], Generic[T]):
-    """The tree's own entries and those of a group's extensions.
+class LazyTable(Mapping[str, T], Generic[T]):
+    """Loads each entry when it is first asked for: most programs need few of a large table."""
 
-    `entries` gives what one extension adds to this table. An extension may not replace an entry.
+    def __init__(self, names: Iterable[str], load: Callable[[str], T]) -> None:
+        self._names, self._load = dict.fromkeys(names), load
+        self._found: dict[str, T] = {}
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._found:
+            self._found[name] = self._load(name)
+        return self._found[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+class OpenTable(Mapping[str, T], Generic[T]):
+    """The tree's own entries, followed by those of a group's extensions.
+
+    `entries` reads what one extension adds to this table. An extension may not replace an entry.
     """
 
     def __init__(
@@ -175,25 +200,30 @@ class OpenTable(Mapping[str, T], Generic[T]):
         self._known: tuple[Mapping[str, object], Mapping[str, T]] | None = None
 
     def __getitem__(self, name: str) -> T:
-        return self.own[name] if name in self.own else self._all()[name]
+        return self.own[name] if name in self.own else self._added()[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.own or name in self._added()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
+        return itertools.chain(self.own, self._added())
 
     def __len__(self) -> int:
-        return len(self._all())
+        return len(self.own) + len(self._added())
 
-    def _all(self) -> Mapping[str, T]:
+    def _added(self) -> Mapping[str, T]:
         extensions = loaded(self.group)
         if self._known is None or self._known[0] is not extensions:
-            self._known = extensions, self._joined(extensions)
+            self._known = extensions, self._entries(extensions)
         return self._known[1]
 
-    def _joined(self, extensions: Mapping[str, object]) -> Mapping[str, T]:
-        found, makers = dict(self.own), dict.fromkeys(self.own, _OURSELVES)
+    def _entries(self, extensions: Mapping[str, object]) -> Mapping[str, T]:
+        found: dict[str, T] = {}
+        makers: dict[str, str] = {}
         for extension, value in extensions.items():
             for name, entry in self._entries_of(extension, value).items():
-                if name in found:
-                    raise _clash(self.group, name, makers[name], f'the extension "{extension}"')
+                if name in self.own or name in found:
+                    maker = makers.get(name, _OURSELVES)
+                    raise _clash(self.group, name, maker, f'the extension "{extension}"')
                 found[name], makers[name] = entry, f'the extension "{extension}"'
         return found

@@ -7,7 +7,7 @@ from pkgutil import resolve_name
 from types import MappingProxyType
 
 from aot.extensions import OPS as GROUP
-from aot.extensions import OpenTable, entry_of
+from aot.extensions import LazyTable, OpenTable, entry_of
 from aot.ops.op import Op
 
 PLACES: Mapping[str, str] = MappingProxyType(
@@ -82,6 +82,7 @@ PLACES: Mapping[str, str] = MappingProxyType(
         "without_noise": "signal.WithoutNoise",
     }
 )
+
 OPS: Mapping[str, type[Op]] = OpenTable(
-    {name: resolve_name(f"aot.ops.{place}") for name, place in PLACES.items()}, GROUP, entry_of("OP", type)
+    LazyTable(PLACES, lambda name: resolve_name(f"aot.ops.{PLACES[name]}")), GROUP, entry_of("OP", type)
 )

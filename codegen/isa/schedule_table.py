@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
+from aot.extensions import LazyTable
 from codegen.kernels.schedule import Schedule
 
 
@@ -12,9 +13,9 @@ def listed_schedules(
     package: str, table: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, tuple[Schedule, ...]]:
     """The schedules by op, best first; `table` is the package's: module -> the ops that it is for."""
-    found: dict[str, tuple[Schedule, ...]] = {}
-    for module, ops in table.items():
-        schedule = import_module(f"{package}.{module}").SCHEDULE
-        for op in ops:
-            found[op] = (*found.get(op, ()), schedule)
-    return found
+
+    def load(op: str) -> tuple[Schedule, ...]:
+        modules = [module for module, ops in table.items() if op in ops]
+        return tuple(import_module(f"{package}.{module}").SCHEDULE for module in modules)
+
+    return LazyTable((op for ops in table.values() for op in ops), load)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib import import_module
 
-from aot.extensions import OPS, OpenTable, entry_of
+from aot.extensions import OPS, LazyTable, OpenTable, entry_of
 from aot.ops import PLACES
 from codegen.kernels.schedule import OpKernel
 
@@ -23,5 +23,5 @@ def _kernel_of(op_name: str) -> OpKernel:
 
 
 KERNELS: Mapping[str, OpKernel] = OpenTable(
-    {name: _kernel_of(name) for name in PLACES if name not in _VIEWS}, OPS, entry_of("KERNEL", OpKernel)
+    LazyTable((name for name in PLACES if name not in _VIEWS), _kernel_of), OPS, entry_of("KERNEL", OpKernel)
 )
