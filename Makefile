@@ -61,11 +61,13 @@ fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damag
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py
 
-fuzz-long:  ## ten million frames and a million files, which takes hours; writes benchmarks/fuzz.md
+fuzz-long:  ## ten million frames, a million files, ten million requests about cartridges, in hours; writes benchmarks/fuzz.md
 	$(PYTHON) .ci/prepare.py check
 	$(RUN) benchmarks frames > benchmarks/fuzz.md
 	echo >> benchmarks/fuzz.md
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py --count 1000000 >> benchmarks/fuzz.md
+	echo >> benchmarks/fuzz.md
+	PYTHONPATH=.:tests/fuzz:tests/programs .venv/bin/python tests/fuzz/cartridge_fuzz.py >> benchmarks/fuzz.md
 
 coverage:  ## branches of the device runtime that its tests take; stores the counts that `deploy evidence` reads
 	$(PYTHON) .ci/prepare.py check

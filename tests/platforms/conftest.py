@@ -4,19 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
+from cartridge_press import tiny_source
 
-from aot.ir.types import DType, TensorType
-from codegen.fit.arenas import Arena
-from codegen.model import TensorInfo
 from platforms.base import BuildChoices, Firmware, platform_of
 from platforms.board_files import load_board
 from platforms.project import App, ProjectSource
-
-FOUR_BYTES = TensorType(DType.I8, (1, 4))
-_FOLDER = Path(__file__).parent / "tiny_model"
 
 # What the model does instead when its first input is 1 to 5.
 _CRASHES = """
@@ -55,23 +49,7 @@ int32_t tiny_run("""
 
 @pytest.fixture(scope="session")
 def tiny() -> ProjectSource:
-    files = {path.name: path.read_text(encoding="utf-8") for path in sorted(_FOLDER.iterdir())}
-    return ProjectSource(
-        name="tiny",
-        sources={name: text for name, text in files.items() if name.endswith(".c")},
-        headers={name: text for name, text in files.items() if name.endswith(".h")},
-        arenas=(Arena("arena", "", 8),),
-        is_streamed=False,
-        keeps_state=False,
-        constants_bytes=0,
-        constants_in={},
-        stack_bytes=64,
-        inputs=(TensorInfo("x", FOUR_BYTES, 0, 0, "x"),),
-        outputs=(TensorInfo("y", FOUR_BYTES, 4, 0, "y"),),
-        c_flags=("-O2",),
-        model_hash="0102030405060708",
-        tool_version="1.2.3",
-    )
+    return tiny_source()
 
 
 @pytest.fixture(scope="session")

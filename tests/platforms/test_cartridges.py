@@ -5,154 +5,50 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from zlib import crc32
 
-import numpy as np
 import pytest
+from cartridge_press import CORE, HOST, PRESSES, STRUCTURE, TABLES, Press, TablePress, c_bytes, write_key
 
 from aot.errors import DeployError
-from codegen.tables.kernels import PointerLimits, TableKernel
 from codegen.tables.packed import pack_table
 from codegen.tables.rule import Rule
 from codegen.tables.table import Action, Filling, ModelTable, Passage
-from platforms.board_files import load_board
 from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import (
     DIGEST_BYTES,
     HEADER,
     Image,
     Needs,
-    core_text,
     packed,
     structure_text,
-    tables_text,
 )
-from platforms.cartridge.self_test import self_test_inputs
 from platforms.cartridge.signing import public_key, sign
 from platforms.project import ProjectSource
 from platforms.rpc.protocol import Status
 
-HOST = load_board("host")
-CORE = core_text(HOST.target)
-STRUCTURE = structure_text("ab" * 11)
-TABLES = tables_text(HOST.target)
-ADDS = "0123456789abcdef"  # the name of the kernel in update_main.c
-UPDATE = Path(__file__).parent / "cartridge_update" / "update_main.c"
-FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DSOLDER_CARTRIDGES")
-
 pytestmark = pytest.mark.cc
-
-
-def wanted_crc(source: ProjectSource, added: int) -> int:
-    """What a tiny model that adds this gives in its self-test."""
-    (x,) = self_test_inputs(source.inputs)
-    return crc32((x + np.int8(added)).tobytes())
-
-
-class Press:
-    """Makes cartridges of tiny models, and runs the loader on them."""
-
-    flags: tuple[str, ...] = ()
-
-    def __init__(self, tiny: ProjectSource, folder: Path, runtime: Path) -> None:
-        self.tiny, self.folder, self.runtime = tiny, folder, runtime
-        self.images = {added: self.image(added) for added in (1, 2)}
-
-    def needs(self, added: int) -> Needs:
-        return Needs(CORE, (8,), 16, 64, wanted_crc(self.tiny, added))
-
-    def image(self, added: int) -> Image:
-        text = self.tiny.sources["tiny_weights.c"].replace(
-            "{1, 1, 1, 1}", f"{{{added}, {added}, {added}, {added}}}"
-        )
-        source = replace(self.tiny, sources={**self.tiny.sources, "tiny_weights.c": text})
-        folder = self.folder / f"adds-{added}"
-        folder.mkdir()
-        return cartridge_image(source, HOST, folder)
-
-    def made(self, added: int, key: Path | None = None, **other: object) -> bytes:
-        needs = replace(self.needs(added), **other)  # type: ignore[arg-type]
-        data = packed(self.images[added], needs, key is not None)
-        return sign(data, key) if key else data
-
-    def write(self, name: str, data: bytes) -> Path:
-        path = self.folder / name
-        path.write_bytes(data)
-        return path
-
-    def program(self, *more: str) -> Path:
-        built = self.folder / f"update{len(more)}"
-        files = [UPDATE, *sorted(self.runtime.glob("*.c"))]
-        flags = (*FLAGS, *self.flags, f'-DCORE="{self.needs(1).core}"', f"-I{self.runtime}")
-        subprocess.run(["gcc", *flags, *map(str, files), "-o", str(built), *more], check=True)
-        return built
-
-    def said(self, program: Path, mode: str, *files: Path) -> list[str]:
-        done = subprocess.run(
-            [str(program), mode, *map(str, files)], capture_output=True, text=True, timeout=300, check=False
-        )
-        assert done.returncode == 0, (done.stdout, done.stderr)
-        return done.stdout.splitlines()
-
-    def taken(self, program: Path, old: Path, files: Sequence[bytes]) -> list[tuple[Status, int]]:
-        """What is said of each file, and what the model that runs then adds."""
-        paths = [self.write(f"{n}.cart", data) for n, data in enumerate(files)]
-        lines = [line.split() for line in self.said(program, "take", old, *paths)]
-        return [(Status(int(status)), int(added)) for status, added in lines]
-
-
-class WeightPress(Press):
-    """The same of weights alone."""
-
-    flags = ("-DSOLDER_WEIGHTS",)
-
-    def needs(self, added: int) -> Needs:
-        return Needs(STRUCTURE, (), 1, 0, wanted_crc(self.tiny, added))
-
-    def image(self, added: int) -> Image:
-        return Image(bytes([added] * 40))
-
-
-class TablePress(Press):
-    """The same of tables, for a kernel that adds four bytes."""
-
-    flags = ("-DSOLDER_TABLES",)
-
-    def needs(self, added: int) -> Needs:
-        return Needs(TABLES, (8,), 16, 64, wanted_crc(self.tiny, added))
-
-    def image(self, added: int) -> Image:
-        return Image(pack_table(self.table(added), "tiny", "00" * 32))
-
-    def table(self, added: int, kernel: str = ADDS) -> ModelTable:
-        four = PointerLimits(1, 4, 4, is_written=False)
-        kernels = (TableKernel(kernel, "add_4", {}, (four, replace(four, is_written=True), four), "adds"),)
-        rules = (Rule(1, 0), Rule(1, 4), Rule(0, 0))
-        layers = ((Action(0, 1, 0, rules),),)
-        inputs, outputs = self.tiny.inputs, self.tiny.outputs
-        return ModelTable(kernels, layers, (0,), (Passage(0, 1, 1),), bytes([added] * 4), inputs, outputs)
-
-
-PRESSES = {"code": Press, "weights": WeightPress, "tables": TablePress}
 
 
 @pytest.fixture(scope="module", params=list(PRESSES.values()), ids=list(PRESSES))
 def press(
     request: pytest.FixtureRequest,
     tiny: ProjectSource,
-    repo_root: Path,
     require_tool: Callable[..., None],
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Press:
     require_tool("gcc")
-    made: Press = request.param(
-        tiny, tmp_path_factory.mktemp("press"), repo_root / "project_templates" / "common"
-    )
+    made: Press = request.param(tiny, tmp_path_factory.mktemp("press"))
     return made
+
+
+def taken(press: Press, program: Path, old: Path, files: Sequence[bytes]) -> list[tuple[Status, int]]:
+    """What is said of each file, and what the model that runs then adds."""
+    paths = [press.write(f"{n}.cart", data) for n, data in enumerate(files)]
+    lines = [line.split() for line in press.said(program, "take", old, *paths)]
+    return [(Status(int(status)), int(added)) for status, added in lines]
 
 
 def only(kind: str) -> pytest.MarkDecorator:
@@ -258,19 +154,19 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(
         "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
         "more than a slot": (new + bytes(8192 - len(new)), Status.CARTRIDGE_SIZE),
     }
-    found = press.taken(loader, old, [data for data, _ in cases.values()])
+    found = taken(press, loader, old, [data for data, _ in cases.values()])
     assert dict(zip(cases, found, strict=True)) == {name: (status, 1) for name, (_, status) in cases.items()}
     both = [new, press.made(1), new]
     wanted = [(Status.OK, 2), (Status.OK, 1), (Status.OK, 2)]
-    assert press.taken(loader, old, both) == wanted
-    assert press.taken(press.program("-DCOPIED"), old, both) == wanted
+    assert taken(press, loader, old, both) == wanted
+    assert taken(press, press.program("-DCOPIED"), old, both) == wanted
 
 
 @only("code")
 def test_code_firmware_refuses_weights_and_tables(press: Press, loader: Path, old: Path) -> None:
     for other in (Needs(STRUCTURE, (), 1, 0, 0), Needs(TABLES, (8,), 16, 64, 0)):
         cartridge = packed(Image(bytes([2] * 40)), other, is_signed=False)
-        assert press.taken(loader, old, [cartridge]) == [(Status.CARTRIDGE_CORE, 1)]
+        assert taken(press, loader, old, [cartridge]) == [(Status.CARTRIDGE_CORE, 1)]
 
 
 @only("tables")
@@ -320,10 +216,10 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
         ),
         "a result beyond the arena": (of(replace(right, outputs=(beyond,))), Status.CARTRIDGE_TABLE),
     }
-    found = press.taken(loader, old, [data for data, _ in cases.values()])
+    found = taken(press, loader, old, [data for data, _ in cases.values()])
     assert dict(zip(cases, found, strict=True)) == {name: (status, 1) for name, (_, status) in cases.items()}
-    taken = press.taken(loader, old, [press.made(2), press.made(1), press.made(2)])
-    assert taken == [(Status.OK, 2), (Status.OK, 1), (Status.OK, 2)]
+    both = taken(press, loader, old, [press.made(2), press.made(1), press.made(2)])
+    assert both == [(Status.OK, 2), (Status.OK, 1), (Status.OK, 2)]
 
 
 @only("code")
@@ -344,15 +240,15 @@ def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None
         "a length beyond the slot": (again_hashed(new, 2, 64 * 1000), Status.CARTRIDGE_CUT),
         "more than a slot": (new + bytes(8192 - len(new)), Status.CARTRIDGE_SIZE),
     }
-    found = press.taken(loader, old, [data for data, _ in cases.values()])
+    found = taken(press, loader, old, [data for data, _ in cases.values()])
     assert dict(zip(cases, found, strict=True)) == {name: (status, 1) for name, (_, status) in cases.items()}
-    assert press.taken(loader, old, [new, press.made(1), new]) == [
+    assert taken(press, loader, old, [new, press.made(1), new]) == [
         (Status.OK, 2),
         (Status.OK, 1),
         (Status.OK, 2),
     ]
     unpromised = press.made(2, test_crc=0)  # floats may differ: it runs, and that is all
-    assert press.taken(loader, old, [unpromised]) == [(Status.OK, 2)]
+    assert taken(press, loader, old, [unpromised]) == [(Status.OK, 2)]
 
 
 def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
@@ -365,8 +261,7 @@ def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
     for key in keys:
         write_key(key)
     mine, theirs = keys
-    number = ", ".join(str(byte) for byte in public_key(mine))
-    program = press.program("-DSOLDER_CARTRIDGE_KEY", f"-DKEY={number}", "-lsodium")
+    program = press.program("-DSOLDER_CARTRIDGE_KEY", f"-DKEY={c_bytes(public_key(mine))}", "-lsodium")
     old = press.write("signed.cart", press.made(1, mine))
     signed = press.made(2, mine)
     cases = (
@@ -376,22 +271,9 @@ def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
         (signed[:-64] + press.made(1, mine)[-64:], Status.CARTRIDGE_OTHER_KEY),
         (signed[:-1], Status.CARTRIDGE_CUT),
     )
-    found = press.taken(program, old, [data for data, _ in cases])
+    found = taken(press, program, old, [data for data, _ in cases])
     assert found == [(status, 1) for _, status in cases]
-    assert press.taken(program, old, [signed]) == [(Status.OK, 2)]
-
-
-def write_key(path: Path) -> None:
-    from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
-
-    path.write_bytes(
-        Ed25519PrivateKey.generate().private_bytes(
-            serialization.Encoding.PEM,
-            serialization.PrivateFormat.PKCS8,
-            serialization.NoEncryption(),
-        )
-    )
+    assert taken(press, program, old, [signed]) == [(Status.OK, 2)]
 
 
 def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None], tmp_path: Path) -> None:

@@ -8,111 +8,24 @@
    update_main gate OLD NEW      requests in states that do not allow them
    update_main rot OLD BAD       the slot that runs decays while a cartridge is tried that does not pass
 
-   Models add a number to their input: the one that is built in 9, the cartridges others. With SOLDER_WEIGHTS they are
-   weights of the built-in one, which adds nothing and fails until it has some; with COPIED it has them in RAM. With
-   SOLDER_TABLES they are tables, for which there is a kernel that adds. */
-#define _DEFAULT_SOURCE
+   The models are those of firmware.c. With COPIED the weights are copied to RAM. */
+#include "firmware.h"
+
 #include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "solder_cartridge.h"
 #include "solder_firmware.h"
 #include "solder_port.h"
-#include "solder_server.h"
-#include "solder_table.h"
 
-#define SLOT_BYTES 8192u
 #define CHUNK 100u
-#define UNLIMITED (-1L)
 #define STATUSES 64
 
-static uint8_t arena[64] __attribute__((aligned(32)));
-uint8_t *solder_arenas[] = {arena};
-const uint32_t solder_arena_sizes[] = {sizeof arena};
-const uint32_t solder_arena_count = 1;
-const char solder_build_id[] = "update";
-const char solder_cartridge_core[32] = CORE;
-struct solder_slots solder_slots;
-static jmp_buf power_lost;
-static long power = UNLIMITED; /* bytes until it goes */
-static long sound = UNLIMITED; /* calls until memory fails, once */
-static int interrupts;         /* whenever memory is written */
-static uint8_t *rots;          /* a byte of the slot that runs, when a cartridge is tried */
-
-#ifdef SOLDER_WEIGHTS
-#define BUILT_IN_ADDS 0
-#define WEIGHTS_BYTES 40u /* of which the first four are added */
-static const uint8_t *weights;
-const uint32_t solder_weights_bytes = WEIGHTS_BYTES;
-void solder_weights_lie_at(const void *place)
-{
-    weights = place;
-}
-#else
-#define BUILT_IN_ADDS 9
-static const uint8_t nines[] = {9, 9, 9, 9};
-static const uint8_t *const weights = nines;
-#endif
-static int32_t run_built_in(void *arenas)
-{
-    uint8_t *const bytes = *(uint8_t *const *)arenas;
-    for (int i = 0; i < 4; i++) {
-        bytes[4 + i] = (uint8_t)(bytes[i] + (weights == NULL ? 0 : weights[i]));
-    }
-    return weights == NULL;
-}
-static const uint32_t shape[] = {4};
-static const struct solder_tensor in[] = {{"x", shape, 1, SOLDER_I8, 0, 0, 4}};
-static const struct solder_tensor out[] = {{"y", shape, 1, SOLDER_I8, 0, 4, 4}};
-static const uint32_t arena_bytes[] = {8};
-static const struct solder_model built_in = {"nine", {9}, 1, arena_bytes, 1, 1, 0, in, out, run_built_in, NULL, NULL, NULL};
-const struct solder_model *solder_models[] = {&built_in};
-const uint32_t solder_model_count = 1;
-
-#ifdef SOLDER_TABLES
-static void add_4(void *const *p)
-{
-    for (int i = 0; i < 4; i++) {
-        ((uint8_t *)p[1])[i] = (uint8_t)(((const uint8_t *)p[0])[i] + ((const uint8_t *)p[2])[i]);
-    }
-}
-static const struct solder_kernel_pointers four_bytes[] = {{4, 1, 4, 0}, {4, 1, 4, 1}, {4, 1, 4, 0}};
-static const struct solder_kernel adds[] = {{{0x89ABCDEFu, 0x01234567u}, add_4, four_bytes, 3, 3}};
-static const struct solder_kernel_set set = {adds, 1};
-const struct solder_kernel_set *const solder_kernel_sets[] = {&set};
-const uint32_t solder_kernel_set_count = 1;
-#endif
-
-static void require(int holds, const char *what, long where)
-{
-    if (!holds) {
-        printf("%s at %ld\n", what, where);
-        exit(1);
-    }
-}
-
-/* Of the last byte that is written before the power goes, only half of the bits arrive. */
-static void store(uint8_t *to, uint8_t value, int erases)
-{
-    if (power == 0) {
-        *to = (uint8_t)(erases ? *to | 0x55u : *to & (value | 0x55u));
-        longjmp(power_lost, 1);
-    }
-    power -= power > 0;
-    require(erases || *to == 0xFF, "memory that was not erased is written", to - solder_slots.base[0]);
-    *to = value;
-}
-
-static int fails(void)
-{
-    if (sound == UNLIMITED) {
-        return 0;
-    }
-    return sound-- == 0;
-}
+static jmp_buf end_of_power;
+static int interrupts; /* whenever memory is written */
+static uint8_t *rots;  /* a byte of the slot that runs, when a cartridge is tried */
 
 /* Requests that the state does not allow: each is refused, and no byte changes. */
 static void require_refusals(const char *when, int may_begin)
@@ -129,53 +42,26 @@ static void require_refusals(const char *when, int may_begin)
     require(memcmp(kept, solder_slots.base[0], sizeof kept) == 0 && solder_cartridge_slot == slot, when, 6);
 }
 
-int solder_port_erase(uint32_t slot)
-{
-    if (interrupts) {
-        require_refusals("while a slot is erased", 0);
-    }
-    if (fails()) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < SLOT_BYTES; i++) {
-        store(solder_slots.base[slot] + i, 0xFF, 1);
-    }
-    return 0;
-}
-
-int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count)
+void before_memory(void)
 {
     if (interrupts) {
         require_refusals("while memory is written", 0);
     }
-    if (fails()) {
-        return 1;
-    }
-    for (uint32_t i = 0; i < count; i++) {
-        store(to + i, bytes[i], 0);
-    }
-    if (rots != NULL && count == 8u) { /* a record */
+}
+
+void after_record(const uint8_t *record)
+{
+    (void)record;
+    if (rots != NULL) {
         *rots ^= 1u;
         rots = NULL;
     }
-    return 0;
 }
 
-void solder_port_sync_code(const uint8_t *code, uint32_t bytes)
+void power_lost(void)
 {
-    (void)code;
-    (void)bytes;
+    longjmp(end_of_power, 1);
 }
-
-#ifdef SOLDER_CARTRIDGE_KEY
-#include <sodium.h>
-const uint8_t solder_cartridge_key[32] = {KEY};
-
-int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const uint8_t digest[32])
-{
-    return crypto_sign_verify_detached(signature, digest, 32, key) == 0;
-}
-#endif
 
 struct solder_stack solder_port_stack(void)
 {
@@ -196,10 +82,6 @@ void solder_port_write(const uint8_t *bytes, uint32_t count)
     (void)count;
 }
 uint32_t solder_port_ticks(void)
-{
-    return 0;
-}
-uint32_t solder_port_milliseconds(void)
 {
     return 0;
 }
@@ -237,23 +119,19 @@ static uint8_t install(const struct file *file, uint32_t count)
     return status != SOLDER_OK ? status : solder_cartridge_finish();
 }
 
-/* What the model that runs adds. */
-static int added(void)
+/* What the model that runs adds; without weights it fails, and adds nothing. */
+static int adds(void)
 {
-    memset(arena, 0, sizeof arena);
-    arena[0] = 5;
-    const int fails = solder_models[0]->run(solder_arenas) != 0;
-    require(!fails || (BUILT_IN_ADDS == 0 && solder_cartridge_slot == SOLDER_BUILT_IN), "the model fails", 0);
-    return arena[solder_models[0]->outputs[0].arena_offset] - 5;
+    const int found = added();
+    require(found >= 0 || (BUILT_IN_ADDS == 0 && solder_cartridge_slot == SOLDER_BUILT_IN), "the model fails", 0);
+    return found < 0 ? 0 : found;
 }
-
-static uint8_t *memory;
 
 /* Whether the power lasted for all of it. */
 static int lasts(long bytes, void (*what)(const struct file *), const struct file *file)
 {
     power = bytes;
-    if (setjmp(power_lost) != 0) {
+    if (setjmp(end_of_power) != 0) {
         power = UNLIMITED;
         return 0;
     }
@@ -283,11 +161,11 @@ static void lose_power(const struct file *file, int before, int after)
     for (long bytes = 0; !is_done; bytes++) {
         memcpy(memory, kept, sizeof kept);
         boot(NULL);
-        require(added() == before, "the model before does not run", bytes);
+        require(adds() == before, "the model before does not run", bytes);
         is_done = lasts(bytes, update, file);
         (void)lasts(bytes % 19, boot, NULL);
         boot(NULL);
-        const int runs = added();
+        const int runs = adds();
         require(runs == before || runs == after, "no model runs", bytes);
         require(!is_done || runs == after, "the new model does not run", bytes);
         counts[runs == after]++;
@@ -308,10 +186,10 @@ static void fail_at_each_call(const struct file *file)
         sound = count;
         status = install(file, file->count);
         require(status == SOLDER_OK || status == SOLDER_CARTRIDGE_STORE, "a failure has another name", count);
-        require(added() == (status == SOLDER_OK ? 2 : 1), "not the model runs that should", count);
+        require(adds() == (status == SOLDER_OK ? 2 : 1), "not the model runs that should", count);
         sound = UNLIMITED;
         boot(NULL);
-        require(added() == 1 || added() == 2, "no model runs", count);
+        require(adds() == 1 || adds() == 2, "no model runs", count);
     }
     printf("%ld failures, each told, and a model runs\n", count - 1);
 }
@@ -328,7 +206,7 @@ static void refuse_all(const struct file *old, struct file *file, int flips)
         const uint8_t status = install(file, flips ? file->count : (uint32_t)n);
         file->bytes[n / 8] ^= flips ? bit : 0;
         require(status != SOLDER_OK, "a bad cartridge is taken", n);
-        require(solder_cartridge_slot == slot && added() == 1, "the old model does not run", n);
+        require(solder_cartridge_slot == slot && adds() == 1, "the old model does not run", n);
         counts[status]++;
     }
     for (int status = 0; status < STATUSES; status++) {
@@ -345,10 +223,10 @@ static void refuse_outside_updates(struct file *file, struct file *old)
     interrupts = 1;
     for (int n = 0; n < 4; n++) {
         require(install(n % 2 == 0 ? file : old, n % 2 == 0 ? file->count : old->count) == SOLDER_OK, "an update is refused", n);
-        require(added() == (n % 2 == 0 ? 2 : 1), "not the new model runs", n);
+        require(adds() == (n % 2 == 0 ? 2 : 1), "not the new model runs", n);
         require_refusals("after a swap", 1);
         boot(NULL);
-        require(added() == (n % 2 == 0 ? 2 : 1), "not the new model runs after a start", n);
+        require(adds() == (n % 2 == 0 ? 2 : 1), "not the new model runs after a start", n);
         require_refusals("after a start", 1);
         file->bytes[200] ^= 1u;
         require(install(file, file->count) != SOLDER_OK, "a bad cartridge is taken", n);
@@ -373,7 +251,7 @@ static void fall_back(const struct file *bad)
 {
     rots = solder_slots.base[solder_cartridge_slot] + 100;
     require(install(bad, bad->count) == SOLDER_CARTRIDGE_TEST, "a bad cartridge is taken", 0);
-    require(solder_cartridge_slot == SOLDER_BUILT_IN && added() == BUILT_IN_ADDS, "what has decayed runs", 0);
+    require(solder_cartridge_slot == SOLDER_BUILT_IN && adds() == BUILT_IN_ADDS, "what has decayed runs", 0);
     printf("built in\n");
 }
 
@@ -381,10 +259,7 @@ int main(int argc, char **argv)
 {
     static struct file old, file;
     require(argc >= 3, "usage", argc);
-    memory = mmap(NULL, 2 * SLOT_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    require(memory != MAP_FAILED, "no memory", 0);
-    const struct solder_slots slots = {{memory, memory + SLOT_BYTES}, SLOT_BYTES};
-    solder_slots = slots;
+    make_slots();
 #ifdef COPIED
     static uint8_t copy[WEIGHTS_BYTES];
     require(solder_weights_copy_to(copy, sizeof copy - 1u) == 0, "weights have room where there is none", 0);
@@ -392,13 +267,13 @@ int main(int argc, char **argv)
 #endif
     require_refusals("before the first start", 0);
     boot(NULL);
-    require(added() == BUILT_IN_ADDS, "what is built in does not run", 0);
+    require(adds() == BUILT_IN_ADDS, "what is built in does not run", 0);
     require_refusals("after the first start", 1);
     read_file(argv[2], &old);
     if (strcmp(argv[1], "power") == 0) {
         lose_power(&old, BUILT_IN_ADDS, 1);
     }
-    require(install(&old, old.count) == SOLDER_OK && added() == 1, "the first cartridge does not run", 0);
+    require(install(&old, old.count) == SOLDER_OK && adds() == 1, "the first cartridge does not run", 0);
     for (int n = 3; n < argc; n++) {
         read_file(argv[n], &file);
         if (strcmp(argv[1], "power") == 0) {
@@ -415,7 +290,7 @@ int main(int argc, char **argv)
 #ifdef COPIED
             require(weights == copy, "weights are not read where they were copied to", n);
 #endif
-            printf("%d %d\n", status, added());
+            printf("%d %d\n", status, adds());
         } else {
             refuse_all(&old, &file, strcmp(argv[1], "flip") == 0);
         }
