@@ -52,6 +52,7 @@ class Core:
         str, ...
     ]  # more for gcc's linker, where it has no libraries for exactly these options
     unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
+    aliases: tuple[str, ...]  # other names that --target accepts: a chip's, an architecture's
     stand_in: str  # a board in QEMU that executes its code, where unicorn does not; "": there is none
     timing: CoreTiming | None  # cycles of single instructions; None: they are not known
     pipeline: CorePipeline | None  # in place of `timing` where instructions begin together
@@ -103,6 +104,15 @@ def load_core(name: str, where: str = "") -> Core:
             f'core "{name}" is not known{did_you_mean(name, known)}', where, f"known: {', '.join(known)}"
         )
     return _read_core(file)
+
+
+def core_called(name: str, where: str = "") -> Core:
+    """The core of that name or alias. Raises BoardFileError, which lists the names."""
+    if find_file(name, _FOLDER) is None:
+        for each in core_names():
+            if name in load_core(each).aliases:
+                return load_core(each)
+    return load_core(name, where)
 
 
 def core_names() -> tuple[str, ...]:
@@ -164,6 +174,7 @@ CORE = {
     "options": Key(OneTable(_OPTIONS), {}),
     "gcc_libraries": Key(words, ()),
     "unicorn": Key(text, ""),
+    "aliases": Key(words, ()),
     "stand_in": Key(text, ""),
     "timing": Key(TIMING, None),
     "pipeline": Key(PIPELINE, None),

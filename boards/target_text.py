@@ -1,4 +1,4 @@
-"""A target without a board, as text: cortex-m4+fpu,ram=256K,flash=1M, or in a compiler's words."""
+"""A target without a board, as text: cortex-m4+fpu,ram=256K, or as gcc, LLVM or TVM spell it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, MemoryRegion
 from boards.board import Board, BoardStatus
-from boards.cores import Core, core_names, load_core
+from boards.cores import Core, core_called, core_names
 from codegen.option_kinds import WrongValueError, read_size
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
@@ -28,6 +28,10 @@ _FEATURES: Mapping[str, tuple[str, ...]] = {
 }
 _WITH_FPU = re.compile(r"(cortex-m\d+)f")
 _FLOAT_ABI = {"hard": "+fpu", "softfp": "+fpu", "soft": ""}
+# Options that name no core: those of TVM for its code generator, and Arm's architectures beside a core.
+_NO_CORE = re.compile(
+    r"c|-(keys|device|model|runtime|executor)=.*|--?(system-lib|link-params)(=.*)?|-march=armv.*"
+)
 _COMPILER_WORD = re.compile(r"-(mcpu|march|mattr|mfpu|mfloat-abi)=(.+)|-(mthumb)")
 
 
@@ -58,10 +62,11 @@ def read_target(text: str) -> Board:
     """
     said = _Said(text)
     for word in text.split():
-        _read_word(word, said)
+        if not _NO_CORE.fullmatch(word):
+            _read_word(word, said)
     if not said.core:
         raise said.wrong("the target names no core", f"{FORM}\ncores: {', '.join(core_names())}")
-    core = load_core(said.core, f"in the target {text}")
+    core = core_called(said.core, f"in the target {text}")
     features = core.has | _chosen(core, said)
     regions = tuple(
         MemoryRegion(role.upper(), _ORIGINS[role], size, role) for role, size in said.sizes.items()

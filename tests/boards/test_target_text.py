@@ -33,6 +33,13 @@ SPELLINGS = {
     "-mcpu=cortex-m7 -mthumb -mfpu=fpv5-d16 -mfloat-abi=hard": "cortex-m7+fpu",
     "-mcpu=cortex-m7 -mfloat-abi=soft": "cortex-m7",
     "-march=rv32imac": "rv32imac",
+    "c -mcpu=cortex-m4": "cortex-m4",
+    "c -keys=cpu -mcpu=cortex-m4": "cortex-m4",
+    "c -keys=arm_cpu,cpu -mcpu=cortex-m7 -model=stm32f746xx -march=armv7e-m": "cortex-m7",
+    "c -device=arm_cpu -mcpu=cortex-m33 --system-lib": "cortex-m33",
+    "rv32imc": "esp32-c3",
+    "esp32": "xtensa-lx6",
+    "esp32-s3,ram=320K": "xtensa-lx7,ram=320K",
 }
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
 # What is written, what is said of it, and the way out.
