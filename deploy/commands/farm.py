@@ -7,34 +7,40 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict
 
 from aot.counted import counted
 from aot.errors import InputError
 from aot.printable import printable
+from boards.board import Board
 from deploy import options
 from deploy.console import print_result, table
 from deploy.supported import platform_for
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector, choose_runner
-from platforms.tuning.farm import farm
+from platforms.tuning.farm import farm, join
+from platforms.tuning.farm_credentials import credentials_file
 from platforms.tuning.farm_status import FarmBoard, farm_boards
 
 EXAMPLE = """
 deploy farm start --board mps2-an386 --boards 4
-deploy farm status tcp://127.0.0.1:8786
+deploy farm status tls://127.0.0.1:8786
+deploy farm join tls://192.168.1.5:8786 --board nucleo-f446re
 """
 _LOOK_S = 1.0
+_LOOPBACK = "127.0.0.1"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "verb",
-        choices=("start", "status"),
-        help="start: offers boards until Ctrl-C; status: says which boards a farm has, and what they do",
+        choices=("start", "join", "status"),
+        help="start: offers boards until Ctrl-C; join: adds boards to a farm elsewhere, with a copy of its "
+        "file farm.pem; status: says which boards a farm has, and what they do",
     )
-    parser.add_argument("address", metavar="ADDRESS", nargs="?", help="of the farm whose status is asked for")
-    options.add_board(parser, required=False, instead="; start needs one")
+    parser.add_argument("address", metavar="ADDRESS", nargs="?", help="of the farm, for join and status")
+    options.add_board(parser, required=False, instead="; start and join need one")
     parser.add_argument(
         "--boards", metavar="N", type=options.count, default=1, help="number of boards to emulate"
     )
@@ -48,8 +54,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host",
         metavar="NAME",
-        default="127.0.0.1",
-        help="the address to listen on; 0.0.0.0 is open to all machines",
+        help="the address to listen on (default: 127.0.0.1, and for join the one that reaches the farm); "
+        "0.0.0.0 lets machines with the farm's credentials in",
     )
     parser.add_argument(
         "--port", metavar="N", type=int, default=8786, help="the port of the scheduler; 0 takes a free one"
@@ -58,10 +64,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    if arguments.verb == "status":
-        _status(arguments)
-    else:
-        _start(arguments)
+    {"start": _start, "join": _join, "status": _status}[arguments.verb](arguments)
 
 
 def _status(arguments: argparse.Namespace) -> None:
@@ -95,17 +98,36 @@ def _start(arguments: argparse.Namespace) -> None:
         raise InputError(
             "a farm is started with a board, and finds its address itself", hint="deploy farm start --board B"
         )
-    board = load_board(arguments.board)
-    platform_for(board)
-    choose_runner(board)
-    boards = [BoardSelector(serial) for serial in arguments.serial] or [ANY_BOARD] * arguments.boards
-    with farm(board, boards, arguments.host, arguments.port) as cluster:
+    board, boards = _offered(arguments)
+    with farm(board, boards, arguments.host or _LOOPBACK, arguments.port) as cluster:
         try:
             facts = {"farm": cluster.scheduler_address, "board": board.name, "boards": len(boards)}
             said = "{farm}  {boards} x {board}".format_map(facts)
             print(json.dumps(facts) if arguments.json else said, flush=True)
-            print("deploy tune --farm takes this address; Ctrl-C ends the farm", file=sys.stderr)
+            print(
+                f"deploy tune --farm takes this address; Ctrl-C ends the farm\n"
+                f"other machines need a copy of {credentials_file()}, which lets them run code here",
+                file=sys.stderr,
+            )
             while True:
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:
             return
+
+
+def _join(arguments: argparse.Namespace) -> None:
+    if arguments.board is None or arguments.address is None:
+        raise InputError(
+            "boards join a farm by its address", hint="deploy farm join ADDRESS --board B, on each machine"
+        )
+    board, boards = _offered(arguments)
+    with suppress(KeyboardInterrupt):
+        join(board, boards, arguments.address, arguments.host)
+
+
+def _offered(arguments: argparse.Namespace) -> tuple[Board, Sequence[BoardSelector]]:
+    """The board that is offered, and which of several equal ones."""
+    board = load_board(arguments.board)
+    platform_for(board)
+    choose_runner(board)
+    return board, [BoardSelector(serial) for serial in arguments.serial] or [ANY_BOARD] * arguments.boards

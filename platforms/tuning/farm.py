@@ -2,23 +2,26 @@
 
 Dask decides who does what and repeats what a worker that died had under way; a job that brings down one
 worker after the other is given up, which costs its own trials only.
+
+Whoever reaches a scheduler runs code on its workers, so each connection needs the farm's certificate.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
-from aot.distribution import pip_install
-from aot.errors import BoardError, DeviceError, MissingToolError
+from aot.errors import BoardError, DeviceError
 from boards.board import Board
 from platforms.runners.runner import BoardSelector
 from platforms.tuning import farm_jobs
 from platforms.tuning.candidates import batch_of
+from platforms.tuning.farm_credentials import ENCRYPTED, credentials, made_credentials, require_dask
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
 
@@ -26,6 +29,12 @@ _LEAST_IN_A_JOB = 4  # candidates: fewer are not worth a start of the board
 _RETRIES = 3  # of a job whose board did not start, on whichever is free then
 _CONNECT_S = 10.0
 _ONLY_FATAL = 50  # of logging's levels
+# Dask always serves pages over HTTP, without a certificate: none of them here, and only on this machine.
+_NO_PAGES = "127.0.0.1:0"
+_NO_ROUTES: dict[str, list[str]] = {
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+}
 
 
 def resource_of(board: str) -> str:
@@ -117,22 +126,59 @@ class FarmBench:
 @contextmanager
 def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) -> Iterator[Any]:
     """Starts a scheduler and a worker for each board, which end with the block. Yields the cluster."""
-    _require_dask()
+    security = made_credentials()
+    import dask
     from distributed import Nanny, Scheduler, SpecCluster
 
-    # Its pages are of no use here, but Dask serves some; on a free port, so that two farms do not meet.
-    options = {"host": host, "port": port, "dashboard": False, "dashboard_address": ":0"}
+    options = {
+        **_connection(host, security),
+        "port": port,
+        "dashboard": False,
+        "dashboard_address": _NO_PAGES,
+    }
     scheduler = {"cls": Scheduler, "options": options}
-    workers = {n: {"cls": Nanny, "options": _worker(board, at, host)} for n, at in enumerate(boards)}
-    with SpecCluster(workers, scheduler, silence_logs=_ONLY_FATAL) as cluster:
+    workers = {
+        n: {"cls": Nanny, "options": _worker(board, at, host, security)} for n, at in enumerate(boards)
+    }
+    with (
+        dask.config.set(_NO_ROUTES),
+        SpecCluster(workers, scheduler, security=security, silence_logs=_ONLY_FATAL) as cluster,
+    ):
         yield cluster
 
 
-def _worker(board: Board, at: BoardSelector, host: str) -> dict[str, Any]:
+def join(board: Board, boards: Sequence[BoardSelector], address: str, host: str | None) -> None:
+    """Gives boards of this machine to a farm of another one, until the farm ends. Raises DeviceError."""
+    farm_client(address).close()
+    asyncio.run(
+        _serve([{**_worker(board, at, host, credentials()), "scheduler_ip": address} for at in boards])
+    )
+
+
+async def _serve(workers: Sequence[dict[str, Any]]) -> None:
+    import dask
+    from distributed import Nanny
+
+    logging.getLogger("distributed").setLevel(_ONLY_FATAL)
+    with dask.config.set(_NO_ROUTES):
+        nannies = [Nanny(**options) for options in workers]
+        try:
+            await asyncio.gather(*nannies)
+            await asyncio.gather(*(nanny.finished() for nanny in nannies))
+        finally:
+            await asyncio.gather(*(nanny.close() for nanny in nannies))
+
+
+def _connection(host: str | None, security: Any) -> dict[str, Any]:
+    return {"host": host, "protocol": ENCRYPTED, "security": security}
+
+
+def _worker(board: Board, at: BoardSelector, host: str | None, security: Any) -> dict[str, Any]:
     """The options of a worker process, which does one job at a time, since its board does."""
     return {
+        **_connection(host, security),
+        "dashboard_address": _NO_PAGES,
         "nthreads": 1,
-        "host": host,
         "resources": {resource_of(board.name): 1},
         "env": {farm_jobs.SERIAL: at.serial} if at.serial else {},
         "preload": farm_jobs.__name__,
@@ -141,17 +187,16 @@ def _worker(board: Board, at: BoardSelector, host: str) -> dict[str, Any]:
 
 
 def farm_client(address: str) -> Any:
-    _require_dask()
+    """A client of the farm at that address, or of a user's own Dask cluster at a tcp:// address."""
+    require_dask()
     from distributed import Client
 
+    security = credentials() if address.startswith(ENCRYPTED) else None
     try:
-        return Client(address, timeout=_CONNECT_S, set_as_default=False)
+        return Client(address, security=security, timeout=_CONNECT_S, set_as_default=False)
     except (OSError, ValueError) as error:
         raise DeviceError(
-            "the farm does not answer", f"{address}: {error}", "deploy farm start shows its address"
+            "the farm does not answer",
+            f"{address}: {error}",
+            "deploy farm start shows its address; this machine needs a copy of its file farm.pem",
         ) from None
-
-
-def _require_dask() -> None:
-    if find_spec("distributed") is None:
-        raise MissingToolError("a farm needs the Python package distributed", hint=pip_install("farm"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -20,12 +21,13 @@ import pytest
 from foreground import start_in_foreground
 
 import deploy.demo
-from aot.errors import BoardError
+from aot.errors import BoardError, InputError
 from codegen.kernels.tuning_records import read_records
 from platforms.board_files import load_board
 from platforms.runners.runner import ANY_BOARD, BoardSelector
 from platforms.tuning import farm_jobs
 from platforms.tuning.farm import FarmBench, farm, farm_client, resource_of
+from platforms.tuning.farm_credentials import credentials_file, made_credentials
 from platforms.tuning.farm_status import farm_boards
 from platforms.tuning.trial import MeasureChoices
 
@@ -45,11 +47,26 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def cluster(require_tool: Callable[..., None], require_package: Callable[..., None]) -> Any:
+def running(
+    require_tool: Callable[..., None],
+    require_package: Callable[..., None],
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Any:
+    """A farm of four boards, and the folder that has its credentials."""
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
-    require_package("distributed")
-    with farm(BOARD, [ANY_BOARD, *map(BoardSelector, "abc")], "127.0.0.1", 0) as cluster:
-        yield cluster
+    require_package("distributed", "cryptography")
+    with pytest.MonkeyPatch.context() as patch:
+        config = tmp_path_factory.mktemp("config")
+        patch.setenv("XDG_CONFIG_HOME", str(config))
+        with farm(BOARD, [ANY_BOARD, *map(BoardSelector, "abc")], "127.0.0.1", 0) as cluster:
+            yield cluster, config
+
+
+@pytest.fixture
+def cluster(running: Any, own_folders: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    cluster, config = running
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(config))
+    return cluster
 
 
 def _kill_an_emulator(workers: Sequence[int]) -> None:
@@ -95,9 +112,7 @@ def test_a_worker_and_a_board_that_die_cost_only_the_trial_in_flight(
 
 
 def test_every_worker_knows_which_board_is_its_own(cluster: Any) -> None:
-    from distributed import Client
-
-    with Client(cluster.scheduler_address, set_as_default=False) as client:
+    with farm_client(cluster.scheduler_address) as client:
         client.wait_for_workers(4)  # one that died before is started again
         serials = client.run(lambda: os.environ.get(farm_jobs.SERIAL))
     assert sorted(map(str, serials.values())) == ["None", "a", "b", "c"]
@@ -178,15 +193,121 @@ def test_a_board_with_other_code_is_shown_as_such(
 
 
 def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(
-    require_package: Callable[..., None],
+    require_package: Callable[..., None], own_folders: None, tmp_path: Path
 ) -> None:
-    require_package("distributed")
+    require_package("distributed", "cryptography")
     start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--port", "0")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     with start_in_foreground((sys.executable, *start), **pipes) as it:
         assert it.stdout is not None
         assert it.stderr is not None
-        assert re.fullmatch(r"tcp://127.0.0.1:\d+  2 x mps2-an386\n", it.stdout.readline())
+        assert re.fullmatch(r"tls://127.0.0.1:\d+  2 x mps2-an386\n", it.stdout.readline())
         assert it.stderr.readline() == "deploy tune --farm takes this address; Ctrl-C ends the farm\n"
+        file = tmp_path / "config" / "solder" / "farm.pem"
+        told = f"other machines need a copy of {file}, which lets them run code here\n"
+        assert it.stderr.readline() == told
         os.killpg(it.pid, signal.SIGINT)  # as a terminal does: to its workers too
         assert (it.stdout.read(), it.stderr.read(), it.wait()) == ("", "", 0)
+
+
+def _strangers(address: str) -> Sequence[tuple[str, Any]]:
+    """Ways to knock without the farm's credentials: plainly, without a certificate, with one of his own."""
+    from distributed import Security
+
+    plain = address.replace("tls://", "tcp://")
+    return ((plain, None), (address, None), (address, Security.temporary()))
+
+
+@pytest.mark.parametrize("way", range(3))
+def test_a_stranger_without_the_certificate_runs_nothing(cluster: Any, way: int, tmp_path: Path) -> None:
+    from distributed import Client
+
+    address, security = _strangers(cluster.scheduler_address)[way]
+    mark = tmp_path / "ran"
+    with (
+        pytest.raises((OSError, TypeError, RuntimeError)),
+        Client(address, security=security, timeout=3, set_as_default=False) as client,
+    ):
+        client.submit(mark.write_text, "ran", pure=False).result(timeout=10)
+    assert not mark.exists()
+
+
+def test_a_farm_serves_no_pages(cluster: Any) -> None:
+    """Dask listens for them on a port of its own, to which anybody on this machine may connect."""
+    from urllib.error import HTTPError
+    from urllib.request import urlopen
+
+    import psutil  # of distributed
+
+    scheduler = cluster.scheduler
+    pids = [os.getpid(), *(child.pid for child in psutil.Process().children(recursive=True))]
+    heard = {
+        at.laddr for pid in pids for at in psutil.Process(pid).net_connections("tcp") if at.status == "LISTEN"
+    }
+    assert {at.ip for at in heard} == {"127.0.0.1"}
+    for page in ("info/main/workers.html", "metrics", "json/counts.json", "api/v1/retire_workers", ""):
+        with pytest.raises(HTTPError, match="404"):
+            urlopen(f"http://127.0.0.1:{scheduler.http_server.port}/{page}", timeout=5)
+
+
+def test_the_credentials_are_for_this_user_alone_and_made_once(
+    require_package: Callable[..., None], own_folders: None, tmp_path: Path
+) -> None:
+    require_package("distributed", "cryptography")
+    made_credentials()
+    file = credentials_file()
+    text = file.read_text()
+    assert file == tmp_path / "config" / "solder" / "farm.pem"
+    assert file.stat().st_mode & 0o777 == 0o600
+    made_credentials()
+    assert file.read_text() == text
+
+
+@pytest.mark.parametrize("text", [None, "", "no certificate"])
+def test_without_credentials_a_client_says_where_they_are_made(
+    text: str | None, require_package: Callable[..., None], own_folders: None
+) -> None:
+    require_package("distributed", "cryptography")
+    file = credentials_file()
+    if text is not None:
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+    with pytest.raises(InputError) as caught:
+        farm_client("tls://127.0.0.1:1")
+    assert caught.value.where == str(file)
+    assert "copy the file from the machine that runs it" in caught.value.hint
+
+
+def test_another_machine_joins_with_a_copy_of_the_credentials(cluster: Any, tmp_path: Path) -> None:
+    """Another process with other settings stands for it."""
+    config, address = tmp_path / "second" / "solder", cluster.scheduler_address
+    config.mkdir(parents=True)
+    env = {**os.environ, "XDG_CONFIG_HOME": str(config.parent)}
+    argv = (
+        sys.executable,
+        "-m",
+        "deploy",
+        "farm",
+        "join",
+        address,
+        "--board",
+        "mps2-an386",
+        "--serial",
+        "second",
+    )
+    refused = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert refused.returncode == 1
+    assert "the credentials of the farm cannot be read" in refused.stderr
+    shutil.copy(credentials_file(), config)
+    with start_in_foreground(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as it:
+        give_up_at = time.monotonic() + _PATIENCE_S
+        joined = False
+        while not joined and time.monotonic() < give_up_at and it.poll() is None:
+            joined = "second" in [board.serial for board in farm_boards(address)]
+        it.send_signal(signal.SIGINT)
+        try:
+            said = it.communicate(timeout=_PATIENCE_S)
+        finally:
+            it.kill()
+        assert (joined, said) == (True, ("", ""))
+    assert it.returncode == 0
