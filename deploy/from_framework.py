@@ -31,12 +31,13 @@ from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.line import LineOptions
 from deploy.model_outputs import decibels, noise_of
 from deploy.module_words import ModuleWords
+from deploy.narrow_saving import NarrowSaving, with_less_flash
 from deploy.quality import Truth, is_of_classes
 from deploy.quantizing import Quantized, quantize
 from deploy.refining import Refinement
 from deploy.samples import make_samples
 from deploy.verifying import Verdict, verify_model
-from deploy.weight_widths import NARROW, Bound
+from deploy.weight_widths import Bound
 
 _WORST = 5  # layers that are shown
 
@@ -48,6 +49,7 @@ class Conversion(Paged):
     framework: str
     judgement: Judgement  # of the exported model
     quantized: Quantized | None  # where there were samples to calibrate with
+    narrow: NarrowSaving | None  # where weights of four bits were asked for
     framework_right: float | None  # share of the samples, where there are labels
     verdict: Verdict | None  # of the emulated board, where there are labels
 
@@ -75,7 +77,8 @@ class Conversion(Paged):
             if not self.quantized.layers:
                 (way,) = self.quantized.refinements
                 yield f"              {way.name}; outputs, signal to noise: {way.signal_to_noise_db:.1f} dB"
-            yield from _widths(self.quantized)
+            if self.narrow is not None:
+                yield str(self.narrow)
             yield from _widened(self.quantized)
             if self.quantized.same_class is not None:
                 yield f"same class    {self.quantized.same_class:.1%} of the samples, as float"
@@ -97,13 +100,6 @@ def _refined(made: Quantized) -> Iterator[str]:
     if made.refined is not None:
         before, after = made.refinements[0].signal_to_noise_db, made.refined.signal_to_noise_db
         yield f"refined       {made.refined.name}; outputs, signal to noise: {before:.1f} -> {after:.1f} dB"
-
-
-def _widths(made: Quantized) -> Iterator[str]:
-    if made.widths:
-        narrow = sum(each.bits == NARROW for each in made.widths)
-        layers, total = counted(len(made.widths), "layer"), sum(each.bytes for each in made.widths)
-        yield f"weights       of four bits in {narrow} of {layers}, {total:,} bytes in all"
 
 
 def _widened(made: Quantized) -> Iterator[str]:
@@ -146,12 +142,17 @@ def compile_module(
         is_done = words.calibration is None or is_quantized(as_float.graph)
         _require_float(opened, is_done, words)
         made = None if is_done else _quantized(opened, path, samples, words)
+        place = (path, board, options)
+        narrow = None
+        if made is not None and words.signal_to_noise is not None and made.widths:
+            made, narrow = with_less_flash(made, place, samples, words.signal_to_noise)
     imported = import_data(as_float.file if made is None else made.data, path, options)
     compiled = compile_for(imported, board, options)
     conversion = Conversion(
         framework.name,
         judgement,
         made,
+        narrow,
         _share_right(outputs, samples.labels),
         None if words.labels is None else _on_emulator(compiled, samples),
     )
@@ -207,8 +208,7 @@ def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: 
         return quantize(path, samples, "minmax", {}, refine=True, wider=wider)
     if least_db is None:
         return quantize(path, samples, "minmax", {}, refine=True)
-    bound = Bound(signal_to_noise_db=least_db)
-    return quantize(path, samples, "minmax", {}, "mixed", bound, refine=True)
+    return quantize(path, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=least_db), refine=True)
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:

@@ -186,7 +186,8 @@ def _widths(made: Quantized) -> tuple[str, ...]:
     ]
     heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
     total = sum(each.bytes for each in made.widths)
-    return ("", table(heads, rows), f"these weights take {total:,} bytes")
+    note = "(with two of four bits in a byte; deploy inspect --board shows what its kernels store)"
+    return ("", table(heads, rows), f"these weights take {total:,} bytes", note)
 
 
 def _activations(made: Quantized) -> tuple[str, ...]:

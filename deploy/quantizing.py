@@ -62,8 +62,9 @@ class LayerWidth:
     weights: str  # the constant
     op: str
     bits: int
-    bytes: int
+    bytes: int  # with two weights of four bits in a byte, which not every kernel stores
     signal_to_noise_db: float
+    node: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +292,7 @@ def _widths(
     for each in layer_weights(data):
         trial.write_bytes(narrowed(data, {each.name})[0])
         noise = noise_of(outputs, outputs_of(open_session(trial), samples))
-        layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise))
+        layers.append(LayerWeights(each.name, each.value, each.op, each.elements, noise, each.node))
 
     def together(names: frozenset[str]) -> float:
         trial.write_bytes(narrowed(data, names)[0])
@@ -302,7 +303,8 @@ def _widths(
 
 
 def _layer_width(layer: LayerWeights, bits: int) -> LayerWidth:
-    return LayerWidth(layer.value, layer.name, layer.op, bits, layer.bytes_of(bits), decibels(layer.noise))
+    size, loss = layer.bytes_of(bits), decibels(layer.noise)
+    return LayerWidth(layer.value, layer.name, layer.op, bits, size, loss, layer.node)
 
 
 def _fixed_steps(prepared: Path) -> dict[str, list[dict[str, Any]]]:

@@ -25,6 +25,7 @@ class LayerWeights:
     op: str
     elements: int
     noise: float  # of the outputs where these weights alone have four bits, beside the signal
+    node: str = ""
 
     @property
     def saved(self) -> int:
@@ -41,6 +42,7 @@ class Bound:
 
     flash: int | None = None
     signal_to_noise_db: float | None = None
+    among: frozenset[str] | None = None  # the weights that may have four bits; None: all
 
     def narrow(
         self, layers: Sequence[LayerWeights], noise_of: Callable[[frozenset[str]], float]
@@ -49,6 +51,7 @@ class Bound:
 
         `noise_of` measures the noise of several layers together.
         """
+        layers = [each for each in layers if self.among is None or each.name in self.among]
         if self.flash is not None:
             return _within_flash(layers, self.flash)
         assert self.signal_to_noise_db is not None

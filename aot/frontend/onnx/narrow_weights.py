@@ -29,6 +29,7 @@ class Weights:
     op: str
     axis: int  # of the result's channels
     elements: int
+    node: str
 
 
 def layer_weights(data: bytes) -> tuple[Weights, ...]:
@@ -45,7 +46,7 @@ def layer_weights(data: bytes) -> tuple[Weights, ...]:
         shape = tuple(constants[name].dims)
         if node.op_type in _MATRIX_OPS and len(shape) != 2:
             continue
-        found.append(Weights(name, node.output[0], node.op_type, axis, int(np.prod(shape))))
+        found.append(Weights(name, node.output[0], node.op_type, axis, int(np.prod(shape)), node.name))
     return tuple(found)
 
 

@@ -1,0 +1,66 @@
+"""Weights of four bits stay only where the board's kernels then take less flash, code included."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from codegen.options import CompileOptions
+from deploy.calibration import Calibration
+from deploy.narrow_saving import with_less_flash
+from deploy.quantizing import quantize
+from deploy.weight_widths import Bound
+from platforms.board_files import load_board
+
+
+def classifier(path: Path, length: int, classes: int) -> Path:
+    """One dense layer, named as PyTorch names it."""
+    weights = np.random.default_rng(3).normal(size=(length, classes)).astype(np.float32)
+    ends = [
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, (1, size))
+        for name, size in (("x", length), ("y", classes))
+    ]
+    node = helper.make_node("Gemm", ["x", "w", "b"], ["y"], name="node_linear")
+    named = {"w": weights, "b": np.zeros(classes, np.float32)}
+    constants = [numpy_helper.from_array(array, name) for name, array in named.items()]
+    graph = helper.make_graph([node], "net", ends[:1], ends[1:], constants)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=7), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("length", "board", "layers"),
+    [
+        (640, "mps2-an386", 1),  # 40,960 weights: half their bytes outweigh the code
+        (16, "mps2-an386", 0),  # the code costs more than 32 bytes
+        (640, "qemu-microbit", 0),  # no kernel of this core stores two in a byte
+    ],
+)
+def test_four_bits_stay_where_they_save_flash(
+    length: int, board: str, layers: int, tmp_path: Path, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    path = classifier(tmp_path / "net.onnx", length, 64 if length > 100 else 4)
+    rows = np.random.default_rng(4).normal(size=(8, 1, length)).astype(np.float32)
+    samples = Calibration(tuple({"x": row} for row in rows), None)
+    made = quantize(path, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=5), refine=True)
+    assert {each.bits for each in made.widths} == {4}
+    kept, saving = with_less_flash(made, (path, load_board(board), CompileOptions()), samples, 5)
+    assert saving.layers == layers
+    if layers:
+        assert kept.data == made.data
+        assert saving.after_bytes < saving.before_bytes - 15_000
+        assert str(saving) == (
+            "weights       of four bits in 1 of 1 layer, "
+            f"flash {saving.before_bytes:,} -> {saving.after_bytes:,} bytes"
+        )
+    else:
+        assert kept.widths == ()
+        assert str(saving) == (
+            f"weights       of eight bits: four would save no flash of {saving.before_bytes:,} bytes"
+        )
