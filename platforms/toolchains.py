@@ -6,7 +6,7 @@ import functools
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -153,6 +153,18 @@ def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
             f"boards/core/{core.name}.toml holds them",
         )
     return core.compiler_options(spelling, target.features)
+
+
+def code_flags(target: Target) -> tuple[str, ...]:
+    """Those of gcc's options for a core that make its code fast: the counts that are published need them."""
+    core = load_core(target.core)
+    options = core.compiler_options("gcc", target.features) if "gcc" in core.options else ()
+    return tuple(option for option in options if option.startswith("-f"))
+
+
+def cmake_flags(c_flags: Sequence[str], target: Target) -> str:
+    """Options of a model's files for CMake, those that only gcc takes for gcc alone."""
+    return " ".join((*c_flags, *(f"$<$<C_COMPILER_ID:GNU>:{option}>" for option in code_flags(target))))
 
 
 def library_flags(target: Target, family: str) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from aot.target import Feature
+from aot.target import Feature, Target
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, matching
@@ -24,7 +24,7 @@ from platforms.layout import (
 from platforms.project import App, ProjectSource, SensorKind, require_no_cartridges, require_one_core
 from platforms.runners.runner import reaches_memory
 from platforms.templates import c_files, filled, template_text
-from platforms.toolchains import Toolchain
+from platforms.toolchains import Toolchain, cmake_flags
 from platforms.zephyr_tools import find_west, has_new_names
 
 SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt's frame, above what the model needs
@@ -58,7 +58,7 @@ class Zephyr(ToolPlatform):
         require_one_core(source, self.name)
         return {
             **_application(source, board, app),
-            **{f"model/{name}": text for name, text in module_files(source, app).items()},
+            **{f"model/{name}": text for name, text in module_files(source, app, board.target).items()},
             "README.md": _readme(source, board, app),
             ".gitignore": "build/\n",
             "project.json": project_json(source, board, app, self.name),
@@ -249,7 +249,7 @@ def _describes(file: str) -> bool:
     return file.endswith("_describe.c")
 
 
-def module_files(source: ProjectSource, app: App) -> dict[str, str]:
+def module_files(source: ProjectSource, app: App, target: Target) -> dict[str, str]:
     """The files of a Zephyr module that needs no Solder, and of the application only its Kconfig switch."""
     files = {name: text for name, text in model_files(source, app).items() if not _describes(name)}
     files[HOOK_HEADER] = runtime_files(app)[HOOK_HEADER]
@@ -257,12 +257,12 @@ def module_files(source: ProjectSource, app: App) -> dict[str, str]:
     public = {HOOK_HEADER, *(f"{model}.h" for model in source.models)}
     places = {name: f"include/{name}" if name in public else f"src/{name}" for name in files}
     sources = sorted(place for place in places.values() if place.endswith(".c"))
-    flags = " ".join(flag for flag in source.c_flags if not flag.startswith("-std="))  # Zephyr's own is newer
+    own = [flag for flag in source.c_flags if not flag.startswith("-std=")]  # Zephyr's own standard is newer
     return {
         **{places[name]: text for name, text in files.items()},
         "zephyr/module.yml": filled("zephyr", "module.yml.jinja", **names),
         "CMakeLists.txt": filled(
-            "zephyr", "module_CMakeLists.txt.jinja", sources=sources, flags=flags, **names
+            "zephyr", "module_CMakeLists.txt.jinja", sources=sources, flags=cmake_flags(own, target), **names
         ),
         "Kconfig": filled("zephyr", "module_Kconfig.jinja", **names),
     }

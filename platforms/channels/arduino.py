@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from platforms.arduino import ONCE, library_properties, once_sketch, require_near_flash
 from platforms.channels.package import Package
+from platforms.toolchains import code_flags
 
 SAYS = "a library for the Arduino IDE, arduino-cli and the Library Manager"
 SUFFIX = ".zip"
 _ARCHITECTURES = {"avr": "avr", "xtensa": "esp32"}  # by the kind of processor; others are several
+
+
+def _flags_to_add(flags: Sequence[str]) -> tuple[str, ...]:
+    """The lines about options that a library for Arduino cannot bring."""
+    if not flags:
+        return ()
+    return ("", f"It is fastest with {' '.join(flags)}: `compiler.c.extra_flags` in `platform.local.txt`.")
 
 
 def files(package: Package) -> Mapping[str, str]:
@@ -20,6 +28,7 @@ def files(package: Package) -> Mapping[str, str]:
         "`libraries` of your sketchbook. Then:",
         "",
         f"    #include <{name}.h>",
+        *_flags_to_add(code_flags(package.artifact.facts.target)),
     )
     architecture = _ARCHITECTURES.get(package.machine, "*")
     return {

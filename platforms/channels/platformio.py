@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from platforms.channels.package import Package
+from platforms.toolchains import code_flags
 
 SAYS = "a library for PlatformIO, of any framework and platform"
 SUFFIX = ".zip"
@@ -30,6 +31,7 @@ def files(package: Package) -> Mapping[str, str]:
 
 def _library(package: Package) -> dict[str, Any]:
     own, name = package.options, package.name
+    flags = [*package.source.c_flags, *code_flags(package.artifact.facts.target), "-lm"]
     return {
         "name": name,
         "version": own.version,
@@ -41,6 +43,6 @@ def _library(package: Package) -> dict[str, Any]:
         "frameworks": "*",
         "platforms": "*",
         "headers": f"{name}.h",
-        "build": {"flags": [*package.source.c_flags, "-lm"], "includeDir": "include", "srcDir": "src"},
+        "build": {"flags": flags, "includeDir": "include", "srcDir": "src"},
         "examples": [{"name": "once", "base": "examples/once", "files": ["main.c"]}],
     }

@@ -32,7 +32,8 @@ def files(package: Package) -> Mapping[str, str]:
 
 def _compile(package: Package) -> str:
     words = package.words
-    return f"{words['cc']} {words['flags']} example.c -lm -o example"
+    cpu = f" {words['cpu']} -c" if words["cpu"] else ""  # a board has its own way to link
+    return f"{words['cc']} {words['flags']}{cpu} example.c{'' if cpu else ' -lm -o example'}"
 
 
 def _joined(package: Package) -> str:

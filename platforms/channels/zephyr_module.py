@@ -24,7 +24,7 @@ def files(package: Package) -> Mapping[str, str]:
         "Or as a project of west's manifest: `west.yml` here is such a piece.",
     )
     return {
-        **module_files(source, App.STANDALONE),
+        **module_files(source, App.STANDALONE, package.artifact.facts.target),
         "west.yml": package.filled("west.yml.jinja"),
         f"{sample}/CMakeLists.txt": package.filled("sample_CMakeLists.txt.jinja"),
         f"{sample}/prj.conf": package.filled("sample_prj.conf.jinja", **words),
