@@ -11,8 +11,8 @@ from codegen.formats import RowFormat, RowRequest, whole
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
+from codegen.loops.affine import Affine
 from codegen.loops.ir import (
-    Accumulate,
     Binary,
     Buffer,
     Cast,
@@ -42,13 +42,16 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     wide = DType.I64 if site.input(0).dtype is DType.I32 else out.dtype
     total = Buffer("sum", wide, 1, Role.LOCAL)
     y = Buffer("y", out.dtype, out.elements, Role.OUTPUT)
-    elements: list[Expr] = [
-        _wide(load(b, outer.element(i) + inner.element(i, "k")), b.dtype) for i, b in enumerate(operands)
-    ]
+
+    def product(places: tuple[Affine, ...]) -> Expr:
+        pairs = enumerate(zip(operands, places, strict=True))
+        first, second = (_wide(load(b, outer.element(i) + place), b.dtype) for i, (b, place) in pairs)
+        return Binary("*", first, second)
+
     body = (
         Declare(total),
         Store(at(total), Const(0.0 if out.dtype is DType.F32 else 0)),
-        *inner.loops(Accumulate(at(total), Binary("*", *elements)), prefix="k"),
+        *inner.summed(total, product, "k"),
         Store(at(y, outer.element(2)), load(total)),
     )
     return Kernel(

@@ -14,6 +14,7 @@ from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.pooling import pool_access, pool_of, window_element
 from codegen.kernels.schedule import OpKernel, Schedule
@@ -82,12 +83,11 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
     shares = _shares(site)
     share = Buffer("share", DType.F32, shares.size, Role.CONSTANT)
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)
-    element = load(xs, window_element(op, x), variable("r"))
     mean = Binary("*", load(total), load(share, variable("column")))
     body = (
         Declare(total),
         Store(at(total), Const(0.0)),
-        For("r", op.size[0], (For("t", op.size[1], (Accumulate(at(total), element),)),)),
+        *summed_window(total, *op.size, lambda r, t: load(xs, window_element(op, x, t), r)),
         Store(at(ys, pixel_element(y)), _clamped(site, mean)),
     )
     return Kernel(
@@ -109,12 +109,12 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     place = at(sums, variable("column") * y.channels + variable("c"))
     count = op.size[0] * op.size[1]
     mean = f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
-    taps = For("t", op.size[1], (Accumulate(place, load(xs, window_element(op, x))),))
+    taps = grown(place, op.size[1], lambda t: load(xs, window_element(op, x, t)))
     stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
     return Kernel(
         schedule="reals-by-rows",
         why=f"the {op.size[0]} rows of the image are added as they come",
-        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
+        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {op.size[0]}x{op.size[1]}, {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(

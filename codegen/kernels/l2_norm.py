@@ -17,17 +17,18 @@ from codegen.isa.plain.plain import TIMES, expression_function
 from codegen.isa.plain.scalar_math import CLAMP
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.nest import summed
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.kernels.vectors import K, vector_kernel
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
-    Accumulate,
     Apply,
     Binary,
     Buffer,
     BufferPlace,
     Const,
     Declare,
+    Expr,
     For,
     Load,
     Role,
@@ -88,18 +89,19 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     divisors = [(Buffer(name, total.dtype, 1, Role.LOCAL), function) for name, function in steps]
 
     def body(element: Callable[..., Load], place: Callable[[Affine], BufferPlace]) -> Sequence[Stmt]:
-        centred = element(K) if is_f32 else Binary("-", element(K), Const(quant_of(x).zero_point))
-        square = Binary("*", centred, centred)
+        def centred(k: Affine) -> Expr:
+            return element(k) if is_f32 else Binary("-", element(k), Const(quant_of(x).zero_point))
+
         made = [
             stmt
             for buffer, function in divisors
             for stmt in (Declare(buffer), Store(at(buffer), Apply(function, (load(total),))))
         ]
-        result = Apply(last, (centred, *(load(buffer) for buffer, _ in divisors)))
+        result = Apply(last, (centred(K), *(load(buffer) for buffer, _ in divisors)))
         return (
             Declare(total),
             Store(at(total), Const(0.0 if is_f32 else 0)),
-            For("k", channels, (Accumulate(at(total), square),)),
+            *summed(total, "k", channels, lambda k: Binary("*", centred(k), centred(k))),
             *made,
             For("k", channels, (Store(place(K), result),)),
         )

@@ -12,16 +12,15 @@ from codegen.isa.plain.f32 import f32_function, literal
 from codegen.isa.plain.mean import stored_mean
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
+from codegen.kernels.nest import grown, summed_window
 from codegen.kernels.pixels import every_pixel, pixel_element
 from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
-    Accumulate,
     Apply,
     Buffer,
     Const,
     Declare,
-    For,
     Proc,
     Role,
     ScalarFunction,
@@ -48,11 +47,10 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = _y(site, y)
     total = Buffer("sum", _sum_dtype(site), 1, Role.LOCAL)
-    element = load(xs, _element(site, x), variable("r"))
     body = (
         Declare(total),
         Store(at(total), _nothing(site)),
-        For("r", rows, (For("t", _taps(site, x), (Accumulate(at(total), element),)),)),
+        *summed_window(total, rows, _taps(site, x), lambda r, t: load(xs, _element(site, x, t), r)),
         Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(total),))),
     )
     return Kernel(
@@ -70,12 +68,12 @@ def _by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     sums = Buffer("sums", _sum_dtype(site), elements, Role.STATE)
     place = at(sums, variable("column") * y.channels + variable("c"))
     ys, name = _y(site, y), _name(site, x, y)
-    taps = For("t", _taps(site, x), (Accumulate(place, load(xs, _element(site, x))),))
+    taps = grown(place, _taps(site, x), lambda t: load(xs, _element(site, x, t)))
     stored = Store(at(ys, pixel_element(y)), Apply(_mean(site), (load(sums, place.index),)))
     return Kernel(
         schedule="by-rows",
         why=f"the {rows} rows of the image are added as they come",
-        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, taps),)),
+        proc=Proc(f"{name}_add", (xs, sums), (every_pixel(y, *taps),)),
         summary=f"Means of {rows}x{_taps(site, x)}: {y.said}.",
         access=(RowAccess(stride=1, first=0, count=1),),
         accumulation=Accumulation(
@@ -100,8 +98,8 @@ def _taps(site: Site, x: RowFormat) -> int:
     return x.width if COLUMNS in _op(site).axes else 1
 
 
-def _element(site: Site, x: RowFormat) -> Affine:
-    pixel = variable("t") if COLUMNS in _op(site).axes else variable("column")
+def _element(site: Site, x: RowFormat, tap: Affine) -> Affine:
+    pixel = tap if COLUMNS in _op(site).axes else variable("column")
     return (pixel + x.left) * x.x_step + variable("c") * x.c_step
 
 

@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from math import isqrt
 
 from aot.ir.strides import dense_strides
+from aot.ir.types import DType
 from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
-from codegen.loops.ir import For, Stmt
+from codegen.loops.ir import (
+    Accumulate,
+    Buffer,
+    BufferPlace,
+    Const,
+    Declare,
+    Expr,
+    For,
+    Role,
+    Stmt,
+    Store,
+    at,
+    load,
+)
+
+_SHORT = 32  # terms that are added one by one
 
 
 @dataclass(frozen=True)
@@ -42,6 +59,83 @@ class StridedNest:
         for axis, size in reversed(list(enumerate(self.sizes))):
             body = (For(f"{prefix}{axis}", size, body),)
         return body
+
+    def summed(
+        self, total: Buffer, term: Callable[[tuple[Affine, ...]], Expr], prefix: str
+    ) -> tuple[Stmt, ...]:
+        """Adds to the total the term of each step, which is made of the operands' elements."""
+        if not self.sizes:
+            return (Accumulate(at(total), term((Affine(),) * len(self.strides))),)
+        last = len(self.sizes) - 1
+        outer = StridedNest(self.sizes[:last], tuple(steps[:last] for steps in self.strides))
+        places = tuple(outer.element(number, prefix) for number in range(len(self.strides)))
+        steps = tuple(row[last] for row in self.strides)
+
+        def inner(k: Affine) -> Expr:
+            return term(tuple(place + k * step for place, step in zip(places, steps, strict=True)))
+
+        return outer.loops(*summed(total, f"{prefix}{last}", self.sizes[last], inner), prefix=prefix)
+
+
+def summed(total: Buffer, var: str, count: int, term: Callable[[Affine], Expr]) -> tuple[Stmt, ...]:
+    """Adds `count` terms to the total. Many floats are added in parts, of which each begins at zero.
+
+    A sum of n floats one by one is wrong by up to n / 2 units in its last place, one in parts of sqrt(n) by
+    sqrt(n): a mean of a large image would lose two digits.
+    """
+    if total.dtype is not DType.F32 or count <= _SHORT:
+        return (For(var, count, (Accumulate(at(total), term(variable(var))),)),)
+    length = max(_SHORT, isqrt(count))
+    parts, rest = divmod(count, length)
+    part = Buffer(f"{total.name}_part", total.dtype, 1, Role.LOCAL)
+    block = variable(f"{var}b") * length
+    in_parts = For(
+        f"{var}b",
+        parts,
+        (
+            Declare(part),
+            Store(at(part), Const(0.0)),
+            For(var, length, (Accumulate(at(part), term(block + variable(var))),)),
+            Accumulate(at(total), load(part)),
+        ),
+    )
+    if not rest:
+        return (in_parts,)
+    last = term(variable(var) + parts * length)
+    return (in_parts, For(var, rest, (Accumulate(at(total), last),)))
+
+
+def summed_window(
+    total: Buffer, rows: int, taps: int, term: Callable[[Affine, Affine], Expr]
+) -> tuple[Stmt, ...]:
+    """Adds to the total the terms of each (row, tap), in loops r and t; many floats row by row."""
+    r, t = variable("r"), variable("t")
+    if total.dtype is not DType.F32 or rows * taps <= _SHORT:
+        return (For("r", rows, (For("t", taps, (Accumulate(at(total), term(r, t)),)),)),)
+    if taps == 1 or rows == 1:
+        var, count = ("r", rows) if taps == 1 else ("t", taps)
+        return summed(total, var, count, lambda k: term(k, Affine()) if taps == 1 else term(Affine(), k))
+    row = Buffer("row", total.dtype, 1, Role.LOCAL)
+    added = (
+        Declare(row),
+        Store(at(row), Const(0.0)),
+        *summed(row, "t", taps, lambda k: term(r, k)),
+        Accumulate(at(total), load(row)),
+    )
+    return (For("r", rows, added),)
+
+
+def grown(place: BufferPlace, count: int, term: Callable[[Affine], Expr]) -> tuple[Stmt, ...]:
+    """Adds a row's terms, in loop t, to a sum that is kept from row to row; floats as one part."""
+    if place.buffer.dtype is not DType.F32 or count == 1:
+        return (For("t", count, (Accumulate(place, term(variable("t"))),)),)
+    row = Buffer("row", DType.F32, 1, Role.LOCAL)
+    return (
+        Declare(row),
+        Store(at(row), Const(0.0)),
+        *summed(row, "t", count, term),
+        Accumulate(place, load(row)),
+    )
 
 
 def repeated_strides(shape: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:

@@ -10,6 +10,7 @@ from codegen.loops.ir import Proc
 from codegen.loops.schedule import unroll
 
 _UNROLLED_TAPS = 8
+_T = variable("t")
 
 
 def pool_of(site: Site) -> Pool2d:
@@ -31,9 +32,9 @@ def pool_access(site: Site) -> tuple[RowAccess, ...]:
     return (RowAccess(op.stride[0], -op.padding[0][0], op.size[0]),)
 
 
-def window_element(op: Pool2d, x: RowFormat) -> Affine:
-    """Element under tap t of output `column`, channel c."""
-    pixel = variable("column") * op.stride[1] + variable("t") + (x.left - op.padding[1][0])
+def window_element(op: Pool2d, x: RowFormat, tap: Affine = _T) -> Affine:
+    """Element under a tap of output `column`, channel c."""
+    pixel = variable("column") * op.stride[1] + tap + (x.left - op.padding[1][0])
     return pixel * x.x_step + variable("c") * x.c_step
 
 

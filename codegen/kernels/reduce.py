@@ -18,7 +18,7 @@ from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nest import StridedNest
 from codegen.kernels.schedule import OpKernel, Schedule
-from codegen.loops.affine import variable
+from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Apply,
     Binary,
@@ -46,12 +46,19 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     total = Buffer("total", DType.I32 if _is_scaled(site) else x.dtype, 1, Role.LOCAL)
     first = xs, kept.element(0)
     is_extreme = op.by in (Reduction.MAXIMUM, Reduction.MINIMUM)
-    element = load(xs, kept.element(0) + gone.element(0, "k"))
-    one_by_one = Store(at(total), _combined(site, total, element))
+
+    def element(places: tuple[Affine, ...]) -> Load:
+        return load(xs, kept.element(0) + places[0])
+
+    if op.by is Reduction.SUM and total.dtype is DType.F32:
+        combined = gone.summed(total, element, "k")
+    else:
+        one_by_one = Store(at(total), _combined(site, total, element((gone.element(0, "k"),))))
+        combined = gone.loops(one_by_one, prefix="k")
     body = kept.loops(
         Declare(total),
         Store(at(total), load(*first) if is_extreme else _nothing(op.by, x.dtype)),
-        *gone.loops(one_by_one, prefix="k"),
+        *combined,
         Store(at(ys, kept.element(1)), _finished(site, load(total))),
     )
     return flat_kernel(site, (xs,), body, f"a {op.by.value}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Sequence
 
 import onnx
 from onnx import FunctionProto, NodeProto
@@ -47,15 +46,8 @@ def _filled(node: NodeProto, given: dict[str, onnx.AttributeProto]) -> NodeProto
     return filled
 
 
-# ONNX Runtime, and the exporters that fuse for it, have these in files of any version.
-_FIRST_VERSIONS: Mapping[str, int] = MappingProxyType({"LayerNormalization": 17})
-
-
 def body_of(node: NodeProto, version: int, types: Sequence[onnx.TypeProto] | None) -> FunctionBody | None:
     """ONNX's own definition of an operator by others; without types an empty one that says it exists."""
-    version = (
-        max(version, _FIRST_VERSIONS.get(node.op_type, 0)) if node.domain in ("", "ai.onnx") else version
-    )
     try:
         schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
     except (onnx.defs.SchemaError, TypeError):  # a name that is not text is a kind of its own

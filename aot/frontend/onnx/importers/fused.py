@@ -10,6 +10,7 @@ from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.importers.normalising import standardized
 from aot.frontend.onnx.importers.quantised import attributes
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
@@ -95,10 +96,9 @@ def _quick_gelu(node: OnnxOperator) -> Value:
 def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
     """A normalisation of a sum, which is the last result; mean and deviation are for training."""
     total = _biased(node, node.do("Add", node.operand(0), node.operand(1)), 4)
-    centred = node.do("Sub", total, node.do("ReduceMean", total, axes=[-1]))
-    variance = node.do("ReduceMean", node.do("Mul", centred, centred), axes=[-1])
-    lifted = node.do("Add", variance, node.number(node.real("epsilon", 1e-12), total.element))
-    scaled = node.do("Mul", node.do("Div", centred, node.do("Sqrt", lifted)), node.operand(2))
+    axes = (len(total.order) - 1,)
+    normal = standardized(node, total, axes, node.real("epsilon", 1e-12)).value
+    scaled = node.do("Mul", normal, node.operand(2))
     if any(node.proto.output[1:3]):
         raise node.fail("mean and deviation as outputs are for training", "export the model for inference")
     made = _biased(node, scaled, 3)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
+from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ir.types import Array
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
+from aot.records import dataclass
+
+# Deviations between zero and a mean, from which on the mean is subtracted before the product: x * factor and
+# its offset would both be that many times as large as their sum, which loses as many digits.
+_FAR = 16.0
 
 
 def _batch_normalization(node: OnnxOperator) -> Results:
@@ -28,7 +35,10 @@ def _batch_normalization(node: OnnxOperator) -> Results:
         return _computed(node, x, epsilon)
     scale, bias, mean, variance = (p.astype(np.float64) for p in parts if p is not None)
     with np.errstate(all="ignore"):
-        factor = scale / np.sqrt(variance + epsilon)
+        root = np.sqrt(variance + epsilon)
+        factor = scale / root
+    if (np.abs(mean) > _FAR * root).any():
+        x, mean = node.do("Sub", x, _per_channel(node, x, mean)), np.zeros_like(mean)
     offset = bias - mean * factor
     return node.do("Add", node.do("Mul", x, _per_channel(node, x, factor)), _per_channel(node, x, offset))
 
@@ -43,17 +53,13 @@ def _per_channel(node: OnnxOperator, x: Value, values: Array) -> Value:
 def _trained(node: OnnxOperator, x: Value, epsilon: float) -> list[Value]:
     """Normalises by the batch's own statistics, and moves those of all batches a little."""
     scale, bias, *olds = (node.operand(i) for i in range(1, 5))
-    axes = node.number([0, *range(2, len(x.order))], TensorProto.INT64)
-    mean = node.do("ReduceMean", x, axes, keepdims=1)
-    centred = node.do("Sub", x, mean)
-    variance = node.do("ReduceMean", node.do("Mul", centred, centred), axes, keepdims=1)
-    root = node.do("Sqrt", node.do("Add", variance, node.number(epsilon, x.element)))
+    normal = standardized(node, x, (0, *range(2, len(x.order))), epsilon)
     scale, bias = (_channels(node, x, v) for v in (scale, bias))
-    made = node.do("Add", node.do("Mul", node.do("Div", centred, root), scale), bias)
+    made = node.do("Add", node.do("Mul", normal.value, scale), bias)
     share = node.real("momentum", 0.9)
     moved = [
         Real(node, old) * share + Real(node, _flat(node, new)) * (1.0 - share)
-        for old, new in zip(olds, (mean, variance), strict=True)
+        for old, new in zip(olds, (normal.mean(node), normal.variance), strict=True)
     ]
     return [made, *(new.value for new in moved)]
 
@@ -74,16 +80,85 @@ def _channels(node: OnnxOperator, x: Value, values: Value) -> Value:
     return node.value(node.reshaped(node.plain(values), shape), values.element)
 
 
+@dataclass(frozen=True)
+class Standardized:
+    """(x - mean) / root and its parts: the mean is `first` + `middle`; `root` is of variance plus epsilon."""
+
+    value: Value
+    first: Value
+    middle: Value
+    variance: Value
+    root: Value
+
+    def mean(self, node: OnnxOperator) -> Value:
+        return node.do("Add", self.first, self.middle)
+
+
+def standardized(
+    node: OnnxOperator, x: Value, axes: Sequence[int], epsilon: float, is_epsilon_in_root: bool = True
+) -> Standardized:
+    """Subtracts the mean over the axes and divides by the standard deviation; dimensions stay as 1.
+
+    Squares are those of distances from the mean, and the mean itself is found from distances to the first
+    element: sums of numbers that are as small as the deviation lose nothing, however large the mean is.
+    """
+    along = node.number(axes, TensorProto.INT64)
+    first = sliced(node, x, {axis: range(1) for axis in axes})
+    shifted = node.do("Sub", x, first)
+    middle = node.do("ReduceMean", shifted, along, keepdims=1)
+    centred = node.do("Sub", shifted, middle)
+    variance = node.do("ReduceMean", node.do("Mul", centred, centred), along, keepdims=1)
+    added = node.number(epsilon, x.element)
+    if is_epsilon_in_root:
+        root = node.do("Sqrt", node.do("Add", variance, added))
+    else:
+        root = node.do("Add", node.do("Sqrt", variance), added)
+    return Standardized(node.do("Div", centred, root), first, middle, variance, root)
+
+
 def _instance_normalization(node: OnnxOperator) -> Value:
     x = node.operand(0)
-    axes = node.number(range(2, len(x.order)), 7)
-    mean = node.do("ReduceMean", x, axes, keepdims=1)
-    centred = node.do("Sub", x, mean)
-    variance = node.do("ReduceMean", node.do("Mul", centred, centred), axes, keepdims=1)
-    epsilon = node.number(node.real("epsilon", 1e-5), x.element)
-    normal = node.do("Div", centred, node.do("Sqrt", node.do("Add", variance, epsilon)))
+    normal = standardized(node, x, range(2, len(x.order)), node.real("epsilon", 1e-5)).value
     scale, bias = (_channels(node, x, node.operand(i)) for i in (1, 2))
     return node.do("Add", node.do("Mul", normal, scale), bias)
+
+
+def _group_normalization(node: OnnxOperator) -> Value:
+    """Channels in groups; before set 21 there is a scale for each group, now for each channel."""
+    x, groups = node.operand(0), node.integer("num_groups")
+    shape = node.shape(x)
+    if groups < 1 or shape[1] % groups:
+        raise node.fail(f"{shape[1]} channels are no {groups} equal groups")
+    in_groups = (shape[0], groups, prod(shape[1:]) // groups)
+    grouped = node.value(node.reshaped(node.plain(x), in_groups), x.element)
+    made = standardized(node, grouped, (2,), node.real("epsilon", 1e-5)).value
+    scale, bias = (node.operand(i) for i in (1, 2))
+    if node.shape(scale) == (groups,) != (shape[1],):
+        scale, bias = (_channels(node, grouped, v) for v in (scale, bias))
+        made = node.do("Add", node.do("Mul", made, scale), bias)
+        return node.value(node.reshaped(node.plain(made), shape), x.element)
+    made = node.value(node.reshaped(node.plain(made), shape), x.element)
+    scale, bias = (_channels(node, x, v) for v in (scale, bias))
+    return node.do("Add", node.do("Mul", made, scale), bias)
+
+
+def _layer_normalization(node: OnnxOperator) -> list[Value]:
+    """Its further results are the mean and one by the deviation."""
+    x = node.operand(0)
+    rank = len(x.order)
+    axes = range(node.axis(node.integer("axis", -1), rank), rank)
+    normal = standardized(node, x, axes, node.real("epsilon", 1e-5))
+    made = node.do("Mul", normal.value, node.operand(1))
+    made = node.do("Add", made, node.operand(2)) if node.has(2) else made
+    if node.result_count == 1:
+        return [made]
+    return [made, normal.mean(node), node.do("Div", node.number(1, x.element), normal.root)]
+
+
+def _mean_variance_normalization(node: OnnxOperator) -> Value:
+    x = node.operand(0)
+    axes = sorted({node.axis(a, len(x.order)) for a in node.integers("axes", (0, 2, 3))})
+    return standardized(node, x, axes, 1e-9, is_epsilon_in_root=False).value
 
 
 def _lrn(node: OnnxOperator) -> Value:
@@ -137,9 +212,12 @@ def _shares(node: OnnxOperator, op: Op) -> Value:
 
 NORMALISING: dict[str, Importer] = {
     "BatchNormalization": _batch_normalization,
+    "GroupNormalization": _group_normalization,
     "InstanceNormalization": _instance_normalization,
     "LRN": _lrn,
+    "LayerNormalization": _layer_normalization,
     "LogSoftmax": _log_softmax,
     "LpNormalization": _lp_normalization,
+    "MeanVarianceNormalization": _mean_variance_normalization,
     "Softmax": _softmax,
 }

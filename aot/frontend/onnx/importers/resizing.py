@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,10 +18,13 @@ from aot.ir.types import DType
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize, between_reals
+from aot.records import dataclass
 
 _PIXELS = (0, 2, 3, 1)  # the order of an image's dimensions whose channels lie together
 Reals = npt.NDArray[np.float64]
+Singles = npt.NDArray[Any]  # of float32
 MAX_SHARES = 1 << 20  # elements of one matrix
+_NEARLY = 1e-6  # as far from the middle of two elements a place still counts as there, in ONNX Runtime
 _MOST_TAPS = 4  # elements that one result is made of
 
 
@@ -38,8 +42,15 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
     sizes, scales = _target(node, shape, axes)
     outside = np.zeros((1,) * len(shape), np.bool_)
     every: dict[int, Reals] = {}
+    is_cropped = _transformation(node) == "tf_crop_and_resize"
+    is_smoothed = bool(node.integer("antialias", 0))
+    # As in ONNX Runtime: an image that keeps all its sizes is copied, whatever the scales are. In any other a
+    # dimension that keeps its size is left alone without a scale, and by a filter that smooths.
+    if not is_cropped and sizes == [shape[axis] for axis in axes]:
+        return x
     for number, axis in enumerate(axes):
-        if sizes[number] == shape[axis] and scales[number] == 1 and not node.has(1):
+        is_kept = sizes[number] == shape[axis] and (scales[number] == 1 or is_smoothed)
+        if is_kept and not is_cropped:
             continue
         region = _region(node, number, len(axes))
         places = _places(node, shape[axis], sizes[number], scales[number], region)
@@ -53,7 +64,7 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
         return image
     for axis, shares in every.items():
         x = _multiplied(node, x, axis, shares)
-    if node.text("coordinate_transformation_mode", "half_pixel") == "tf_crop_and_resize" and outside.any():
+    if is_cropped and outside.any():
         value = node.number(node.real("extrapolation_value", 0.0), x.element)
         return node.do("Where", node.number(outside, TensorProto.BOOL), value, x)
     return x
@@ -90,9 +101,9 @@ def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tupl
         scales = [size / shape[a] for size, a in zip(sizes, axes, strict=True)]
         policy = node.text("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
-            one = min(scales) if policy == "not_larger" else max(scales)
-            scales = [one] * len(axes)
-            sizes = [math.floor(one * shape[a] + 0.5) for a in axes]
+            one = np.float32(min(scales) if policy == "not_larger" else max(scales))
+            scales = [float(one)] * len(axes)
+            sizes = [math.floor(one * np.float32(shape[a]) + 0.5) for a in axes]
         return sizes, scales
     position = 1 if node.version < 11 or node.proto.op_type == "Upsample" else 2
     if node.has_attribute("scales"):
@@ -101,11 +112,11 @@ def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tupl
         scales = [float(v) for v in node.known(position, "scales").reshape(-1)]
     if len(scales) != len(axes) or min(scales) <= 0:
         raise node.fail(f"scales {scales} do not fit {len(axes)} dimensions")
-    return [math.floor(shape[a] * s) for s, a in zip(scales, axes, strict=True)], scales
+    return [int(np.float32(shape[a]) * np.float32(s)) for s, a in zip(scales, axes, strict=True)], scales
 
 
 def _region(node: OnnxOperator, number: int, count: int) -> tuple[float, float]:
-    if node.version < 11 or not node.has(1) or _transformation(node) != "tf_crop_and_resize":
+    if not node.has(1) or _transformation(node) != "tf_crop_and_resize":
         return 0.0, 1.0
     region = node.known(1, "region").reshape(-1)
     return float(region[number]), float(region[number + count])
@@ -116,28 +127,59 @@ def _transformation(node: OnnxOperator) -> str:
 
 
 def _places(node: OnnxOperator, length: int, size: int, scale: float, region: tuple[float, float]) -> Reals:
-    """The position in the input of each element of the result."""
-    i = np.arange(size, dtype=np.float64)
+    """The position in the input of each element of the result, in single precision, as ONNX Runtime has it.
+
+    Corners are those of the elements that there are: a scale times a length may be no whole number.
+    """
     mode = _transformation(node)
-    if mode == "align_corners":
-        return i * (length - 1) / (scale * length - 1) if size > 1 else i * 0
-    if mode == "asymmetric":
-        return i / scale
-    if mode == "tf_crop_and_resize":
-        start, end = region
-        if size == 1:
-            return 0.5 * (start + end) * (length - 1) + i
-        return start * (length - 1) + i * (end - start) * (length - 1) / (size - 1)
-    if mode == "pytorch_half_pixel" and size == 1:
-        return i - 0.5
-    if mode == "half_pixel_symmetric":
-        adjustment = size / (scale * length)
-        return length / 2 * (1 - adjustment) + (i + 0.5) / scale - 0.5
-    if mode in ("half_pixel", "pytorch_half_pixel"):
-        return (i + 0.5) / scale - 0.5
-    if mode == "tf_half_pixel_for_nn":
-        return (i + 0.5) / scale
-    raise node.fail(f'coordinate transformation "{mode}" is not supported')
+    if mode not in _PLACES:
+        raise node.fail(f'coordinate transformation "{mode}" is not supported', f"{', '.join(_PLACES)} are")
+    i = np.arange(size, dtype=np.float32)
+    found = _PLACES[mode](i, _Stretch(length, size, np.float32(scale), *map(np.float32, region)))
+    return np.asarray(found, np.float32).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class _Stretch:
+    """From elements of one dimension to others; `start` and `end` are a region of the input, of 0 to 1."""
+
+    length: int
+    size: int
+    scale: np.float32
+    start: np.float32
+    end: np.float32
+
+
+def _corners(i: Singles, of: _Stretch) -> Any:
+    return i * np.float32(of.length - 1) / np.float32(of.size - 1) if of.size > 1 else i
+
+
+def _cropped(i: Singles, of: _Stretch) -> Any:
+    last = np.float32(of.length - 1)
+    if of.size == 1:
+        return np.float32(0.5) * (of.start + of.end) * last + i
+    return of.start * last + i * (of.end - of.start) * last / np.float32(of.size - 1)
+
+
+def _half_pixels(i: Singles, of: _Stretch) -> Any:
+    return (i + _HALF) / of.scale - _HALF
+
+
+def _symmetric(i: Singles, of: _Stretch) -> Any:
+    adjustment = np.float32(of.size) / (of.scale * np.float32(of.length))
+    return np.float32(of.length) / 2 * (1 - adjustment) + _half_pixels(i, of)
+
+
+_HALF = np.float32(0.5)
+_PLACES: Mapping[str, Callable[[Singles, _Stretch], Any]] = {
+    "align_corners": _corners,
+    "asymmetric": lambda i, of: i / of.scale,
+    "half_pixel": _half_pixels,
+    "half_pixel_symmetric": _symmetric,
+    "pytorch_half_pixel": lambda i, of: _half_pixels(i, of) if of.size > 1 else i,
+    "tf_crop_and_resize": _cropped,
+    "tf_half_pixel_for_nn": lambda i, of: (i + _HALF) / of.scale,
+}
 
 
 def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Reals:
@@ -146,7 +188,7 @@ def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Rea
     shares = np.zeros((len(places), length))
     for i, place in enumerate(places):
         if mode == "nearest":
-            shares[i, min(max(_nearest(node, place), 0), length - 1)] = 1
+            shares[i, min(max(_nearest(node, place, scale < 1), 0), length - 1)] = 1
             continue
         first = math.floor(place)
         near = min(scale, 1.0) if node.integer("antialias", 0) else 1.0
@@ -159,13 +201,17 @@ def _shares(node: OnnxOperator, places: Reals, length: int, scale: float) -> Rea
     return shares
 
 
-def _nearest(node: OnnxOperator, place: float) -> int:
-    mode = node.text("nearest_mode", "round_prefer_floor" if node.version >= 11 else "floor")
+def _nearest(node: OnnxOperator, place: float, is_smaller: bool) -> int:
+    """Before set 11 there is no mode: ONNX Runtime rounds up where the result is smaller, else down."""
+    mode = node.text("nearest_mode", "round_prefer_floor")
+    if node.version < 11:
+        mode = "ceil" if is_smaller else "floor"
     if mode == "floor":
         return math.floor(place)
     if mode == "ceil":
         return math.ceil(place)
-    return math.ceil(place - 0.5) if mode == "round_prefer_floor" else math.floor(place + 0.5)
+    half = 0.5 + _NEARLY
+    return math.ceil(place - half) if mode == "round_prefer_floor" else math.floor(place + half)
 
 
 def _taps(node: OnnxOperator, mode: str, rest: float, near: float) -> tuple[npt.NDArray[np.int64], Reals]:

@@ -1,0 +1,112 @@
+"""Resize of floats gives what ONNX Runtime gives, also where a scale times a length is no whole number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import helper, numpy_helper
+from onnx_oracle import run_onnx
+
+from aot.frontend.onnx.read import read_onnx
+from aot.interpret import run_graph
+
+SHAPES = ((1, 2, 5, 7), (1, 1, 4, 4), (1, 3, 2, 6))
+MODES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
+SCALES = ((2, 2), (1.5, 2.5), (0.7, 0.5), (1.3, 1), (1.1, 1.1))
+SIZES = ((9, 3), (1, 1), (4, 14), (5, 1))
+TINY = 1e-5
+
+
+def resize(
+    shape: Sequence[int],
+    scales: Sequence[float] = (),
+    sizes: Sequence[int] = (),
+    version: int = 18,
+    **attributes: Any,
+) -> bytes:
+    if sizes:
+        names = ["x", "", "", "given"]
+        given: Any = np.array([*shape[:2], *sizes], np.int64)
+    else:
+        names = ["x", "given"] if version < 11 else ["x", "", "given"]
+        given = np.array([1, 1, *scales], np.float32)
+    node = helper.make_node("Resize", names, ["y"], **attributes)
+    x = helper.make_tensor_value_info("x", 1, shape)
+    y = helper.make_empty_tensor_value_info("y")
+    graph = helper.make_graph([node], "net", [x], [y], [numpy_helper.from_array(given, "given")])
+    sets = [helper.make_opsetid("", version)]
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
+    return data
+
+
+def distance(data: bytes, shape: Sequence[int]) -> float:
+    x = np.random.default_rng(0).normal(size=shape).astype(np.float32)
+    made: Any = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
+    (wanted,) = run_onnx(data, {"x": x})
+    assert made.shape == wanted.shape
+    return float(np.abs(made - wanted).max())
+
+
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+@pytest.mark.parametrize("transformation", MODES)
+def test_images_are_those_of_onnx_runtime(
+    mode: str, transformation: str, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    attributes: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": transformation}
+    files = [(shape, resize(shape, scales, **attributes)) for shape, scales in product(SHAPES, SCALES)]
+    files += [(shape, resize(shape, (), sizes, **attributes)) for shape, sizes in product(SHAPES, SIZES)]
+    assert [data for shape, data in files if distance(data, shape) > TINY] == []
+
+
+@pytest.mark.parametrize("rounding", ["round_prefer_floor", "round_prefer_ceil", "floor", "ceil"])
+@pytest.mark.parametrize("transformation", MODES[:3])
+def test_places_near_the_middle_of_two_elements_go_where_they_go_in_onnx_runtime(
+    rounding: str, transformation: str, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    attributes: dict[str, Any] = {
+        "mode": "nearest",
+        "coordinate_transformation_mode": transformation,
+        "nearest_mode": rounding,
+    }
+    sizes = [(7, 8), (13, 16), (43, 44), (25, 30), (6, 15), (14, 58), (45, 50), (40, 30), (58, 9)]
+    files = [((1, 1, *pair), resize((1, 1, *pair), (), pair[::-1], **attributes)) for pair in sizes]
+    assert [shape for shape, data in files if distance(data, shape) > 0] == []
+
+
+@pytest.mark.parametrize("scale", [0.7, 0.3, 0.1, 1 / 3, 0.9])
+@pytest.mark.parametrize("length", [10, 13, 30])
+@pytest.mark.parametrize("version", [10, 13])
+def test_lengths_are_found_in_single_precision(
+    scale: float, length: int, version: int, require_package: Callable[..., None]
+) -> None:
+    require_package("onnxruntime")
+    shape = (1, 1, 3, length)
+    assert distance(resize(shape, (1, scale), version=version, mode="nearest"), shape) == 0
+
+
+def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone(
+    require_package: Callable[..., None],
+) -> None:
+    """As exporters of set 11 write it: an empty region, which concerns crops alone."""
+    require_package("onnxruntime")
+    shape = (1, 2, 3, 4)
+    node = helper.make_node(
+        "Resize", ["x", "region", "s"], ["y"], "", coordinate_transformation_mode="tf_half_pixel_for_nn"
+    )
+    given = {"region": np.zeros(0, np.float32), "s": np.array([1, 1, 1.5, 2], np.float32)}
+    graph = helper.make_graph(
+        [node],
+        "net",
+        [helper.make_tensor_value_info("x", 1, shape)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(array, name) for name, array in given.items()],
+    )
+    sets = [helper.make_opsetid("", 11)]
+    data = helper.make_model(graph, opset_imports=sets, ir_version=7).SerializeToString()
+    assert distance(data, shape) == 0
