@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -11,6 +12,7 @@ from aot.errors import ArchiveError
 from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
+from aot.ir.types import Array
 from aot.records import dataclass
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of
@@ -57,14 +59,25 @@ class Artifact:
     @cached_property
     def graph(self) -> Graph:
         """The graph that the layers compute, constants included; the reference runs it. Raises ModelError."""
+        return self._parsed(_graph_path(self.name), self._file(_parameters_path(self.name)))
+
+    def _parsed(self, path: str, *parameters: bytes) -> Graph:
+        """The graph of that text. Of the parameter files, a later one goes before an earlier."""
         try:
-            return parse_graph(self.graph_text, unpack_parameters(self._file(_parameters_path(self.name))))
+            constants = ChainMap(*map(unpack_parameters, reversed(parameters)))
+            return parse_graph(self._text(path), constants)
         except (GraphTextError, ParametersError) as error:
             raise ArchiveError(
-                f"the archive's graph cannot be read: {error}",
+                f"{path} in the archive cannot be read: {error}",
                 f"{self.name}, written by Solder {self.facts.tool_version}",
                 "compile the model again with this version",
             ) from error
+
+    @cached_property
+    def imported(self) -> Graph:
+        """The graph as the model file had it, before any pass: compiled again it gives these files."""
+        texts = (self._file(_parameters_path(self.name)), self._file(_parameters_path(_imported(self.name))))
+        return self._parsed(_graph_path(_imported(self.name)), *texts)
 
     @cached_property
     def sizes(self) -> tuple[Artifact, ...]:
@@ -147,16 +160,36 @@ def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) 
 
 
 def _files(model: CompiledModel, runtime: Mapping[str, bytes]) -> dict[str, bytes]:
+    constants, before = external_constants(model.graph), external_constants(model.imported)
+    imported = _imported(model.name)
     return {
         **{f"{_folder_of(name)}{name}": text.encode() for name, text in model.sources.items()},
         **{f"{_RUNTIME}{name}": data for name, data in runtime.items()},
         _graph_path(model.name): print_graph(model.graph).encode(),
-        _parameters_path(model.name): pack_parameters(external_constants(model.graph)),
+        _parameters_path(model.name): pack_parameters(constants),
+        _graph_path(imported): print_graph(model.imported).encode(),
+        _parameters_path(imported): pack_parameters(
+            {name: array for name, array in before.items() if not _is_same(array, constants.get(name))}
+        ),
     }
+
+
+def _is_same(array: Array, other: Array | None) -> bool:
+    """Bit for bit: a NaN is like itself."""
+    return (
+        other is not None
+        and (array.dtype, array.shape) == (other.dtype, other.shape)
+        and array.tobytes() == other.tobytes()
+    )
 
 
 def _folder_of(name: str) -> str:
     return _HEADERS if name.endswith(".h") else _SOURCES
+
+
+def _imported(name: str) -> str:
+    """The name by which a model's graph before all passes is stored."""
+    return f"{name}.imported"
 
 
 def _graph_path(name: str) -> str:

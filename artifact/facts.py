@@ -39,6 +39,7 @@ class ModelFacts:
     c_flags: tuple[str, ...]
     # The headers that its C includes beside its own; archives of Solder 0.2.0 do not say which.
     c_headers: tuple[str, ...] = field(default=("math.h",), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
+    board: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})  # its name, as the C has it
     removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
         default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )
@@ -123,6 +124,7 @@ def facts_of(model: CompiledModel) -> ModelFacts:
         stack_bytes_estimate=model.stack_bytes_estimate,
         c_flags=model.c_flags,
         c_headers=model.c_headers,
+        board=model.board,
         removed_macs=_removed_macs(model.steps),
         placement=model.placement,
         structure=model.weights.structure if model.weights else "",

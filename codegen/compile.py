@@ -110,6 +110,7 @@ def compile_plan(planned: CompiledPlan) -> CompiledModel:
         c_headers=c_headers(made_of),
         parameters=constants.arrays,
         shared_bytes=sum(array.nbytes for array in constants.elsewhere.values()),
+        board=job.board,
         placement=planned.placement,
         weights=weights,
         table=table,

@@ -189,6 +189,7 @@ class CompiledModel:
     c_headers: tuple[str, ...]  # that its files include beside their own
     parameters: Mapping[str, Array]  # packed constants by C name
     shared_bytes: int  # of constants that another model of the firmware has: the same arrays
+    board: str = ""  # its name, which the C mentions
     placement: PlacementInRam | None = None  # where --place was given
     weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
     table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels

@@ -9,11 +9,10 @@ from aot.errors import CheckError
 from deploy import options
 from deploy.console import print_result
 from deploy.proving.chapter import Standing
-from deploy.proving.folder import require_folder_place
+from deploy.proving.folder import read_folder, require_folder_place
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
 from deploy.proving.table import CHAPTERS
-from deploy.proving.tracing.older import read_older
 from platforms.board_files import load_board
 
 EXAMPLE = """
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
     require_known(arguments.chapter)
     if arguments.output:
         require_folder_place(arguments.output)
-    older = read_older(arguments.against) if arguments.against else None
+    older = read_folder(arguments.against) if arguments.against else None
     board = load_board(arguments.board) if arguments.board else None
     asked = About(board, arguments.project, arguments.toolchain)
     subject = subject_of(arguments.model, asked, options.compile_options(arguments))

@@ -13,7 +13,6 @@ from deploy.model import Model, options_with, require_same
 from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
-from deploy.proving.tracing.older import read_older
 from platforms.board_files import load_board
 
 
@@ -33,8 +32,10 @@ def evidence(
     evidence with that of an earlier folder, `against`: what of that has become invalid. print() shows a line
     for each chapter; save(path) writes a folder of pages, facts and hashes.
     """
+    from deploy.proving.folder import read_folder  # the templates' engine takes its time
+
     require_known(chapter)
-    older = None if against is None else read_older(Path(against))
+    older = None if against is None else read_folder(Path(against))
     asked = About(
         None if board is None else load_board(board), None if project is None else Path(project), toolchain
     )

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from aot.counted import counted
 from aot.ir.types import Array
 from artifact.artifact import Artifact
 from deploy.proving.branches.gaps import reason_of
@@ -27,7 +26,7 @@ _METHOD = (
     "runs on the least and the greatest input, on both in turn, on zeros and on random inputs, and is called "
     "with each pointer null and with an arena that is not aligned. Outputs are compared with the reference.",
     "gcov counts each condition of an expression by itself. Each line with a branch that is left is an "
-    "exception of this page, with a reason by the kind of the line.",
+    "exception of this page, with a reason by the kind of the line; one without a reason fails the chapter.",
     "The runtime that serves a line (server, line, lock, loader, cartridges, tables) is the same for every "
     "model. Its branches are those that the source tree's command counted last, over every build that its "
     "tests make (tests/runtime_coverage/runtime_coverage.py): they are not counted by this run, and stand "
@@ -50,13 +49,17 @@ def examine_coverage(subject: Subject) -> Finding:
         f"{found.run_lines} of {found.lines} lines are run, and {found.taken} of {found.branches} branches "
         f"taken, by {len(samples)} samples and wrong calls"
     )
-    unknown = sum(not reason_of(line.text) for line in found.gaps)
-    if unknown:
-        summary += f"; of {counted(unknown, 'line')} with a branch left no reason is known"
+    failures = [
+        f"{_where(line)} is left without a known reason" for line in found.gaps if not reason_of(line.text)
+    ]
     if differs_from_reference(artifact, samples, found.outputs):
-        return Finding(Standing.FAILED, "the outputs are not those of the reference", (), _METHOD, (table,))
+        failures = ["the outputs are not those of the reference", *failures]
     runtime = runtime_branches(artifact.runtime)
-    left = (*(_describe(line) for line in found.gaps), *runtime.exceptions)
+    failures += runtime.unexplained
+    if failures:
+        tables = (table, *runtime.tables)
+        return Finding(Standing.FAILED, "; ".join(failures), (), _METHOD, tables, (found.tool,))
+    left = (*(f"{_where(line)}: {reason_of(line.text)}" for line in found.gaps), *runtime.exceptions)
     standing = Standing.EXCEPTIONS if left else Standing.PROVEN
     summary = f"{summary}; {runtime.summary}" if runtime.summary else summary
     return Finding(standing, summary, left, _METHOD, (table, *runtime.tables), (found.tool,))
@@ -97,6 +100,5 @@ def _rows(found: Coverage) -> Iterator[tuple[int | str, ...]]:
         )
 
 
-def _describe(line: CountedLine) -> str:
-    reason = reason_of(line.text) or "no reason is known"
-    return f"line {line.number} of {line.function}, {line.taken} of {line.branches} branches: {reason}"
+def _where(line: CountedLine) -> str:
+    return f"line {line.number} of {line.function}, {line.taken} of {line.branches} branches"

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import OutputError
+from codegen.version import VERSION
 from deploy.proving.chapter import Chapter, Finding
 from deploy.proving.pages import pages_of
-from deploy.proving.tracing.older import FACTS, HASHES, MARK
+from deploy.proving.tracing.older import FACTS, HASHES, MARK, OlderEvidence, read_older, refused
 
 
 def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:
@@ -30,6 +31,17 @@ def write_folder(directory: Path, files: Mapping[str, bytes]) -> None:
         raise OutputError(f"the evidence cannot be written: {error.strerror}", str(directory)) from error
     finally:
         shutil.rmtree(partial, ignore_errors=True)
+
+
+def read_folder(directory: Path) -> OlderEvidence:
+    """Reads an earlier folder. Raises InputError unless its pages are those of its facts, too."""
+    older = read_older(directory)
+    if older.facts["solder"] != f"{VERSION}, {MARK}":
+        return older  # pages of another version are not known
+    for name, text in pages_of(older.facts).items():
+        if (directory / name).read_text(encoding="utf-8") != text:
+            raise refused(f"{name} is not the page of what {FACTS} says: it was changed", directory)
+    return older
 
 
 def files_of(facts: Mapping[str, Any], chapters: Iterable[tuple[Chapter, Finding]]) -> dict[str, bytes]:

@@ -11,12 +11,17 @@ from codegen.options import words_of
 from codegen.version import VERSION
 from deploy.answer import Paged
 from deploy.proving.chapter import Chapter, Finding, Standing
+from deploy.proving.rebuilding.strangers import BUILD_FOLDER
 from deploy.proving.subject import Subject
 from deploy.proving.tracing.against import Changes, changes_since
 from deploy.proving.tracing.hashes import grounds_of
 from deploy.proving.tracing.older import MARK, SCHEMA, OlderEvidence
 
 _ORDER = list(Standing)
+_BUILT = (
+    f"the project's folder {BUILD_FOLDER} holds files that were built, of which no chapter knows anything: "
+    "remove it and build again"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -34,26 +39,17 @@ class Evidence(Paged):
 
     @property
     def verdict(self) -> Standing:
-        """The worst of the chapters'; files changed by hand are an exception where nothing is worse."""
+        """The worst of the chapters'; a subject that Solder did not make like that fails as a whole."""
         found = [finding.verdict for _, finding in self.chapters]
         if self.warnings:
-            found.append(Standing.EXCEPTIONS)
+            found.append(Standing.FAILED if self.subject.strangers else Standing.EXCEPTIONS)
         return max(found, key=_ORDER.index)
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Sentences for the top of the first page: what limits all chapters."""
-        project = self.subject.project
-        if project is None:
-            return ()
-        words = (("changed by hand", project.changed), ("missing", project.missing))
-        return tuple(
-            f"{len(names)} of the project's {len(project.files)} generated files "
-            f"{'is' if len(names) == 1 else 'are'} {what}; the evidence is about the generated ones: "
-            f"{', '.join(names)}"
-            for what, names in words
-            if names
-        )
+        project, strangers = self.subject.project, tuple(each.says for each in self.subject.strangers)
+        return strangers if project is None or not project.is_built else (*strangers, _BUILT)
 
     def as_json(self) -> dict[str, Any]:
         changes = self.changes

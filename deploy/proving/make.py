@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from aot.errors import InputError, MissingToolError, did_you_mean
+from aot.errors import InputError, MissingToolError, ToolError, did_you_mean
 from deploy.console import progress
-from deploy.proving.chapter import Chapter, Finding, not_run
+from deploy.proving.chapter import Chapter, Finding, Standing, Table, not_run
 from deploy.proving.gathered import Evidence
 from deploy.proving.subject import Subject
 from deploy.proving.table import CHAPTERS
 from deploy.proving.tracing.older import OlderEvidence
+
+_NAMED = 3  # of what is not as it should be, in a summary; the table has all
 
 
 def gather(
@@ -42,7 +44,14 @@ def require_known(wanted: Collection[str], chapters: Sequence[Chapter] = CHAPTER
 def _asked(chapter: Chapter, subject: Subject, wanted: Collection[str]) -> Finding:
     if wanted and chapter.name not in wanted:
         return not_run(f"other chapters were asked for: {', '.join(wanted)}")
+    spoilt = [each.says for each in subject.strangers if each.spoils(chapter.rests_on)]
+    if spoilt:
+        more = f"; and {len(spoilt) - _NAMED} more" if len(spoilt) > _NAMED else ""
+        table = Table("Not as Solder makes it", ("what",), [(says,) for says in spoilt])
+        return Finding(Standing.FAILED, "; ".join(spoilt[:_NAMED]) + more, tables=(table,))
     try:
         return chapter.examine(subject)
     except MissingToolError as error:
         return not_run(error.what)
+    except ToolError as error:
+        return Finding(Standing.FAILED, f"no answer can be trusted: {error.what}")

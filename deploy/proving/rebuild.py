@@ -11,7 +11,7 @@ from deploy.proving.chapter import Finding, Standing, Table, not_run
 from deploy.proving.machine.build import obstacle_to_building
 from deploy.proving.rebuilding.archives import compiled_again
 from deploy.proving.rebuilding.firmware import built_again
-from deploy.proving.rebuilding.twice import RebuildResult
+from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.rebuilding.wheel import source_tree, wheel_again
 from deploy.proving.subject import Subject
 from platforms.board_files import load_board
@@ -20,6 +20,9 @@ _METHOD = (
     "The model file is compiled twice more, by processes of their own, from copies in folders of different "
     "names and depth, with another order of Python's sets, another time zone and another language; the "
     "archives are compared with each other and with the one that this evidence is about.",
+    "An archive holds the graph as the model file had it. This version compiles it again with the archive's "
+    "options: all files, those of the runtime, and the facts in metadata.json have to be the same. Hashes in "
+    "the archive count for nothing there: whoever changes a file can change its hash.",
     "The firmware for the board is built in two of these folders. What is loaded into the board is compared, "
     "and the whole ELF file, which may name its folder for debuggers.",
     "Where the program runs from its source tree, its wheel is built there and from a copy.",
@@ -54,8 +57,11 @@ _ELF = "ELF file of the firmware"
 
 def _made(subject: Subject, folder: Path, exceptions: list[str]) -> Iterator[RebuildResult]:
     """Yields what could be made twice; why something could not goes to the exceptions."""
+    if subject.is_archive:
+        files = b"".join(name.encode() + data for name, data in sorted(subject.artifact.files.items()))
+        yield twice("files of the archive", [files] * 2)  # of one that differs no chapter is asked
     if why := _obstacle_to_compiling(subject):
-        exceptions.append(f"the archive is not made again: {why}")
+        exceptions.append(why)
     else:
         assert subject.source is not None  # _obstacle_to_compiling() says so
         assert subject.board is not None
@@ -81,14 +87,19 @@ def _where_it_can_be(
 
 
 def _obstacle_to_compiling(subject: Subject) -> str:
+    facts = subject.artifact.facts
     if subject.source is None:
-        return "this is an archive; name the model file, and it is"
+        return (
+            f"that the graph in the archive is that of {facts.source_name}, SHA-256 {facts.model_hash}, is "
+            "the archive's own word: name the model file, and it is compiled here"
+        )
     assert subject.board is not None  # a model file is compiled for one
     try:
         is_known = load_board(subject.board.name) == subject.board
     except DeployError:
         is_known = False
-    return "" if is_known else f"no board is found by the name {subject.board.name} alone"
+    no_board = f"the archive is not made again: no board is found by the name {subject.board.name} alone"
+    return "" if is_known else no_board
 
 
 def _rows(made: tuple[RebuildResult, ...]) -> Iterator[tuple[str, str, str]]:

@@ -7,6 +7,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 from aot.counted import counted
+from aot.errors import ToolError
 from aot.records import dataclass
 from codegen.c.entries import ENTRIES
 from deploy.firmware import Ready
@@ -86,6 +87,7 @@ def examine_stack_and_memory(subject: Subject) -> Finding:
         bound, used = _paint(read, emulator)
         painted = f"; with the server's calls around it at most {bound:,}, and {used:,} were painted over"
         failures += [f"more stack is used than the bound{painted}"] if used > bound else []
+        failures += [f"{emulator} reports no stack painted over: it ran nothing"] if not used else []
     else:
         exceptions.append(f"the bound was not held against a painted stack: {lacks}")
     tables = (*_deepest(read), _functions(read), _memory(read))
@@ -114,6 +116,7 @@ def _paint(read: _Read, emulator: str) -> tuple[int, int]:
 def _read(subject: Subject) -> _Read:
     ready = built(subject)
     program, objects = LinkedProgram(ready.built.elf), ready.built.elf.parent / "model"
+    _require_objects(subject, objects)
     there = {symbol.name for symbol in program.functions.values()}
     entries = [f"{subject.name}_{end}" for end in ENTRIES]
     return _Read(
@@ -125,6 +128,13 @@ def _read(subject: Subject) -> _Read:
         taken_addresses(objects),
         written_memory(objects),
     )
+
+
+def _require_objects(subject: Subject, folder: Path) -> None:
+    """Raises ToolError unless each source has an object: in a folder without any, nothing is wrong."""
+    there = {path.stem for path in folder.rglob("*.o")}
+    if lacks := [source for source in subject.artifact.sources if Path(source).stem not in there]:
+        raise ToolError(f"the build has no object file of {lacks[0]}, so its addresses cannot be read")
 
 
 def _of_code(read: _Read) -> Iterator[str]:
@@ -158,8 +168,10 @@ def _of_memory(read: _Read) -> Iterator[str]:
 
 
 def _exceptions(read: _Read) -> Iterator[str]:
-    """Yields what a library that an accelerator brings does otherwise than generated code."""
+    """Yields what was not compared, and what a library of an accelerator does otherwise than generated C."""
     foreign = _foreign(read.subject)
+    if not read.usage:
+        yield "the compiler gives no account of the stack of its functions, so none was compared with it"
     for taken in read.taken:
         if taken.object in foreign:
             yield f"{taken.object}, not generated, keeps the address of {taken.function} in {taken.section}"

@@ -12,11 +12,18 @@ from artifact.archive_file import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.options import CompileOptions
+from codegen.version import VERSION
 from deploy.compiling import Compiled, compile_for
 from deploy.firmware import source_for
 from deploy.fit import require_core
 from deploy.model import Model, imported_with, read_artifact
 from deploy.options import require_no_options
+from deploy.proving.rebuilding.strangers import (
+    BUILD_FOLDER,
+    Stranger,
+    strangers_in_archive,
+    strangers_in_project,
+)
 from deploy.supported import platform_for
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, read_project
@@ -24,12 +31,11 @@ from platforms.folder import ProjectInfo, read_project
 
 @dataclass(frozen=True)
 class Project:
-    """A project's folder, and how its files differ from those that are made of the archive now."""
+    """A project's folder, with its files as they are made of the archive now."""
 
     info: ProjectInfo
-    files: Mapping[str, str] = field(repr=False)  # as they are made of the archive: path -> text
-    changed: tuple[str, ...]
-    missing: tuple[str, ...]
+    files: Mapping[str, str] = field(repr=False)  # path -> text
+    is_built: bool  # it has a folder of objects, of which nothing is known
 
 
 @dataclass(frozen=True)
@@ -42,6 +48,8 @@ class Subject:
     project: Project | None = None
     toolchain: str | None = None  # the compiler that is preferred
     source: Path | None = None  # the model file; None: an archive, or a graph that no file holds
+    is_archive: bool = False  # whose graph was compiled again, and its files compared
+    strangers: tuple[Stranger, ...] = ()  # parts of archive and project that Solder does not make like that
 
     @property
     def name(self) -> str:
@@ -67,12 +75,15 @@ def subject_of(model: Path | Model | Compiled, asked: About, options: CompileOpt
         )
     board = _board(asked)
     if isinstance(model, Path) and is_archive(model):
-        require_no_options(options, model)
+        require_no_options(replace(options, tuning_records=None, schedules=()), model)
         artifact = read_artifact(model)
         _require_weights(artifact)
+        _require_compilable(artifact, model)
         if board is not None:
             require_core(artifact.facts, board)
-        return _with_project(Subject(artifact, board, toolchain=asked.toolchain), asked.project)
+        strangers = tuple(strangers_in_archive(artifact, options))
+        found = Subject(artifact, board, toolchain=asked.toolchain, is_archive=True, strangers=strangers)
+        return _with_project(found, asked.project)
     source = model if isinstance(model, Path) else model.path if isinstance(model, Model) else None
     if not isinstance(model, Compiled):
         model = compile_for(imported_with(model, options), _named(board, model), options)
@@ -87,6 +98,23 @@ def _require_weights(artifact: Artifact) -> None:
         raise InputError(
             f"evidence is about code with its weights, and those of {artifact.name} are external",
             hint="compile the model without --weights external",
+        )
+
+
+def _require_compilable(artifact: Artifact, path: Path) -> None:
+    """Raises InputError for an archive that cannot be compiled again, so that nothing holds its C."""
+    if artifact.sizes:
+        raise InputError(
+            f"evidence is about a model of one size, and this archive has {len(artifact.sizes) + 1}",
+            str(path),
+            "compile each size by itself: --shape x=1,3,32,32",
+        )
+    if artifact.facts.tool_version != VERSION:
+        raise InputError(
+            f"the archive was written by Solder {artifact.facts.tool_version}, and this is {VERSION}: "
+            "evidence compiles the archive again, and two versions make different C",
+            str(path),
+            f"pip install solder-mcu=={artifact.facts.tool_version}, or compile the model again",
         )
 
 
@@ -116,12 +144,6 @@ def _with_project(subject: Subject, directory: Path | None) -> Subject:
         )
     board = load_board(info.board)
     files = platform_for(board, info.platform).files(source_for(subject.artifact, board), board, info.app)
-    return replace(subject, board=board, project=Project(info, files, *_differences(directory, files)))
-
-
-def _differences(directory: Path, files: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The names of files with other bytes than the archive's, and of those that are not there."""
-    missing = [name for name in sorted(files) if not (directory / name).is_file()]
-    there = [name for name in sorted(files) if name not in missing]
-    changed = [name for name in there if (directory / name).read_bytes() != files[name].encode()]
-    return tuple(changed), tuple(missing)
+    strangers = *subject.strangers, *strangers_in_project(directory, files)
+    project = Project(info, files, (directory / BUILD_FOLDER).exists())
+    return replace(subject, board=board, project=project, strangers=strangers)

@@ -45,7 +45,7 @@ CHAPTERS: Sequence[Chapter] = (
         "Where each function comes from",
         "Does every function and constant of the C belong to a layer, and every operator to functions?",
         examine_traceability,
-        (*MODEL, *PROGRAM, Ground.MODEL_FILE),
+        (*MODEL, *PROGRAM, Ground.MODEL_FILE, Ground.RUNTIME, Ground.PROJECT),
     ),
     Chapter(
         "undefined-behaviour",
@@ -66,7 +66,7 @@ CHAPTERS: Sequence[Chapter] = (
         "Branches that tests take",
         "Does each branch of generated C and runtime run in a test whose outputs are right; if not, why?",
         examine_coverage,
-        (*MODEL, *PROGRAM),
+        (*MODEL, *PROGRAM, Ground.RUNTIME),
     ),
     Chapter(
         "stack-and-memory",

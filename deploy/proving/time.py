@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from aot.counted import counted
+from aot.errors import ToolError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.model import LayerInfo
@@ -43,6 +44,8 @@ def examine_time(subject: Subject) -> Finding:
     inputs = adversarial_inputs(artifact.graph, [TensorSpec(t.name, t.type) for t in artifact.facts.inputs])
     runs = {what: _run(ready, sample) for what, sample in inputs.items()}
     layers = times_of_layers(tuple(runs.values()))
+    if unseen := [info.name for info in artifact.facts.layers if info.index not in layers]:
+        raise ToolError(f"the emulator recorded no instruction of {', '.join(unseen)}")
     tables = (_inputs(runs), _layers(artifact.facts.layers, layers))
     method = (*_METHOD, f"It is {described(ready.board)}.")
     summary = _summary([run.run.count for run in runs.values()], layers)

@@ -19,6 +19,8 @@ from aot.ir.text import print_graph
 from artifact.archive import read_archive, write_archive
 from artifact.archive_file import is_archive
 from artifact.artifact import artifact_of
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 
 RUNTIME = {"solder_model.h": b"/* what a model says of itself */\n"}  # of archive_path
@@ -66,6 +68,17 @@ def test_the_graph_comes_back_and_runs(compiled: CompiledModel, archive_path: Pa
     assert {n: a.tolist() for n, a in again.items()} == {n: a.tolist() for n, a in first.items()}
 
 
+def test_the_graph_before_all_passes_comes_back_and_gives_the_same_c(
+    compiled: CompiledModel, archive_path: Path
+) -> None:
+    archive = read_archive(archive_path)
+    assert print_graph(archive.imported) == print_graph(compiled.imported)
+    facts = archive.facts
+    model = ImportedModel(archive.imported, facts.source_name, facts.model_hash, facts.name)
+    again = artifact_of(compile_job(Job(model, facts.target, facts.options, board=facts.board)), RUNTIME)
+    assert again == archive
+
+
 def test_files_lie_where_the_format_has_them(archive_path: Path) -> None:
     with tarfile.open(archive_path, "r:") as tar:
         assert tar.getnames() == [
@@ -75,9 +88,11 @@ def test_files_lie_where_the_format_has_them(archive_path: Path) -> None:
             "./codegen/host/src/residual.c",
             "./codegen/host/src/residual_describe.c",
             "./codegen/host/src/residual_weights.c",
+            "./parameters/residual.imported.params",
             "./parameters/residual.params",
             "./runtime/solder_model.h",
             "./src/residual.graph",
+            "./src/residual.imported.graph",
         ]
 
 
@@ -107,7 +122,7 @@ def test_what_the_format_lacks_is_under_our_own_key(archive_path: Path) -> None:
     assert (tensor["layout"], tensor["type"]["shape"]) == ("NHWC", [1, 8, 8, 4])
     assert tensor["type"]["quant"]["zero_points"] == [0]
     assert ours["target"]["features"] == ["dsp", "fpu", "unaligned"]
-    assert len(ours["files"]) == 8
+    assert len(ours["files"]) == 10
     assert {"offset", "row_bytes", "rows", "rows_held", "first_step", "last_step"} <= ours["memory"][
         "buffers"
     ][0].keys()

@@ -28,6 +28,7 @@ BESIDE = {  # what the document says besides the fields
 LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
     "target": {"machine", "architecture", "flash_reads"},
     "solder": {
+        "board",
         "c_headers",
         "removed_macs",
         "structure",

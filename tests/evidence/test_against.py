@@ -28,6 +28,7 @@ from deploy.proving.table import CHAPTERS
 from deploy.proving.tracing.against import Changes, Fate
 from deploy.proving.tracing.older import read_older
 from platforms.board_files import load_board
+from platforms.templates import c_files
 
 Run = Callable[..., Any]
 ITSELF = ("sums", "traceability")  # the chapters that need no foreign tool
@@ -39,7 +40,8 @@ def model(name: str = "classifier") -> Graph:
 
 def artifact(graph: Graph, digest: str = "cd" * 32) -> Artifact:
     imported = ImportedModel(graph, "net.tflite", digest, "net")
-    return artifact_of(compile_job(Job(imported, load_board("nucleo-f446re").target, STRICT)))
+    model = compile_job(Job(imported, load_board("nucleo-f446re").target, STRICT))
+    return artifact_of(model, {name: text.encode() for name, text in c_files("common")})
 
 
 def with_another_weight(graph: Graph) -> Graph:

@@ -10,6 +10,7 @@ import pytest
 from strict_archives import artifact
 
 import deploy
+from aot.errors import ToolError
 from aot.target import Optimize
 from codegen.options import CompileOptions, words_of
 from deploy.proving import rebuild
@@ -82,10 +83,11 @@ def test_the_same_bytes_of_everything_are_a_proof(made: Callable[[RebuildResult]
 
 @pytest.mark.usefixtures("no_wheel")
 def test_what_could_not_be_made_again_is_reported(made: Callable[[RebuildResult], Subject]) -> None:
-    subject = made(twice("archive", [b""]))
+    subject = made(twice("archive", [b"one"]))
     by_itself = examine_rebuild(replace(subject, source=None))
     assert by_itself.exceptions[0] == (
-        "the archive is not made again: this is an archive; name the model file, and it is"
+        f"that the graph in the archive is that of dense.tflite, SHA-256 {'cd' * 32}, is the archive's own "
+        "word: name the model file, and it is compiled here"
     )
     elsewhere = replace(load_board("mps2-an386"), name="of-a-user")
     found = examine_rebuild(replace(subject, board=elsewhere))
@@ -111,6 +113,11 @@ def test_the_wheel_is_the_same_from_a_copy_of_the_tree(
     assert tree is not None
     assert "deploy" in packages_of(tree)
     assert wheel_again(tree, tmp_path).says == "the same 2 times"
+
+
+def test_nothing_made_twice_is_not_the_same() -> None:
+    with pytest.raises(ToolError, match="the wheel that was made is empty"):
+        twice(WHEEL, [b"", b""])
 
 
 def test_names_of_parts_that_differ_are_reported() -> None:

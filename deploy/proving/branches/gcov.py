@@ -8,15 +8,31 @@ from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
 
-from aot.errors import MissingToolError
+from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
 from aot.records import dataclass
 from artifact.artifact import Artifact
+from deploy.proving.control import require_reported
 from deploy.proving.lone_program import driver, write_files
 from deploy.proving.tool_run import run_tool
 from platforms.project import project_source
 
 _DRIVER = "samples.c"
+_CONTROL_TEXT = """\
+int main(int count, char **words)
+{
+    (void)words;
+    if (count > 99) {
+        return 1;
+    }
+    for (int i = 0; i < 3; ++i) {
+        count += i;
+    }
+    return count == 99;
+}
+"""
+_CONTROL_COUNTS = ((4, 2, 1), (7, 2, 2))  # line, branches, taken
+_CONTROL_GAP = "the branch that is not taken"
 _BUILD = ("gcc", "-std=c99", "-O0", "-g", "-w", "--coverage", "-fprofile-abs-path")
 
 
@@ -57,19 +73,37 @@ def measure_coverage(artifact: Artifact, samples: Sequence[Sequence[Array]], fol
     for tool in ("gcc", "gcov"):
         if shutil.which(tool) is None:
             raise MissingToolError(f"{tool} is not installed", hint="Debian has it in gcc")
+    _require_counts(folder)
     name = artifact.name
     counting = driver(artifact, _DRIVER, wrong_calls=_wrong_calls(artifact))
     write_files({**artifact.headers, **artifact.sources, _DRIVER: counting}, folder)
-    code = artifact.sources[f"{name}.c"]
-    files = (f"{name}.c", f"{name}_weights.c", _DRIVER)
-    run_tool((*_BUILD, *files, "-lm", "-o", "counted"), folder)
     given = b"".join(array.tobytes() for sample in samples for array in sample)
-    outputs = run_tool((str(folder / "counted"),), folder, given).stdout
-    report = ("gcov", "--json-format", "--stdout", "-b", f"counted-{name}.gcda")
-    said = json.loads(run_tool(report, folder).stdout)
-    lines, run, counted = _read(said, name, code.splitlines())
+    sources = (f"{name}.c", f"{name}_weights.c", _DRIVER)
+    lines, run, counted, outputs = _count(name, artifact.sources[f"{name}.c"], sources, folder, given)
     tool = run_tool(("gcov", "--version"), folder).stdout.decode().splitlines()[0]
     return Coverage(tool, lines, run, counted, outputs)
+
+
+def _count(
+    name: str, code: str, sources: Sequence[str], folder: Path, given: bytes = b""
+) -> tuple[int, int, tuple[CountedLine, ...], bytes]:
+    """Builds and runs the sources, and counts the code in the first: lines, those run, branches; output."""
+    run_tool((*_BUILD, *sources, "-lm", "-o", "counted"), folder)
+    outputs = run_tool((str(folder / "counted"),), folder, given).stdout
+    report = ("gcov", "--json-format", "--stdout", "-b", f"counted-{name}.gcda")
+    try:
+        said = json.loads(run_tool(report, folder).stdout)
+    except ValueError:
+        raise ToolError(f"gcov writes no JSON about {name}.c") from None
+    return (*_read(said, name, code.splitlines()), outputs)
+
+
+def _require_counts(folder: Path) -> None:
+    """Raises ToolError unless the branch of the control file that is not taken is counted as such."""
+    write_files({"control.c": _CONTROL_TEXT}, folder)
+    _, _, counted, _ = _count("control", _CONTROL_TEXT, ("control.c",), folder)
+    counts = tuple((line.number, line.branches, line.taken) for line in counted)
+    require_reported("gcov", (_CONTROL_GAP,), (_CONTROL_GAP,) if counts == _CONTROL_COUNTS else ())
 
 
 def _read(

@@ -60,6 +60,7 @@ class RuntimeBranches:
     summary: str = ""
     exceptions: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
+    unexplained: tuple[str, ...] = ()  # a sentence for each line that no reason is known of
 
 
 def runtime_branches(runtime: Mapping[str, bytes]) -> RuntimeBranches:
@@ -89,6 +90,11 @@ def runtime_branches(runtime: Mapping[str, bytes]) -> RuntimeBranches:
         (
             Table("Branches of the runtime", columns, rows),
             Table("Branches of the runtime that no test takes", ("where", "C", "taken", "reason"), left),
+        ),
+        tuple(
+            f"{where} of the runtime, {taken} branches, is left without a known reason"
+            for where, _, taken, reason in left
+            if reason == "none"
         ),
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -15,6 +16,14 @@ from platforms.templates import template_text
 from platforms.toolchains import Toolchain, compilers_of, cpu_flags
 
 _STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Wshadow", "-Werror")
+_CONTROL = "control.c"
+_CONTROLS = {  # the warning that each is made for -> C
+    "unused-variable": "int control(void);\nint control(void)\n{\n    int a = 1;\n    return 0;\n}\n",
+    "unused-parameter": "int control(int a);\nint control(int a)\n{\n    return 0;\n}\n",
+    "conversion": "signed char control(int a);\nsigned char control(int a)\n{\n    return a;\n}\n",
+    "shadow": "int control(int a);\nint control(int a)\n{\n    {\n        int a = 1;\n        (void)a;\n"
+    "    }\n    return a;\n}\n",
+}
 _HEADERS = ("string.h", "math.h")  # for compilers without a C library
 
 
@@ -46,6 +55,9 @@ def _tried(artifact: Artifact, toolchain: Toolchain) -> CompilerTry:
             (folder / file).write_bytes(data)
         if toolchain.family == "zig":
             write_files({file: template_text("baremetal", file) for file in _HEADERS}, folder)
+        if not _refuses_control(toolchain, flags, folder):
+            complaint = "it takes a control file that -Wall -Wextra -Wconversion -Wshadow -Werror must refuse"
+            return CompilerTry(toolchain.name, toolchain.version, complaint, 0)
         code = 0
         for source in (f"{facts.name}.c", f"{facts.name}_weights.c"):
             try:
@@ -54,6 +66,19 @@ def _tried(artifact: Artifact, toolchain: Toolchain) -> CompilerTry:
                 return CompilerTry(toolchain.name, toolchain.version, _first_words(error), 0)
             code += sizes(folder / f"{source}.o").code
     return CompilerTry(toolchain.name, toolchain.version, "", code - facts.constants_bytes)
+
+
+def _refuses_control(toolchain: Toolchain, flags: Sequence[str], folder: Path) -> bool:
+    """True where each of the warnings stops the compiler: only then its silence says anything."""
+    for warning, text in _CONTROLS.items():
+        write_files({_CONTROL: text}, folder)
+        try:
+            run_tool((*toolchain.argv, *flags, "-c", _CONTROL, "-o", "control.o"), folder)
+        except ToolError as error:
+            if warning in error.where:
+                continue
+        return False
+    return True
 
 
 def _first_words(error: ToolError) -> str:

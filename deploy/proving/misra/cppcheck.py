@@ -8,17 +8,42 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from aot.errors import MissingToolError
+from aot.errors import MissingToolError, ToolError
 from aot.records import dataclass
+from deploy.proving.control import require_reported
+from deploy.proving.lone_program import write_files
+from deploy.proving.misra.deviations import OTHER_MESSAGES
 from deploy.proving.tool_run import run_tool
 
 CPPCHECK = "cppcheck"
 _ARGV = (
-    CPPCHECK, "--addon=misra", "--std=c99", "--enable=style", "--quiet", "--template={id} {file}:{line}",
+    CPPCHECK, "--addon=misra", "--std=c99", "--enable=style", "--template={id} {file}:{line}",
 )  # fmt: skip
 _ADDONS = ("/usr/lib/*/cppcheck/addons/misra.py", "/usr/share/cppcheck/addons/misra.py")
-_RULE = re.compile(r"^misra-c2012-(\d+\.\d+) ", re.MULTILINE)
+_RULE = re.compile(r"misra-c2012-(\d+\.\d+) ")
+_CHECKED = re.compile(r"^Checking (\S+) \.\.\.", re.MULTILINE)
+_CONTROL = "control.c"
+_CONTROL_TEXT = """\
+#include <stdlib.h>
+int control(int a, char *text);
+int control(int a, char *text)
+{
+    int *number = (int *)text;
+    if (a > 0)
+        goto end;
+    switch (a) {
+    case 1:
+        break;
+    }
+    number = malloc(4);
+    free(number);
+end:
+    return a;
+}
+"""
+_CONTROL_RULES = ("11.3", "15.1", "15.6", "16.4", "21.3")  # that it breaks
 _LISTED = re.compile(r"^(\d+\.\d+)[ \t]*(X?)", re.MULTILINE)
 
 
@@ -35,13 +60,33 @@ def check_misra(files: Sequence[str], folder: Path) -> MisraFindings:
     addon = _addon()
     table = run_tool((sys.executable, str(addon), "-generate-table"), folder).stdout.decode()
     listed = _LISTED.findall(table)
-    said = run_tool((*_ARGV, *files), folder).stderr.decode(errors="replace")
+    with TemporaryDirectory() as name:
+        write_files({_CONTROL: _CONTROL_TEXT}, Path(name))
+        require_reported(CPPCHECK, _CONTROL_RULES, _rules((_CONTROL,), Path(name)))
     return MisraFindings(
         tool=run_tool((CPPCHECK, "--version"), folder).stdout.decode().strip(),
         checked=tuple(rule for rule, mark in listed if mark),
         unchecked=tuple(rule for rule, mark in listed if not mark),
-        found=Counter(_RULE.findall(said)),
+        found=Counter(_rules(files, folder)),
     )
+
+
+def _rules(files: Sequence[str], folder: Path) -> list[str]:
+    """The rules that are broken, one for each place. Raises ToolError for a file that was not read wholly."""
+    done = run_tool((*_ARGV, *files), folder)
+    read = _CHECKED.findall(done.stdout.decode(errors="replace"))
+    if unread := [file for file in files if file not in read]:
+        raise ToolError(f"{CPPCHECK} does not say that it checked {unread[0]}")
+    found = []
+    for line in done.stderr.decode(errors="replace").splitlines():
+        rule = _RULE.match(line)
+        if rule:
+            found.append(rule[1])
+        elif line.partition(" ")[0] not in OTHER_MESSAGES:
+            raise ToolError(
+                f'{CPPCHECK} says "{line}", which is about no rule: it may not have read the file'
+            )
+    return found
 
 
 def _addon() -> Path:

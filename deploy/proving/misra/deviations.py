@@ -83,3 +83,12 @@ RUNTIME_DEVIATIONS = (
 )
 REASONS = {each.rule: each for each in DEVIATIONS}
 RUNTIME_REASONS = {each.rule: each for each in RUNTIME_DEVIATIONS}
+
+# What cppcheck says besides, of checks of its own that no rule is about: each was looked at.
+OTHER_MESSAGES = {
+    "shiftTooManyBitsSigned": "A negative number is shifted right, which keeps its sign in gcc and clang.",
+    "comparePointers": "The two are the ends of one section, which the linker lays out.",
+    "badBitmaskCheck": "A capability that a build does not have is zero.",
+    "shadowFunction": "A static function is named as a local variable elsewhere.",
+    "unusedStructMember": "A member that only keeps the layout.",
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 
+from aot.errors import ToolError
 from aot.records import dataclass
 
 
@@ -28,4 +29,7 @@ class RebuildResult:
 
 
 def twice(what: str, made: Sequence[bytes], names: Sequence[str] = ()) -> RebuildResult:
+    """Raises ToolError where nothing was made: nothing is always the same."""
+    if not all(made):
+        raise ToolError(f"the {what} that was made is empty")
     return RebuildResult(what, tuple(hashlib.sha256(each).hexdigest() for each in made), tuple(names))

@@ -11,6 +11,7 @@ from aot.errors import MissingToolError
 from aot.ir.types import Array
 from aot.records import dataclass
 from artifact.artifact import Artifact
+from deploy.proving.control import require_reported
 from deploy.proving.lone_program import driver, write_files
 from deploy.proving.sanitized.intended import reason_of
 from deploy.proving.tool_run import run_tool
@@ -19,6 +20,29 @@ _DRIVER = "samples.c"
 CHECKS = "undefined,integer,float-cast-overflow"
 # Reports do not end the program: each place reports once, and all of them are wanted.
 _BUILD = ("clang", "-std=c99", "-O1", "-g", "-w", f"-fsanitize={CHECKS}", "-fsanitize-recover=all")
+_CONTROL = "control.c"
+_CONTROL_TEXT = """\
+#include <stdint.h>
+int main(void)
+{
+    volatile int32_t most = INT32_MAX;
+    volatile uint32_t wide = UINT32_MAX;
+    volatile float far = 1e30f;
+    volatile int8_t narrow;
+    most = most + 1;
+    wide = wide + 1u;
+    narrow = (int8_t)(int)wide;
+    narrow = most;
+    most = (int32_t)far;
+    return 0 * narrow;
+}
+"""
+_CONTROL_REPORTS = (
+    "signed integer overflow",
+    "unsigned integer overflow",
+    "implicit conversion",
+    "outside the range of representable values",
+)
 _REPORT = re.compile(r"^(\S+?):(\d+):\d+: runtime error: (.*)$", re.MULTILINE)
 
 
@@ -50,6 +74,7 @@ def run_sanitized(artifact: Artifact, samples: Sequence[Sequence[Array]], folder
         raise MissingToolError(
             "clang is not installed, and the checks of integers are its alone", hint="Debian has it in clang"
         )
+    _require_checks(folder)
     name = artifact.name
     files = {**artifact.headers, **artifact.sources, _DRIVER: driver(artifact, _DRIVER, wrong_calls=())}
     write_files(files, folder)
@@ -60,6 +85,16 @@ def run_sanitized(artifact: Artifact, samples: Sequence[Sequence[Array]], folder
     reports = tuple(sorted(set(_reports(done.stderr.decode(errors="replace"), files)), key=_place))
     version = run_tool(("clang", "--version"), folder).stdout.decode().splitlines()[0]
     return SanitizedRun(version, reports, done.stdout)
+
+
+def _require_checks(folder: Path) -> None:
+    """Raises ToolError unless checks report each line of the control file that is made for them."""
+    write_files({_CONTROL: _CONTROL_TEXT}, folder)
+    run_tool((*_BUILD, _CONTROL, "-o", "control"), folder)
+    said = run_tool((str(folder / "control"),), folder).stderr.decode(errors="replace")
+    found = [says for _, _, says in _REPORT.findall(said)]
+    reported = [wanted for wanted in _CONTROL_REPORTS if any(wanted in says for says in found)]
+    require_reported("clang -fsanitize", _CONTROL_REPORTS, reported)
 
 
 def _reports(said: str, files: Mapping[str, str]) -> Iterator[CheckReport]:

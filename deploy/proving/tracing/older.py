@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
 from aot.records import dataclass
+from deploy.proving.chapter import Standing
 
 SCHEMA = 2  # of evidence.json: the first that says what evidence rests on
 MARK = "made by deploy evidence"
@@ -27,21 +29,38 @@ def read_older(directory: Path) -> OlderEvidence:
     """Raises InputError where it is not a folder of evidence, or not as it was written."""
     try:
         data = (directory / FACTS).read_bytes()
-        listed = (directory / HASHES).read_text(encoding="utf-8").splitlines()
+        listed = _listed(directory)
         facts = json.loads(data)
     except (OSError, ValueError, RecursionError) as error:
-        raise _refused("it is not a folder of evidence", directory) from error
+        raise refused("it is not a folder of evidence", directory) from error
     if not isinstance(facts, dict) or MARK not in str(facts.get("solder")):
-        raise _refused("it is not a folder of evidence", directory)
-    digest = hashlib.sha256(data).hexdigest()
-    if f"{digest}  {FACTS}" not in listed:
-        raise _refused(f"{FACTS} is not the file that {HASHES} lists: it was changed", directory)
+        raise refused("it is not a folder of evidence", directory)
+    _require_same(directory, listed)
     if facts.get("schema") != SCHEMA:
-        raise _refused(
+        raise refused(
             f"its {FACTS} has schema {facts.get('schema')}, and {SCHEMA} can be compared", directory
         )
-    return OlderEvidence(facts, digest)
+    worst = max((Standing(chapter["verdict"]) for chapter in facts["chapters"]), key=list(Standing).index)
+    if list(Standing).index(worst) > list(Standing).index(Standing(facts["verdict"])):
+        raise refused(f"its verdict is {facts['verdict']}, and that of a chapter is {worst.value}", directory)
+    return OlderEvidence(facts, listed[FACTS])
 
 
-def _refused(what: str, directory: Path) -> InputError:
+def _listed(directory: Path) -> dict[str, str]:
+    """The SHA-256 of each file by its path."""
+    lines = (directory / HASHES).read_text(encoding="utf-8").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+
+
+def _require_same(directory: Path, listed: Mapping[str, str]) -> None:
+    """Raises InputError unless the folder has the files that are listed, and those alone."""
+    paths = {path.relative_to(directory).as_posix(): path for path in directory.rglob("*") if path.is_file()}
+    found = {name: hashlib.sha256(path.read_bytes()).hexdigest() for name, path in paths.items()}
+    found.pop(HASHES)
+    for name in sorted({**found, **listed, FACTS: ""}):
+        if found.get(name) != listed.get(name):
+            raise refused(f"{name} is not the file that {HASHES} lists: it was changed", directory)
+
+
+def refused(what: str, directory: Path) -> InputError:
     return InputError(what, str(directory), "make a folder: deploy evidence OLDER.tar -o OLDER_FOLDER")

@@ -1,0 +1,95 @@
+"""Holds an archive and a project against what this version makes, and names whatever is not alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from aot.errors import DeployError
+from aot.records import dataclass
+from artifact.artifact import Artifact, artifact_of
+from artifact.fact_json import encode
+from codegen.compile import compile_job
+from codegen.job import ImportedModel
+from codegen.options import CompileOptions
+from deploy.jobs import job_for
+from deploy.proving.tracing.ground import MODEL, PROGRAM, Ground
+from platforms.templates import c_files
+
+_RUNTIME = "runtime/"
+_NEWLINE = b"\n"
+BUILD_FOLDER = "build"  # of a project: what its Makefile and west make
+_OF_MODEL = (Ground.MODEL_FILE, *MODEL, *PROGRAM, Ground.TEXT, Ground.TARGET)
+
+
+@dataclass(frozen=True)
+class Stranger:
+    """A part that this version does not make like that, and the grounds that it spoils."""
+
+    says: str  # a sentence that begins with its path
+    grounds: tuple[Ground, ...]
+
+    def spoils(self, rests_on: tuple[Ground, ...]) -> bool:
+        return any(ground in rests_on for ground in self.grounds)
+
+
+def strangers_in_archive(artifact: Artifact, outside: CompileOptions) -> Iterator[Stranger]:
+    """Compiles the graph that the model file had again, and compares all files and facts.
+
+    Of `outside` come the options that an archive does not hold: records of tuning, and schedules.
+    """
+    try:
+        again = _compiled_again(artifact, outside)
+    except DeployError as error:
+        yield Stranger(f"the archive's graph cannot be compiled again: {error.what}", _OF_MODEL)
+        return
+    for says in _files(artifact.files, again.files):
+        yield Stranger(says, (Ground.RUNTIME,) if says.startswith(_RUNTIME) else _OF_MODEL)
+    found, made = encode(artifact.facts), encode(again.facts)
+    if keys := [key for key in {**made, **found} if found.get(key) != made.get(key)]:
+        yield Stranger(f"metadata.json differs from what Solder makes, in {', '.join(keys)}", _OF_MODEL)
+
+
+def strangers_in_project(directory: Path, files: Mapping[str, str]) -> Iterator[Stranger]:
+    """Compares all files of the folder, but for what is built of them, with those that are generated."""
+    made = {name: text.encode() for name, text in files.items()}
+    for says in _files(_files_below(directory), made):
+        yield Stranger(says, (Ground.PROJECT,))
+
+
+def _compiled_again(artifact: Artifact, outside: CompileOptions) -> Artifact:
+    facts = artifact.facts
+    model = ImportedModel(artifact.imported, facts.source_name, facts.model_hash, facts.name)
+    options = replace(facts.options, tuning_records=outside.tuning_records, schedules=outside.schedules)
+    job, _ = job_for(model, facts.target, options, facts.board)
+    return artifact_of(compile_job(job), {name: text.encode() for name, text in c_files("common")})
+
+
+def _files(found: Mapping[str, bytes], made: Mapping[str, bytes]) -> Iterator[str]:
+    """Yields a sentence for each file that is not alike."""
+    for path in sorted({**made, **found}):
+        if path not in found:
+            yield f"{path} is missing"
+        elif path not in made:
+            yield f"{path} is not a file that Solder makes"
+        elif found[path] != made[path]:
+            yield f"{path} differs from what Solder makes, from {_where(found[path], made[path])} on"
+
+
+def _where(found: bytes, made: bytes) -> str:
+    """The first line that is not alike; of what is no text, the first byte."""
+    alike = next((at for at, (a, b) in enumerate(zip(found, made, strict=False)) if a != b), len(made))
+    return f"byte {alike:,}" if b"\0" in made else f"line {made.count(_NEWLINE, 0, alike) + 1}"
+
+
+def _files_below(directory: Path) -> dict[str, bytes]:
+    """The files by path. A link has no bytes of its own: what it leads to may change."""
+    found = {}
+    for path in directory.rglob("*"):
+        name = path.relative_to(directory).as_posix()
+        if path.is_symlink():
+            found[name] = b"a link"
+        elif path.is_file() and not name.startswith((f"{BUILD_FOLDER}/", ".git/")):
+            found[name] = path.read_bytes()
+    return found
