@@ -78,7 +78,7 @@ def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
     """The workspace that only one layer uses; it is part of the arena."""
     return [
         {
-            "function_name": f"layer_{layer.index}",
+            "function_name": layer.function,
             "workspace": [{"device": _CPU, "workspace_size_bytes": _workspace(facts.memory, layer.name)}],
         }
         for layer in facts.layers

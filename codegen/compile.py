@@ -17,7 +17,7 @@ from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
 from codegen.c.layer_code import layer_code
 from codegen.c.layers import RunMaker
-from codegen.c.names import unique_identifiers
+from codegen.c.names import layer_functions, layer_labels, short_identifiers, unique_identifiers
 from codegen.c.observe import observation_of
 from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
@@ -77,8 +77,9 @@ def compile_job(job: Job) -> CompiledModel:
 def compile_plan(planned: CompiledPlan) -> CompiledModel:
     """The model that a plan becomes."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
-    names = unique_identifiers(planned.lowered.tensors, "tensor")
-    made_of, layers = _source_parts(planned, planned.job.model.name, names)
+    names = _names_in_c(graph, lowered)
+    labels = layer_labels(lowered.stages)
+    made_of, layers = _source_parts(planned, planned.job.model.name, names, labels)
     weights = None if made_of.weights is None else _external(planned, made_of.weights)
     made_of, table = _with_table(planned, made_of) if job.options.tables else (made_of, None)
     model, target, options = job.model, job.target, job.options
@@ -121,10 +122,18 @@ def _c_flags(dialect: Dialect, options: CompileOptions) -> tuple[str, ...]:
     return dialect.standard, *(options.at_level.c_flags or _FLAGS[options.optimize.value])
 
 
+def _names_in_c(graph: Graph, lowered: Lowered) -> Mapping[str, str]:
+    """Tensor -> identifier. Those of inputs and outputs are the user's interface and spell the whole name."""
+    outputs = (lowered.delivered.get(value, value) for value in graph.outputs)
+    interface = unique_identifiers((*graph.inputs, *outputs), "tensor")
+    inner = [tensor for tensor in lowered.tensors if tensor not in interface]
+    return {**interface, **short_identifiers(inner, "tensor", set(interface.values()))}
+
+
 def _source_parts(
-    planned: CompiledPlan, name: str, names: Mapping[str, str]
+    planned: CompiledPlan, name: str, names: Mapping[str, str], labels: Sequence[str]
 ) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
-    """All that the C of a plan is written from, under that name and with these names for its tensors."""
+    """All that the C of a plan is written from, under that name, with names for its tensors and layers."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     target, options, plan, library = job.target, job.options, planned.plan, planned.library
     arenas = arenas_of(plan.pool_bytes)
@@ -132,10 +141,11 @@ def _source_parts(
     states = state_infos(name, graph.states, plan, by_pool)
     outside, external = rows_outside(lowered), options.weights_external
     constants = collect_constants(
-        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined
+        name, lowered.stages, states, planned.constant_regions, outside, external, job.defined, labels
     )
     inputs, outputs = _interface(graph, lowered, plan, names)
-    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool)
+    functions = layer_functions(lowered.stages, labels, library.names)
+    maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool, labels, functions)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)
     if not dialect.has_attributes:
         require_standard(constants, target)
@@ -193,7 +203,8 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
     """The weights with the structure that they fit: the C as it would be if nobody had given names."""
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
-    parts, _ = _source_parts(planned, _NAMELESS, names)
+    labels = [f"l{number}" for number in range(len(planned.lowered.stages))]
+    parts, _ = _source_parts(planned, _NAMELESS, names, labels)
     return ExternalWeights(structure_of(emit_sources(_nameless(parts)), _NAMELESS), layout.packed)
 
 
@@ -274,6 +285,7 @@ def _layers(
                     LayerResult(each.tensor, each.value, each.format, each.image_rows)
                     for each in stage.others
                 ),
+                function=maker.functions[index],
             )
         )
     return tuple(layers)

@@ -115,6 +115,7 @@ class LayerInfo:
     sources: tuple[str, ...] = field(default=(), metadata=_LATER)  # files of C that the accelerator brings
     parts: tuple[LayerPart, ...] = field(default=(), metadata=_LATER)  # the nodes of a region
     others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results beside the first
+    function: str = field(default="", metadata=_LATER)  # its name in the C
 
     @property
     def results(self) -> tuple[LayerResult, ...]:

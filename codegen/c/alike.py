@@ -11,7 +11,7 @@ from codegen.c.kernel_function import KernelFunction
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
 
-Users = Sequence[tuple[int, RowFormat]]  # layers that call a function, and the rows that they write
+Users = Sequence[tuple[str, RowFormat]]  # layers that call a function, and the rows that they write
 
 
 def told_apart(
@@ -59,5 +59,5 @@ def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:
 
 
 def _layers(users: Users) -> str:
-    *most, last = (str(layer) for layer, _ in users)
-    return f"Layers {', '.join(most)} and {last}." if most else f"Layer {last}."
+    *most, last = (label for label, _ in users)
+    return f"For {', '.join(most)} and {last}." if most else f"For {last}."

@@ -12,6 +12,7 @@ import numpy as np
 from aot.ir.types import Array, DType
 from aot.records import dataclass
 from codegen.c.dialect import Dialect
+from codegen.c.names import layer_labels
 from codegen.c.states import StateInfo
 from codegen.isa.plain.f32 import literals
 from codegen.job import NOTHING_DEFINED
@@ -64,8 +65,9 @@ def collect_constants(
     outside_rows: Mapping[tuple[DType, int], int] = NO_ROWS_OUTSIDE,
     external: bool = False,
     defined: Mapping[str, Array] = NOTHING_DEFINED,
+    labels: Sequence[str] = (),
 ) -> Constants:
-    """Collects the C arrays of all stages.
+    """Collects the C arrays of all stages, which `labels` names.
 
     `stage_regions` names the memory of each stage's; "" is with the code.
 
@@ -76,7 +78,7 @@ def collect_constants(
     `defined` are constants of other models in the same firmware by their names in C: equal ones are those.
     """
     theirs = {} if external else {_contents(array): name for name, array in defined.items()}
-    collector = _ConstantCollector(model, external, theirs)
+    collector = _ConstantCollector(model, external, theirs, labels or layer_labels(stages))
     for index, stage in enumerate(stages):
         collector.add_stage(index, stage, stage_regions[index] if stage_regions else "")
     collector.add_outside_rows(outside_rows)
@@ -91,6 +93,7 @@ class _ConstantCollector:
     model: str
     external: bool
     theirs: Mapping[tuple[object, ...], str]  # contents -> C name, of constants that other models define
+    labels: Sequence[str]  # of the layers
     arrays: dict[str, Array] = field(default_factory=dict)
     names: list[Mapping[str, str]] = field(default_factory=list)
     regions: dict[str, str] = field(default_factory=dict)
@@ -112,8 +115,7 @@ class _ConstantCollector:
                 self.elsewhere[self.theirs[key]] = data
                 continue
             if key not in self.known:
-                layer = f"layer{index}_{param}"
-                self._add(key, f"{self.model}_{layer}" if param in stays else layer, data, region)
+                self._add(key, self._free_name(index, param, param in stays), data, region)
             name = self.known[key]
             if kernel.demand.align > WORD:
                 self.aligns[name] = max(self.aligns.get(name, WORD), kernel.demand.align)
@@ -121,6 +123,15 @@ class _ConstantCollector:
             if param not in stays:
                 self.weights.add(name)
         self.names.append(mine)
+
+    def _free_name(self, index: int, param: str, stays: bool) -> str:
+        """The layer's name and the parameter's, numbered if they read like another layer's."""
+        own = f"{self.labels[index]}_{param}"
+        name = base = f"{self.model}_{own}" if stays else own
+        count = 2
+        while name in self.arrays:
+            name, count = f"{base}_{count}", count + 1
+        return name
 
     def _add(self, key: tuple[object, ...], name: str, data: Array, region: str) -> None:
         self.known[key] = name

@@ -21,7 +21,7 @@ from codegen.c.kernel_library import KernelLibrary
 from codegen.c.layers import RunCode
 from codegen.c.names import comment_text, string_text
 from codegen.c.observe import Observation, observation_words
-from codegen.c.order import OrderTable
+from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
@@ -181,7 +181,8 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         "fills": collect_helpers(_fills(parts)).texts(printer),
         "accessors": [printer.function(accessor) for accessor in run.accessors],
         "layers": [printer.function(function) for function in run.functions],
-        "tables": [_order_text(table, printer) for table in run.order.tables],
+        "numbers": run.numbers,
+        "order": [_order_text(part, printer) for part in run.order.parts],
         "body": printer.statements(run.order.body, 1),
         "null_checks": _null_checks(parts),
         "callers": parts.callers,
@@ -216,8 +217,9 @@ def _fixed(parts: SourceParts) -> Mapping[str, Array]:
     return parts.constants.fixed if parts.weights is not None else {}
 
 
-def _order_text(order: OrderTable, printer: Printer) -> str:
-    return "\n".join([*printer.statements([order.table], 0), "", printer.function(order.walk)])
+def _order_text(part: OrderPart, printer: Printer) -> str:
+    table = ["\n".join(printer.statements([part.table], 0))] if part.table is not None else []
+    return "\n\n".join([*table, *map(printer.function, part.functions)])
 
 
 def _weights_context(parts: SourceParts) -> Mapping[str, object]:

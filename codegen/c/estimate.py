@@ -21,7 +21,7 @@ from codegen.c.tree_walk import walk
 def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
     """The code of firmware that only runs the model: kernels, layers, their order, startup, the C library."""
     each = core_kind(target).parts
-    tables = sum(len(order.table.numbers) for order in run.order.tables)
+    tables = sum(len(part.table.numbers) for part in run.order.parts if part.table is not None)
     layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
     kernels = estimate_kernel_bytes(library, target)
     return round(kernels + layers + tables + _c_library_bytes(library, target, each) + each.start)

@@ -56,7 +56,7 @@ def kernel_function(proc: Proc, comment: str, in_halves: bool = False) -> Kernel
     if in_halves:
         params = (*params, HALF_PARAMETER)
         made = tuple(_half(stmt, loop) for stmt, loop in zip(made, body, strict=True))
-    function = tree.FunctionDefinition(_KERNEL, proc.name, params, made, comment, is_spread=True)
+    function = tree.FunctionDefinition(_KERNEL, proc.name, params, made, comment)
     return KernelFunction(function, buffers)
 
 

@@ -13,6 +13,7 @@ from codegen.c.alike import Users, told_apart
 from codegen.c.helper_library import Helpers, collect_helpers
 from codegen.c.kernel_function import KernelFunction, kernel_function
 from codegen.c.lift import lift, skeleton
+from codegen.c.names import layer_labels
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
@@ -32,7 +33,7 @@ _PARTS_OF_STEPS = ("\nBefore the first step: sets the state to its start values.
 class Sharing(Enum):
     """Says which layers call one function."""
 
-    NONE = "each has its own, with the layer's number in its name"
+    NONE = "each has its own, with the layer's name in its own"
     EQUAL = "those whose loops are equal"
     ALIKE = "those whose loops differ in nothing but integers"
 
@@ -55,6 +56,12 @@ class KernelLibrary:
     library_stack_bytes: int = 0  # of the hungriest of these
 
     @property
+    def names(self) -> frozenset[str]:
+        """All functions and macros of the C file but its layers."""
+        helpers = (self.helpers.names.get(helper.name, helper.name) for helper in self.helpers.every)
+        return frozenset((*helpers, *(call.name for calls in self.calls for call in calls)))
+
+    @property
     def needs(self) -> frozenset[Feature]:
         """All that the code needs of the core."""
         return self.helpers.needs.union(*(library.needs for library in self.libraries))
@@ -63,7 +70,8 @@ class KernelLibrary:
 def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLibrary:
     """Makes the functions of the stages' kernels."""
     families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
-    owners = [f"layer_{number}_" if sharing is Sharing.NONE else "" for number in range(len(stages))]
+    labels = layer_labels(stages)
+    owners = [f"{label}_" if sharing is Sharing.NONE else "" for label in labels]
     users = [_functions(stage.kernel, owner) for stage, owner in zip(stages, owners, strict=True)]
     foreign = [function for stage in stages for function, _ in _foreign(stage.kernel)]
     for stage, owner, mine in zip(stages, owners, users, strict=True):
@@ -84,7 +92,7 @@ def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLi
     )
     return KernelLibrary(
         helpers,
-        told_apart(kernels, _callers(kernels, called, stages), helpers),
+        told_apart(kernels, _callers(kernels, called, stages, labels), helpers),
         called,
         tuple(dict.fromkeys(function.library for function in foreign)),
         max((function.stack_bytes for function in foreign), default=0),
@@ -111,12 +119,13 @@ def _callers(
     kernels: Sequence[KernelFunction],
     calls: Sequence[Sequence[SharedKernel]],
     stages: Sequence[LoweredStage],
+    labels: Sequence[str],
 ) -> list[Users]:
     """The layers that call each function."""
-    found: dict[str, list[tuple[int, RowFormat]]] = {kernel.function.name: [] for kernel in kernels}
-    for layer, (mine, stage) in enumerate(zip(calls, stages, strict=True)):
+    found: dict[str, list[tuple[str, RowFormat]]] = {kernel.function.name: [] for kernel in kernels}
+    for label, mine, stage in zip(labels, calls, stages, strict=True):
         for call in (call for call in mine if call.name in found):
-            found[call.name].append((layer, stage.result.format))
+            found[call.name].append((label, stage.result.format))
     return list(found.values())
 
 

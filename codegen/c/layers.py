@@ -14,8 +14,8 @@ from codegen.c.constants import Constants
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
-from codegen.c.names import comment_text
-from codegen.c.order import Order, counter_type, run_order, streamed_order
+from codegen.c.names import comment_text, without_position
+from codegen.c.order import LayerCalls, Order, counter_type, run_order, streamed_order
 from codegen.c.row_padding import filled_padding, filled_row
 from codegen.c.row_pointers import ROW, row_in_cycle
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN, TensorRows, pointer_to
@@ -48,6 +48,7 @@ from codegen.lower.outside_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
 
 BOTH_CORES = "solder_on_both_cores"  # of solder_cores.h
+HOOK = "layer_wrote"  # tells the runtime of each row
 _Y = Name("y")  # what a layer writes
 _CONTEXT = "context"  # the run, as the other core is handed it
 
@@ -59,6 +60,7 @@ class RunCode:
     order: Order
     stream: StreamInfo | None
     halves: Mapping[int, FunctionDefinition] = field(default_factory=dict)  # of layers on two cores
+    numbers: tuple[str, ...] = ()  # the constants in C that the hook of the runtime is given
 
     @property
     def functions(self) -> tuple[FunctionDefinition, ...]:
@@ -91,6 +93,8 @@ class RunMaker:
         names: Mapping[str, str],
         model: str,
         arenas: Mapping[str, Arena],
+        labels: Sequence[str],
+        functions: Sequence[str],
     ) -> None:
         self.lowered = lowered
         self.plan = plan
@@ -98,6 +102,8 @@ class RunMaker:
         self.constants = constants
         self.rows = TensorRows(lowered.tensors, plan, names, arenas, constants.outside)
         self.model = model
+        self.functions = functions
+        self.numbers = tuple(f"LAYER_{label.upper()}" for label in labels)
         self.steps = Counter(plan.order)
 
     def make(self) -> RunCode:
@@ -107,9 +113,9 @@ class RunMaker:
         every = (*layers, *halves.values())
         called = {node.function for node in walk(every) if isinstance(node, FunctionCall)}
         accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
-        run_once = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
+        rowless = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
         used = tuple(accessor for accessor in accessors if accessor.name in called)
-        return RunCode(used, layers, self._order(run_once), self._stream(), halves)
+        return RunCode(used, layers, self._order(rowless), self._stream(), halves, self.numbers)
 
     def _stream(self) -> StreamInfo | None:
         if self.lowered.receiver is None:
@@ -119,12 +125,13 @@ class RunMaker:
             g.rows, g.width * g.channels, len(self.lowered.stages), counter_type(self.plan.order)
         )
 
-    def _order(self, run_once: frozenset[int]) -> Order:
+    def _order(self, rowless: frozenset[int]) -> Order:
         receiver = self.lowered.receiver
         if receiver is None:
-            return run_order(self.plan.order, run_once)
+            return run_order(self.plan.order, LayerCalls(self.functions, rowless))
         rows = self._received(receiver).image_rows
-        return streamed_order(self.plan.order, run_once, receiver, rows, self.model)
+        layers = LayerCalls(self.functions, rowless)
+        return streamed_order(self.plan.order, layers, receiver, rows, self.model)
 
     def _received(self, receiver: int) -> LoweredTensor:
         """The tensor that takes the rows of a streamed input."""
@@ -133,15 +140,12 @@ class RunMaker:
     def _layer(self, index: int) -> FunctionDefinition:
         stage = self.lowered.stages[index]
         body = self._body(index, stage)
-        is_used = uses(body, ROW.name)
-        takes_row = is_used or self.steps[index] > 1
-        unused: tuple[Stmt, ...] = (Do(CastTo("void", ROW)),) if takes_row and not is_used else ()
         return FunctionDefinition(
             kind="static LAYER void",
-            name=f"layer_{index}",
-            params=(RUN, ROW_PARAMETER) if takes_row else (RUN,),
-            body=(*unused, *body),
-            comment=f"Layer {index}: {self.title(stage)}\n{self._reason(stage)}",
+            name=self.functions[index],
+            params=(RUN, ROW_PARAMETER) if uses(body, ROW.name) else (RUN,),
+            body=body,
+            comment=f"{self.title(stage)}\n{self._reason(stage)}",
         )
 
     def _body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
@@ -156,7 +160,7 @@ class RunMaker:
         rows = self._written_rows(stage)
         takes_row = self.steps[index] > 1 or uses(rows, ROW.name)
         both = FunctionCall(
-            BOTH_CORES, (Name(_half_name(index)), Name("run"), ROW if takes_row else unsigned(0))
+            BOTH_CORES, (Name(self._half_name(index)), Name("run"), ROW if takes_row else unsigned(0))
         )
         wrote = self._told(index, stage, rows)
         return (*([pointer] if uses(tuple(around), _Y.name) else []), *around, Do(both), *wrote)
@@ -169,11 +173,14 @@ class RunMaker:
         context = Define(TypedName(RUN.c_type, RUN.name), Name(_CONTEXT))
         return FunctionDefinition(
             kind="static LAYER void",
-            name=_half_name(index),
+            name=self._half_name(index),
             params=(TypedName("const void *", _CONTEXT), ROW_PARAMETER, HALF_PARAMETER),
             body=(context, *(() if uses(body, ROW.name) else (Do(CastTo("void", ROW)),)), *body),
-            comment=f"Half of a step of layer {index}.",
+            comment=f"Half of a step of {self.functions[index]}.",
         )
+
+    def _half_name(self, index: int) -> str:
+        return f"{self.functions[index]}_half"
 
     def _row_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
         *_, kernel = self.calls[index]
@@ -217,7 +224,7 @@ class RunMaker:
                 TypedName(f"{c_type} *const", state.name), pointer_to(c_type, self.rows.place(place))
             )
         start = self._call(index, stage, self.calls[index][0])
-        hook = Do(FunctionCall("LAYER_WROTE", (Number(index), kept, Number(0))), "no row yet")
+        hook = self._wrote_nothing(index, kept)
         yield If(Infix("==", ROW, Number(0)), (*start, hook, Return()), comment="the device is started")
 
     def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
@@ -234,7 +241,7 @@ class RunMaker:
             *self._call(index, stage, finish),
             self._wrote(index, out),
         )
-        not_last = Do(FunctionCall("LAYER_WROTE", (Number(index), Name("sums"), Number(0))), "no row yet")
+        not_last = self._wrote_nothing(index, Name("sums"))
         is_last = Infix("==", ROW, unsigned(accumulation.rows - 1))
         return (
             Define(TypedName(f"{c_type} *const", "sums"), pointer_to(c_type, self.rows.place(place))),
@@ -249,11 +256,15 @@ class RunMaker:
         if spread is None:
             return [self._wrote(index, out, out.image_rows if stage.kernel.whole else 1, row) for row in rows]
         every = self._wrote(index, out, out.image_rows, self.rows.written(out, None, 0))
-        not_yet = Do(FunctionCall("LAYER_WROTE", (Number(index), rows[0], Number(0))), "no row yet")
+        not_yet = self._wrote_nothing(index, rows[0])
         return [If(Infix("==", ROW, unsigned(spread.steps - 1)), (every,), (not_yet,))]
 
     def _wrote(self, index: int, out: Result, rows: int = 1, y: Expr = _Y) -> Stmt:
-        return Do(FunctionCall("LAYER_WROTE", (Number(index), y, Number(out.format.row_bytes * rows))))
+        written = Number(out.format.row_bytes * rows)
+        return Do(FunctionCall(HOOK, (Name(self.numbers[index]), y, written)))
+
+    def _wrote_nothing(self, index: int, y: Expr) -> Stmt:
+        return Do(FunctionCall(HOOK, (Name(self.numbers[index]), y, Number(0))), "no row yet")
 
     def _c_type(self, out: Result) -> str:
         return storage_dtype(out.type, out.format).c_name
@@ -292,8 +303,8 @@ class RunMaker:
         return Infix("+", array, times(row, per_row))
 
     def title(self, stage: LoweredStage) -> str:
-        origin = f", {stage.node.origin}" if stage.node is not None and stage.node.origin else ""
-        return comment_text(f"{stage.op} {self.shapes(stage)}{origin}")
+        origin = without_position(stage.node.origin) if stage.node is not None else ""
+        return comment_text(f"{stage.op} {self.shapes(stage)}{', ' if origin else ''}{origin}")
 
     def _reason(self, stage: LoweredStage) -> str:
         """Says why the layer is computed as it is."""
@@ -359,10 +370,6 @@ class RunMaker:
         """True where another buffer uses the same bytes between the tensor's first row and its last."""
         mine = self.plan.buffers[tensor]
         return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
-
-
-def _half_name(index: int) -> str:
-    return f"layer_{index}_half"
 
 
 def _first_row(together: int) -> Expr:

@@ -1,9 +1,14 @@
-"""C identifiers for what a model calls its tensors and layers."""
+"""C identifiers for a model's tensors and layers: the user's names, as short as they stay different."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from codegen.lower.stages import LoweredStage
 
 _KEYWORDS = frozenset(
     re.findall(
@@ -63,6 +68,11 @@ def comment_text(text: str) -> str:
     return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")  # ??/ is a backslash in C99
 
 
+def without_position(origin: str) -> str:
+    """Where a layer comes from, without the operator's number in its file, which other operators change."""
+    return re.sub(r" #\d+\b", "", origin, count=1)
+
+
 def string_text(text: str) -> str:
     """The text between the quotes of a C string literal that holds it as UTF-8."""
     plain = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\?')
@@ -73,13 +83,84 @@ def string_text(text: str) -> str:
 
 def unique_identifiers(names: Iterable[str], fallback: str) -> Mapping[str, str]:
     """One identifier per name, numbered where two would be the same."""
+    return _numbered({name: c_identifier(name, fallback) for name in names}, set())
+
+
+# What the compiler appends to a user's name: a pass a number, a conversion the form of its rows.
+_FRESH, _VIEW = re.compile(r"#\d+"), "/view"
+_FORM = re.compile(r"\.((?:pixels|planes)\w*)$")
+# Layers whose functions are not called as their operators are.
+_KINDS = {"depthwise_conv2d": "depthwise", "relayout": "copy"}
+
+
+def short_identifiers(names: Iterable[str], fallback: str, taken: Collection[str] = ()) -> Mapping[str, str]:
+    """One identifier for each name: the part of its path before the operator's own word.
+
+    `functional_1/activation_6/Relu` becomes activation_6. If two would be the same, both show more of their
+    paths. So a tensor that is added to a model does not rename those whose names differ from its own.
+    """
+    choices = {name: list(dict.fromkeys(_spellings(name, fallback))) for name in names}
+    chosen = dict.fromkeys(choices, 0)
+    while True:
+        found = {name: choices[name][number] for name, number in chosen.items()}
+        count = Counter(found.values())
+        clashing = [
+            name
+            for name, word in found.items()
+            if (count[word] > 1 or word in taken) and chosen[name] + 1 < len(choices[name])
+        ]
+        if not clashing:
+            return _numbered(found, set(taken))
+        for name in clashing:
+            chosen[name] += 1
+
+
+def _spellings(name: str, fallback: str) -> Iterable[str]:
+    """The identifiers of a name, the shortest first: a part of its path, with the last one, with one more."""
+    first = _FRESH.sub("", name.split(";")[0]).removesuffix(_VIEW)
+    form = _FORM.search(first)
+    parts = [part for part in _FORM.sub("", first).split("/") if part]
+    suffix = f"/{form[1]}" if form else ""
+    for begin in range(len(parts) - 2, -1, -1):
+        yield c_identifier("/".join(parts[begin:-1]) + suffix, fallback)
+        yield c_identifier("/".join(parts[begin:]) + suffix, fallback)
+    yield c_identifier("/".join(parts) + suffix, fallback)
+
+
+def _numbered(words: Mapping[str, str], taken: set[str]) -> Mapping[str, str]:
+    """The words, numbered where names differ in nothing that an identifier can show."""
     found: dict[str, str] = {}
-    taken: set[str] = set()
-    for name in names:
-        word = base = c_identifier(name, fallback)
-        count = 2
+    for name, base in words.items():
+        word, count = base, 2
         while word in taken:
             word, count = f"{base}_{count}", count + 1
         taken.add(word)
         found[name] = word
     return found
+
+
+def layer_labels(stages: Sequence[LoweredStage]) -> tuple[str, ...]:
+    """The name of each layer: that of the value which it computes."""
+    values = [_computed_by(stage) for stage in stages]
+    words = short_identifiers(values, "layer")
+    labels = _numbered({str(number): words[value] for number, value in enumerate(values)}, set())
+    return tuple(labels.values())
+
+
+def _computed_by(stage: LoweredStage) -> str:
+    """The value of a layer; a copy shares it with the layer that made it, so there it is the tensor."""
+    return stage.result.value if stage.node is not None else stage.result.tensor
+
+
+def layer_functions(
+    stages: Sequence[LoweredStage], labels: Sequence[str], taken: Collection[str]
+) -> tuple[str, ...]:
+    """The C function of each layer: its operator and its label, without what the label says already."""
+    found = {}
+    for number, (stage, label) in enumerate(zip(stages, labels, strict=True)):
+        kind = c_identifier(_KINDS.get(stage.op, stage.op), "layer")
+        first = kind.split("_")[0]
+        name = label if first in label.split("_") else f"{kind}_{label}"
+        # One word alone may be a function of the C library, as tanh is.
+        found[str(number)] = name if "_" in name and name not in taken else f"{name}_layer"
+    return tuple(_numbered(found, set(taken)).values())

@@ -1,9 +1,25 @@
-"""The order of a run in C: loops, tables that name the layer whose next row is due, and what walks them."""
+"""The order of a run in C: loops of steps in which each layer computes the rows that its readers wait for.
+
+    for (uint32_t step = 0; step < 29u; ++step) {
+        if (step < 25u) {
+            conv2d_activation(run, step);
+        }
+        if (step >= 1u && step < 26u) {
+            depthwise_activation_1(run, step - 1u);
+        }
+    }
+
+Such a loop is printed if running it gives the planned order, entry by entry. Strides over short images can
+make orders that no loop gives: those are tables that name the layer whose next row is due.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
+from textwrap import fill
 
 import numpy as np
 
@@ -20,6 +36,7 @@ from codegen.c.tree import (
     FunctionDefinition,
     If,
     Infix,
+    Linear,
     Literal,
     Name,
     Number,
@@ -35,18 +52,23 @@ from codegen.c.tree import (
     unsigned,
 )
 
-_LONGEST_LOOP = 12  # calls; longer ones are tables
-_LONGEST_PERIOD = 512  # steps: searching takes time for each
-_ENTRIES_OF_A_LOOP = 16  # bytes of code that going back takes
+_LONGEST_LOOP = 12  # calls of a loop without conditions
+_LONGEST_PERIOD = 512  # entries: searching takes time for each
+_ENTRIES_OF_A_LOOP = 16  # bytes of code that a loop over a part of a table takes
+_MOST_CALLS = 40  # of a step; above it a table is shorter
+_MOST_TRIED = 8  # periods
+_COMMENT = 94  # characters of a line
+_SHORT = 64  # entries, in which a step is searched for that comes only once
 _ROW = Name(ROW_PARAMETER.name)
-_ADDRESS_OF_RUN = Prefix("&", Name(RUN.name))
+_RUN = Name(RUN.name)
+_ADDRESS_OF_RUN = Prefix("&", _RUN)
 _EVERY = "static LAYER"
-_STEP = Name("i")
+_STEP, _NEXT, _LAYER = Name("step"), Name("next"), Name("layer")
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Steps that come again and again: `length` of them from position `first` on, so often."""
+    """Entries that come again and again: `length` of them from position `first` on, so often."""
 
     first: int
     length: int
@@ -58,18 +80,79 @@ class Period:
         return self.length * (self.count - 1)
 
 
-@dataclass(frozen=True)
-class OrderTable:
-    """A table of the layers that are due, step by step, and the function that computes their rows."""
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A call of a step: row `each` * step + `first` of a layer, in the steps that have such a row."""
 
-    table: DefineTable
-    walk: FunctionDefinition
+    stage: int
+    each: int  # rows of the layer in a step
+    first: int
+    rows: int  # of the layer
+
+    @property
+    def begin(self) -> int:
+        """The first step with a row."""
+        return -(self.first // self.each)
+
+    @property
+    def end(self) -> int:
+        """The step after the last one with a row."""
+        return -((self.first - self.rows) // self.each)
+
+    def later(self, steps: int) -> Turn:
+        return Turn(self.stage, self.each, self.first + self.each * steps, self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """Steps, each with the same turns; a turn is left out where its layer has no such row."""
+
+    turns: tuple[Turn, ...]
+
+    @property
+    def steps(self) -> int:
+        return max(turn.end for turn in self.turns)
+
+    def order(self) -> tuple[int, ...]:
+        """The layers in the order in which the loop computes their rows."""
+        begin = min(turn.begin for turn in self.turns)
+        steps = range(begin, self.steps)
+        return tuple(turn.stage for step in steps for turn in self.turns if turn.begin <= step < turn.end)
+
+    def groups(self) -> list[list[Turn]]:
+        """Neighbouring turns that are left out in the same steps."""
+        found: list[list[Turn]] = []
+        for turn in self.turns:
+            if found and (found[-1][0].begin, found[-1][0].end) == (turn.begin, turn.end):
+                found[-1].append(turn)
+            else:
+                found.append([turn])
+        return found
+
+
+@dataclass(frozen=True)
+class OrderPart:
+    """Layers whose rows take turns: the functions that compute them, and the table that they read."""
+
+    functions: tuple[FunctionDefinition, ...]
+    table: DefineTable | None = None
 
 
 @dataclass(frozen=True)
 class Order:
-    tables: tuple[OrderTable, ...]
+    parts: tuple[OrderPart, ...]
     body: tuple[Stmt, ...]  # of <model>_run; empty where the input is streamed
+
+
+@dataclass(frozen=True)
+class LayerCalls:
+    """The functions of the layers, by number, and which of them take no row."""
+
+    functions: Sequence[str]
+    rowless: AbstractSet[int]
+
+    def call(self, stage: int, run: Expr, row: Expr) -> Stmt:
+        return Do(FunctionCall(self.functions[stage], (run,) if stage in self.rowless else (run, row)))
 
 
 def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
@@ -84,39 +167,112 @@ def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
     return parts
 
 
-def run_order(order: Sequence[int], run_once: AbstractSet[int]) -> Order:
-    """Loops where the same layers come again, tables elsewhere; layers that are `run_once` take no row."""
-    tables: list[OrderTable] = []
+def run_order(order: Sequence[int], layers: LayerCalls) -> Order:
+    """Loops wherever a loop gives the planned order, tables elsewhere."""
+    parts: list[OrderPart] = []
     body: list[Stmt] = []
     for part in ordered_parts(order):
         if is_loop(part):
-            period = _period(part)
-            body += _repeated(part[:period], len(part) // period, run_once)
-        else:
-            body.append(Do(FunctionCall(f"run_order_{len(tables)}", (_ADDRESS_OF_RUN,))))
-            tables.append(_order_table(len(tables), part, run_once))
-    return Order(tuple(tables), tuple(body))
+            period = _whole_period(part)
+            body += _repeated(part[:period], len(part) // period, layers)
+            continue
+        name = f"compute_to_{layers.functions[part[-1]]}"
+        pipeline = find_pipeline(part)
+        parts.append(_loop_of(pipeline, name, layers) if pipeline else _table_of(part, name, layers))
+        body.append(Do(FunctionCall(name, (_ADDRESS_OF_RUN,))))
+    return Order(tuple(parts), tuple(body))
 
 
 def is_loop(part: tuple[int, ...]) -> bool:
-    """Says of a part of the order that it is a loop or a single call; else it is a table."""
-    period = _period(part)
+    """Says of a part of the order that it is a loop without conditions, or a single call."""
+    period = _whole_period(part)
     return period <= _LONGEST_LOOP and (period < len(part) or period == 1)
 
 
-def streamed_order(
-    order: Sequence[int], run_once: AbstractSet[int], receiver: int, rows: int, model: str
-) -> Order:
+@lru_cache(maxsize=64)
+def find_pipeline(part: tuple[int, ...]) -> Pipeline | None:
+    """The loop that gives this order, with as few conditions as can be; None if there is none."""
+    for first, length in _possible_steps(part):
+        found = _pipeline(part, first, length)
+        if found is not None and found.order() == part:
+            return found
+    return None
+
+
+def _possible_steps(part: tuple[int, ...]) -> Iterator[tuple[int, int]]:
+    """(position, length) of entries that may be a whole step: they name each layer. Repeated ones first."""
+    every, longest = set(part), min(_MOST_CALLS, len(part) // 2)
+
+    def is_whole(first: int, length: int) -> bool:
+        return len(every) <= length <= longest and set(part[first : first + length]) == every
+
+    periods = sorted(_periods(part), key=lambda period: (-period.saved, period.length))
+    yield from [(p.first, p.length) for p in periods if is_whole(p.first, p.length)][:_MOST_TRIED]
+    if len(part) <= _SHORT:
+        windows = ((n, first) for n in range(len(every), longest + 1) for first in range(len(part) - n + 1))
+        yield from ((first, n) for n, first in windows if is_whole(first, n))
+
+
+def _pipeline(part: tuple[int, ...], first: int, length: int) -> Pipeline | None:
+    """The loop whose step is these entries. Any of them may begin it: the one with fewest conditions does."""
+    step, rows, done = part[first : first + length], Counter(part), Counter(part[:first])
+    each = Counter(step)
+    turns: list[Turn] = []
+    for stage in step:
+        turns.append(Turn(stage, each[stage], done[stage], rows[stage]))
+        done[stage] += 1
+    rotated = (Pipeline((*turns[n:], *(turn.later(1) for turn in turns[:n]))) for n in range(length))
+    best = min(rotated, key=lambda found: (len(found.groups()), found.turns[0].stage))
+    begin = min(turn.begin for turn in best.turns)
+    return Pipeline(tuple(turn.later(begin) for turn in best.turns))
+
+
+def _loop_of(pipeline: Pipeline, name: str, layers: LayerCalls) -> OrderPart:
+    body: list[Stmt] = []
+    for group in pipeline.groups():
+        calls = tuple(layers.call(turn.stage, _RUN, _row_of(turn)) for turn in group)
+        is_due = _is_due(group[0], pipeline.steps)
+        body += calls if is_due is None else (If(is_due, calls),)
+    stages = [turn.stage for turn in pipeline.turns]
+    walk = FunctionDefinition(
+        kind=f"{_EVERY} void",
+        name=name,
+        params=(RUN,),
+        body=(ForLoop("uint32_t", _STEP.name, unsigned(pipeline.steps), tuple(body)),),
+        comment=fill(
+            f"{layers.functions[min(stages)]} to {layers.functions[max(stages)]}: "
+            "in each step, a layer computes the rows that its readers wait for.",
+            _COMMENT,
+        ),
+    )
+    return OrderPart((walk,))
+
+
+def _row_of(turn: Turn) -> Expr:
+    return plus(_STEP if turn.each == 1 else times(_STEP, turn.each), turn.first)
+
+
+def _is_due(turn: Turn, steps: int) -> Expr | None:
+    """The condition that the layer has a row in this step; None if it has in every step."""
+    if turn.end == turn.begin + 1:
+        return Infix("==", _STEP, unsigned(turn.begin))
+    begun, not_over = Infix(">=", _STEP, unsigned(turn.begin)), Infix("<", _STEP, unsigned(turn.end))
+    if turn.begin and turn.end < steps:
+        return Infix("&&", begun, not_over)
+    return begun if turn.begin else not_over if turn.end < steps else None
+
+
+def streamed_order(order: Sequence[int], layers: LayerCalls, receiver: int, rows: int, model: str) -> Order:
     """The whole order in one table; it stops where a row is due that has not been pushed."""
-    position, layer, is_taken = Name("stream->position"), Name("layer"), Name("is_taken")
-    next_row = Subscript(Name("stream->next"), layer)
-    is_due = Infix("&&", Infix("==", layer, unsigned(receiver)), Infix("<", _ROW, unsigned(rows)))
+    position, is_taken = Name("stream->position"), Name("is_taken")
+    next_row = Subscript(Name("stream->next"), _LAYER)
+    is_due = Infix("&&", Infix("==", _LAYER, unsigned(receiver)), Infix("<", _ROW, unsigned(rows)))
     step: tuple[Stmt, ...] = (
-        Define(TypedName("const uint32_t", "layer"), Subscript(Name("order_0"), position)),
+        Define(TypedName("const uint32_t", "layer"), Subscript(Name("order"), position)),
         Define(TypedName("const uint32_t", "row"), next_row),
         If(is_due, (If(is_taken, (Return(Name("false")),)), Assign(is_taken, Name("true")))),
         Do(Prefix("++", next_row)),
-        _switch(layer, set(order), run_once),
+        _switch(set(order), 0, layers),
     )
     walk = FunctionDefinition(
         kind=f"{_EVERY} bool",
@@ -129,7 +285,7 @@ def streamed_order(
         ),
         comment="Goes on until the next row of the input is due or all is done; true when all is done.",
     )
-    return Order((OrderTable(_table(0, order), walk),), ())
+    return Order((OrderPart((walk,), _define("order", order)),), ())
 
 
 def counter_type(part: Sequence[int]) -> str:
@@ -137,34 +293,35 @@ def counter_type(part: Sequence[int]) -> str:
     return "uint8_t" if max(part.count(stage) for stage in set(part)) < 256 else "uint16_t"
 
 
-def _period(part: tuple[int, ...]) -> int:
-    """The number of steps after which the layers come again in the same way."""
+def _whole_period(part: tuple[int, ...]) -> int:
+    """The number of entries after which the layers come again in the same way, to the end."""
     whole = len(part)
     return next(n for n in range(1, whole + 1) if whole % n == 0 and part[:n] * (whole // n) == part)
 
 
 def find_period(part: Sequence[int]) -> Period | None:
     """The repetition that saves most; None where a loop would take as much as it saves."""
-    steps = np.asarray(part)
-    best = Period(0, 0, 1)
-    for length in range(1, min(len(part) // 2, _LONGEST_PERIOD) + 1):
-        different = np.flatnonzero(steps[length:] != steps[:-length])
-        edges = np.concatenate(([-1], different, [len(part) - length]))
-        lengths = np.diff(edges) - 1  # of the stretches in which each step comes again after so many
-        longest = int(np.argmax(lengths))
-        found = Period(int(edges[longest]) + 1, length, int(lengths[longest]) // length + 1)
-        best = found if found.saved > best.saved else best
+    best = max(_periods(part), key=lambda period: (period.saved, -period.length), default=Period(0, 0, 1))
     return best if best.saved > _ENTRIES_OF_A_LOOP else None
 
 
-def _call(stage: int, run: Expr, row: Expr, run_once: AbstractSet[int]) -> Stmt:
-    return Do(FunctionCall(f"layer_{stage}", (run,) if stage in run_once else (run, row)))
+def _periods(part: Sequence[int]) -> Iterator[Period]:
+    """The longest repetition of each length."""
+    steps = np.asarray(part)
+    for length in range(1, min(len(part) // 2, _LONGEST_PERIOD) + 1):
+        different = np.flatnonzero(steps[length:] != steps[:-length])
+        edges = np.concatenate(([-1], different, [len(part) - length]))
+        lengths = np.diff(edges) - 1  # of the stretches in which each entry comes again after so many
+        longest = int(np.argmax(lengths))
+        found = Period(int(edges[longest]) + 1, length, int(lengths[longest]) // length + 1)
+        if found.count > 1:
+            yield found
 
 
-def _repeated(stages: tuple[int, ...], count: int, run_once: AbstractSet[int]) -> list[Stmt]:
+def _repeated(stages: tuple[int, ...], count: int, layers: LayerCalls) -> list[Stmt]:
     if count == 1:
-        return [_call(stage, _ADDRESS_OF_RUN, Number(0), run_once) for stage in stages]
-    calls = (_call(stage, _ADDRESS_OF_RUN, _row(stages, n), run_once) for n, stage in enumerate(stages))
+        return [layers.call(stage, _ADDRESS_OF_RUN, Number(0)) for stage in stages]
+    calls = (layers.call(stage, _ADDRESS_OF_RUN, _row(stages, n)) for n, stage in enumerate(stages))
     return [ForLoop("uint32_t", _ROW.name, unsigned(count), tuple(calls))]
 
 
@@ -174,66 +331,71 @@ def _row(stages: tuple[int, ...], position: int) -> Expr:
     return plus(_ROW if each == 1 else times(_ROW, each), before)
 
 
-def _table(number: int, part: Sequence[int], notes: tuple[tuple[int, str], ...] = ()) -> DefineTable:
-    return DefineTable("uint8_t" if max(part) < 256 else "uint16_t", f"order_{number}", tuple(part), notes)
-
-
-def _order_table(number: int, part: Sequence[int], run_once: AbstractSet[int]) -> OrderTable:
-    """Each entry of the table names the layer whose next row is computed."""
-    period = find_period(part)
+def _table_of(part: Sequence[int], name: str, layers: LayerCalls) -> OrderPart:
+    """Each entry of the table names the layer whose next row is computed, counted from the first one."""
     first, last = min(part), max(part)
-    layer = Subscript(Name(f"order_{number}"), _STEP)
-    place = Infix("-", layer, Number(first)) if first else layer
-    step: tuple[Stmt, ...] = (
-        Define(TypedName("const uint32_t", "row"), Postfix(Subscript(Name("next"), place), "++")),
-        _switch(layer, set(part), run_once),
+    period = find_period(part)
+    of_name = name.removeprefix("compute_")
+    table = _folded(f"order_{of_name}", [stage - first for stage in part], period)
+    next_row = f"next_row_{of_name}"
+    counters = TypedName(counter_type(part), _NEXT.name, last - first + 1)
+    compute = FunctionDefinition(
+        kind="static void",
+        name=next_row,
+        params=(RUN, TypedName(f"{counters.c_type} *", _NEXT.name), TypedName("uint32_t", _LAYER.name)),
+        body=(
+            Define(TypedName("const uint32_t", "row"), Postfix(Subscript(_NEXT, _LAYER), "++")),
+            _switch(set(part), first, layers),
+        ),
+        comment="Computes the next row of a layer.",
     )
-    table = _table(number, part) if period is None else _folded(number, part, period)
+
+    def rows(begin: int, end: int) -> ForLoop:
+        entry = Subscript(Name(table.name), Name("i"))
+        call = Do(FunctionCall(next_row, (_RUN, _NEXT, entry)))
+        start = Linear((), Number(begin)) if begin else None
+        return ForLoop("uint32_t", "i", unsigned(end), (call,), first=start)
+
+    entries = len(table.numbers)
+    loops: tuple[Stmt, ...] = (rows(0, entries),)
     if period is not None:
-        step = (*step, _again(part, period))
+        begin, end = period.first, period.first + period.length
+        before = (rows(0, begin),) if begin else ()
+        behind = (rows(end, entries),) if end < entries else ()
+        loops = (
+            *before,
+            ForLoop("uint32_t", "turn", unsigned(period.count), (rows(begin, end),)),
+            *behind,
+        )
     walk = FunctionDefinition(
         kind=f"{_EVERY} void",
-        name=f"run_order_{number}",
+        name=name,
         params=(RUN,),
-        body=(
-            Define(TypedName(counter_type(part), "next", last - first + 1), Literal("{0}")),
-            _walk(len(table.numbers), step, goes_back=period is not None),
+        body=(Define(counters, Literal("{0}")), *loops),
+        comment=fill(
+            f"{len(part):,} rows of {layers.functions[first]} to {layers.functions[last]} in the planned "
+            "order: each entry of the table names the layer that computes its next row.",
+            _COMMENT,
         ),
-        comment=f"{len(part):,} rows of layers {first} to {last} in the planned order:\n"
-        "each entry names the layer that computes its next row.",
     )
-    return OrderTable(table, walk)
+    return OrderPart((compute, walk), table)
 
 
-def _walk(entries: int, step: tuple[Stmt, ...], goes_back: bool) -> ForLoop:
-    """The loop over the table; signed if it jumps back, since the index is -1 before a period at entry 0."""
-    if goes_back:
-        return ForLoop("int32_t", _STEP.name, Number(entries), step)
-    return ForLoop("uint32_t", _STEP.name, unsigned(entries), step)
-
-
-def _folded(number: int, part: Sequence[int], period: Period) -> DefineTable:
-    """The table with the period once."""
+def _folded(name: str, part: Sequence[int], period: Period | None) -> DefineTable:
+    """The table, which has a period once."""
+    if period is None:
+        return _define(name, part)
     end = period.first + period.length
-    steps = (*part[:end], *part[end + period.saved :])
-    behind = ((end, "once"),) if end < len(steps) else ()
-    return _table(number, steps, ((period.first, f"{period.count} times"), *behind))
+    entries = (*part[:end], *part[end + period.saved :])
+    behind = ((end, "once"),) if end < len(entries) else ()
+    return _define(name, entries, ((period.first, f"{period.count} times"), *behind))
 
 
-def _again(part: Sequence[int], period: Period) -> Stmt:
-    """Goes back to the first step of the period, until the layer of its last step has done all these rows."""
-    end = period.first + period.length
-    stage = part[end - 1]
-    rows = part[: end + period.saved].count(stage)
-    is_end = Infix("==", _STEP, Number(end - 1))
-    # The counter, not `row`: that would have to outlive the call, in a register or on the stack.
-    is_left = Infix("<", Subscript(Name("next"), Number(stage - min(part))), unsigned(rows))
-    again = Assign(_STEP, Number(period.length), "-=")
-    return If(Infix("&&", is_end, is_left), (again,), comment="repeat the period")
+def _define(name: str, entries: Sequence[int], notes: tuple[tuple[int, str], ...] = ()) -> DefineTable:
+    return DefineTable("uint8_t" if max(entries) < 256 else "uint16_t", name, tuple(entries), notes)
 
 
-def _switch(value: Expr, stages: Iterable[int], run_once: AbstractSet[int]) -> Stmt:
-    run = Name(RUN.name)
+def _switch(stages: AbstractSet[int], first: int, layers: LayerCalls) -> Stmt:
     return SwitchStatement(
-        value, tuple((stage, (_call(stage, run, _ROW, run_once),)) for stage in sorted(stages))
+        _LAYER, tuple((stage - first, (layers.call(stage, _RUN, _ROW),)) for stage in sorted(stages))
     )

@@ -80,9 +80,7 @@ class Printer:
             given.append(f"const {shape_struct(function.name)} *restrict shape")
         begin = _beside(function.kind, function.name)
         line = f"{begin}({', '.join(given)})"
-        if not function.is_spread and len(line) <= LINE:
-            return [line]
-        return [f"{begin}(", *_separated(given, _PAD, ")")]
+        return [line] if len(line) <= LINE else [f"{begin}(", *_packed(given, _PAD, ")")]
 
     def variable(self, variable: TypedName) -> str:
         constant = self.dialect.constant if variable.is_constant else ""
@@ -166,13 +164,13 @@ class Printer:
         yield from (f"{pad}default:", f"{pad}{_PAD}break;")
 
     def _call(self, call: FunctionCall, comment: str, pad: str) -> list[str]:
-        """A call in one line, or with a line for each argument."""
+        """A call in one line, or its arguments in further ones."""
         given = [self.bare(a) for a in call.arguments]
         name = self._helper_name(call.function)
         line = f"{pad}{name}({', '.join(given)});{comment}"
         if len(line) <= LINE or comment:
             return [line]
-        return [f"{pad}{name}(", *_separated(given, pad + _PAD, ");")]
+        return [f"{pad}{name}(", *_packed(given, pad + _PAD, ");")]
 
     def _pointers(self, variable: TypedName, rows: Sequence[Expr], pad: str) -> list[str]:
         printed = [self.bare(row) for row in rows]
@@ -180,7 +178,7 @@ class Printer:
         line = f"{pad}{head}{', '.join(printed)}}};"
         if len(line) <= LINE:
             return [line]
-        return [f"{pad}{head}", *(f"{pad}{_PAD}{row}," for row in printed), f"{pad}}};"]
+        return [f"{pad}{head}", *_packed(printed, pad + _PAD, ""), f"{pad}}};"]
 
     def _use(self, use: InstructionCall) -> str:
         given = {
@@ -323,7 +321,13 @@ def _beside(c_type: str, name: str) -> str:
     return f"{c_type}{name}" if c_type.endswith("*") else f"{c_type} {name}"
 
 
-def _separated(items: Sequence[str], pad: str, end: str) -> list[str]:
-    """A line for each, with commas between them."""
-    *most, last = items
-    return [*(f"{pad}{item}," for item in most), f"{pad}{last}{end}"]
+def _packed(items: Sequence[str], pad: str, end: str) -> list[str]:
+    """Items with commas between them, as many to a line as fit."""
+    lines, line = [], pad + items[0]
+    for item in items[1:]:
+        if len(line) + len(f", {item}{end}") > LINE:
+            lines.append(f"{line},")
+            line = pad + item
+        else:
+            line += f", {item}"
+    return [*lines, line + end]

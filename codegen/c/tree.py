@@ -317,7 +317,6 @@ class FunctionDefinition:
     body: tuple[Stmt, ...]
     comment: str = ""
     shape: Shape | None = None
-    is_spread: bool = False  # a line for each parameter, however short
 
 
 def unsigned(value: int) -> Number:

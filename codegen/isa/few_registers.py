@@ -9,14 +9,17 @@ FEW_REGISTERS = ScalarFunction(
     "FEW_REGISTERS",
     DType.I32,
     """\
-/* Some tiles use every register. clang reserves a few, and so does code built without optimisation or with
-   -fPIC: those builds use the C version instead. If another option reserves one (-ffixed-r9,
-   -fno-omit-frame-pointer, sometimes -Og), gcc reports "'asm' operand has impossible constraints" or
-   "r7 cannot be used in 'asm' here": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS
 #endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
 #endif
 """,
     lambda: 0,

@@ -14,6 +14,7 @@ from typing import Any
 from aot.ir.types import DType
 from aot.records import dataclass
 from codegen.c.fills import FillHelper
+from codegen.c.layers import HOOK
 from codegen.c.tree import (
     CastTo,
     Define,
@@ -38,7 +39,6 @@ from codegen.c.tree import (
 )
 
 _SIZES = {f"{dtype.c_name} *": dtype.bytes for dtype in DType}
-_HOOK = "LAYER_WROTE"
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
     {
         "*": operator.mul,
@@ -123,7 +123,7 @@ class LayerRunner:
                     yield from self._body(then if is_so else otherwise, known, (*path, int(is_so)))
                 case Return(value):
                     raise _ReturnedError(None if value is None else self._value(value, known))
-                case Do(FunctionCall(function) as call) if function != _HOOK:
+                case Do(FunctionCall(function) as call) if function != HOOK:
                     yield path, _called(call, [self._value(each, known) for each in call.arguments])
                 case Do():
                     pass

@@ -100,7 +100,7 @@ def _trace(artifact: Artifact) -> _Trace:
     defined = {file: constants_of(text) for file, text in {**artifact.sources, **artifact.headers}.items()}
     constants = {name: each for found in defined.values() for name, each in found.items()}
     files = {name: file for file, found in defined.items() for name in found}
-    below = {layer.index: functions.below(f"layer_{layer.index}") for layer in layers}
+    below = {layer.index: functions.below(layer.function) for layer in layers}
     entries = (functions.below(f"{artifact.name}_{each}") for each in ENTRIES)
     return _Trace(layers, functions, constants, files, below, frozenset().union(*entries))
 

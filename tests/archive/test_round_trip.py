@@ -112,7 +112,8 @@ def test_the_keys_that_tvm_reads_are_there(compiled: CompiledModel, archive_path
     assert main["io_size_bytes"] == 2 * 8 * 8 * 4
     assert main["inputs"] == {"image": {"size": 256, "dtype": "int8"}}
     assert list(main["outputs"].values()) == [{"size": 256, "dtype": "int8"}]
-    assert [o["function_name"] for o in operators] == [f"layer_{i}" for i in range(len(compiled.layers))]
+    assert [o["function_name"] for o in operators] == [layer.function for layer in compiled.layers]
+    assert [layer.function for layer in compiled.layers][:2] == ["copy_image_pixels16", "conv2d_0"]
     assert all(o["workspace"][0].keys() == {"device", "workspace_size_bytes"} for o in operators)
 
 

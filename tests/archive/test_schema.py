@@ -37,7 +37,7 @@ LATER: dict[str, set[str]] = {  # keys that earlier archives do not have
         "table_bytes",
         "placement",
     },
-    "layer": {"passed_over", "device", "stays", "sources", "parts", "others"},
+    "layer": {"passed_over", "device", "stays", "sources", "parts", "others", "function"},
 }
 OBJECTS: dict[str, type] = {
     "solder": ModelFacts,

@@ -37,7 +37,7 @@ def test_a_layer_is_shown_as_node_loops_and_c(model: Path, run_deploy: Run) -> N
     assert loops.startswith("def conv2d_")
     assert "\n@instruction(" in loops
     assert "\nstatic KERNEL void conv2d_" in c
-    assert "\nstatic LAYER void layer_1(" in c
+    assert "\nstatic LAYER void conv2d_0(" in c
 
 
 def test_what_is_chosen_is_shown_and_no_more(model: Path, run_deploy: Run) -> None:

@@ -181,7 +181,7 @@ def test_constants_that_are_equal_are_one(file: Path) -> None:
     assert own[1] < alone[1] / 10
     assert own[3] == 0
     text = "".join(compiled.artifact.sources.values())
-    assert text.count("net_layer10_w[40] = {") == 1
+    assert text.count("_w[40] = {") == 1
     assert f"{sum(own):,}" in str(compiled)
 
 

@@ -55,10 +55,10 @@ def in_sections(model: CompiledModel) -> dict[str, set[str]]:
 @pytest.mark.parametrize(
     ("rules", "expected"),
     [
-        ((), {"": {"layer1", "layer3"}}),
-        ((("conv2d", "ITCM"),), {"ITCM": {"layer1"}, "": {"layer3"}}),
-        ((("layer3", "QSPI"),), {"QSPI": {"layer3"}, "": {"layer1"}}),
-        ((("conv*", "ITCM"), ("*", "QSPI")), {"ITCM": {"layer1"}, "QSPI": {"layer3"}}),
+        ((), {"": {"conv2d_0", "dense_3"}}),
+        ((("conv2d", "ITCM"),), {"ITCM": {"conv2d_0"}, "": {"dense_3"}}),
+        ((("layer3", "QSPI"),), {"QSPI": {"dense_3"}, "": {"conv2d_0"}}),
+        ((("conv*", "ITCM"), ("*", "QSPI")), {"ITCM": {"conv2d_0"}, "QSPI": {"dense_3"}}),
     ],
 )
 def test_the_first_rule_that_names_a_layer_counts(

@@ -141,8 +141,8 @@ def test_what_says_where_is_read_stays_with_the_code() -> None:
             found |= there
     assert found == places | shares
     larger = compiled(RESIZINGS[0].graph, PLAIN, EXTERNAL, "k")
-    assert "static CONSTANT const int32_t k_layer0_left[" in larger.sources["k.c"]
-    assert "int32_t layer0_down[" in larger.sources["k_weights.h"]
+    assert "static CONSTANT const int32_t k_y_left[" in larger.sources["k.c"]
+    assert "int32_t y_down[" in larger.sources["k_weights.h"]
     with pytest.raises(InputError, match="the model has no weights that could be external"):
         compiled(GATHERINGS[0].graph, PLAIN, EXTERNAL, "k")
 
@@ -245,6 +245,6 @@ def test_what_has_no_weights_elsewhere_says_why() -> None:
 
 def test_the_code_names_no_array_of_weights() -> None:
     model: CompiledModel = compiled(graph_of("classifier"), DSP, EXTERNAL, "k")
-    assert "run->weights->layer" in model.sources["k.c"]
-    assert "k_layer" not in model.sources["k.c"]
+    assert "run->weights->conv2d_0_w" in model.sources["k.c"]
+    assert "k_conv2d_0_w" not in model.sources["k.c"]
     assert "k_weights_in_use" in model.sources["k.c"].split("#include")[0]  # the head names it

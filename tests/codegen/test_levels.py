@@ -60,18 +60,18 @@ def test_at_the_lowest_level_each_operator_of_the_file_is_a_layer() -> None:
 
 def test_at_the_lowest_level_a_layer_is_done_before_the_next_begins() -> None:
     body = c_of(compiled("conv", 0)).split("_run(\n")[-1]
-    called = [int(number) for number in re.findall(r"layer_(\d+)\(&run", body)]
-    assert called == sorted(called)
-    assert len(called) == len(set(called)) > 1
+    called = re.findall(r"(\w+)\(&run", body)
+    assert called == [layer.function for layer in compiled("conv", 0).layers]
+    assert len(called) > 1
 
 
 def test_at_the_lowest_level_a_layer_shares_its_function_with_none() -> None:
     for goal in ("speed", "size"):
-        kernels = re.findall(
-            r"^static KERNEL void (\w+)\(", c_of(compiled("residual", 0, optimize=goal)), re.M
-        )
+        model = compiled("residual", 0, optimize=goal)
+        kernels = re.findall(r"^static KERNEL void (\w+)\(", c_of(model), re.M)
         assert kernels
-        assert all(re.match(r"layer_\d+_[a-z]", each) for each in kernels)
+        assert all(kernel.startswith(("conv2d_", "add_", "image_")) for kernel in kernels)
+        assert len(kernels) == len(model.layers)
 
 
 def test_the_default_is_the_second_level() -> None:
@@ -126,7 +126,7 @@ def test_a_debugger_finds_what_the_page_types(repo_root: Path, tmp_path: Path) -
         if entry.tag == "DW_TAG_subprogram" and {"DW_AT_name", "DW_AT_low_pc"} <= entry.attributes.keys()
     }
     page = (repo_root / "docs/levels.md").read_text("utf-8")
-    typed = set(re.findall(r"\(gdb\) .*?\b(layer_\w+|row_of_\w+)", page))
+    typed = set(re.findall(r"\(gdb\) (?:tbreak |.*?\b(?=row_of_))(\w+)", page))
     assert len(typed) == 3
     assert typed <= bodies
 

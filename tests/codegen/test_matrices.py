@@ -55,6 +55,6 @@ def test_rows_that_come_in_turn_need_no_table() -> None:
 
 def test_a_constant_mask_is_stored_once_for_all_heads() -> None:
     model = compiled(attention(), PLAIN, CompileOptions(), "k")
-    assert "k_layer5_b + (row % 2u) * 72u" in model.sources["k.c"]
+    assert "k_causal_b + (row % 2u) * 72u" in model.sources["k.c"]
     (layer,) = [layer for layer in model.layers if layer.name == "node causal"]
     assert layer.weight_bytes == 6 * 24 * 4

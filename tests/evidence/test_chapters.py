@@ -131,7 +131,7 @@ def test_every_function_and_constant_belongs_to_a_layer(subject: Subject) -> Non
     found = examine_traceability(subject)
     assert found.verdict is Standing.PROVEN, found.summary
     names = {table.title: {str(row[0]): row[-1] for row in table.rows} for table in found.tables}
-    assert names["Constants of the C"]["digits_layer1_w"] == "layer 1"
+    assert names["Constants of the C"]["digits_conv2d_0_w"] == "layer 1"
     assert names["Functions of the C"]["softmax_10_by_1"] == "layer 6"
     assert names["Functions of the C"]["digits_run"] == "the interface"
     assert names["Operators"]["reshape_4"] == "no code"
@@ -145,14 +145,14 @@ def test_a_function_that_nobody_calls_fails_the_chapter(subject: Subject) -> Non
 
 
 def test_a_constant_that_nobody_reads_fails_the_chapter(subject: Subject) -> None:
-    old = "CONSTANT const int16_t digits_layer1_w[48]"
+    old = "CONSTANT const int16_t digits_conv2d_0_w[48]"
     found = examine_traceability(with_text(subject, old, f"CONSTANT const int8_t more[3] = {{0}};\n{old}"))
     assert found.summary.startswith("constant more belongs to no layer; the C has 4,693 bytes of constants")
 
 
 def test_constants_that_are_not_found_in_the_c_fail_the_chapter(subject: Subject) -> None:
     found = examine_traceability(
-        with_text(subject, "CONSTANT const int16_t digits_layer1_w[48] =", "X[96] =")
+        with_text(subject, "CONSTANT const int16_t digits_conv2d_0_w[48] =", "X[96] =")
     )
     assert "bytes of constants, and 4,690 by the facts of the archive" in found.summary
 
@@ -185,9 +185,7 @@ def model_of(graph: Graph) -> CompiledModel:
 
 
 def test_a_layer_without_a_function_fails_the_chapter(subject: Subject) -> None:
-    assert (
-        "layer 3 has no function" in examine_traceability(with_text(subject, "layer_3(", "layer_x(")).summary
-    )
+    assert "layer 3 has no function" in examine_traceability(with_text(subject, "conv2d_2(", "x(")).summary
 
 
 def test_c_is_read_without_its_comments_and_attributes() -> None:
@@ -232,11 +230,11 @@ def test_the_hashes_of_constants_are_those_of_what_the_compiler_packed(compiled:
 def test_a_constant_leads_to_its_operator_and_file_and_back(subject: Subject) -> None:
     tables = {table.title: table for table in examine_traceability(subject).tables}
     constants = {row[0]: row[1:] for row in tables["Constants of the C"].rows}
-    file, _, digest, origin, layer = constants["digits_layer3_w"]
+    file, _, digest, origin, layer = constants["digits_conv2d_2_w"]
     assert (file, origin, layer) == ("digits_weights.c", 'CONV_2D #2 "conv2d_2"', "layer 3")
     back = {row[2]: row for row in tables["Constants of the operators"].rows}
     assert back["conv2d_2/weights"][3] == "i8[24,1,1,8]"
-    assert "digits_layer3_w" in str(back["conv2d_2/weights"][-1]).split(", ")
+    assert "digits_conv2d_2_w" in str(back["conv2d_2/weights"][-1]).split(", ")
     weights = subject.artifact.graph.constants["conv2d_2/weights"]
     assert back["conv2d_2/weights"][5] == hashlib.sha256(weights.tobytes()).hexdigest()
     files = {row[0]: row[2] for row in tables["Files"].rows}

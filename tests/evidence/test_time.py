@@ -86,7 +86,7 @@ def test_comparisons_of_values_are_all_that_depends_on_data(examined: Callable[[
 def test_a_loop_that_depends_on_data_is_named(examined: Callable[[Subject], Finding]) -> None:
     made = artifact("dense", CompileOptions())
     line = "for (volatile int32_t turns = in->features[0] + 128; turns > 0; --turns) { }"
-    code = changed(made, r"(\n    layer_0\()", f"\n    {line}\\1")
+    code = changed(made, r"(\n    dense_0\()", f"\n    {line}\\1")
     found = examined(Subject(code, load_board("mps2-an386")))
     named = [each for each in found.exceptions if "jumps in dense_run" in each]
     assert len(named) == 1

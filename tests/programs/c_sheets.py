@@ -13,14 +13,16 @@ _MOST_TEXTS = 16
 _MOST_CHARACTERS = 200_000  # then the header files are a small part of the work
 _ATTRIBUTE = r"__attribute__ ?\(\(.*?\)\) ?"
 _STATIC = re.compile(rf"^static (?:{_ATTRIBUTE}|[^=;([{{])*?\b(?!__)(\w+)(?=\(|\[| =|;)", re.MULTILINE)
-_STRUCT = re.compile(r"^struct (\w+)(?= \{)", re.MULTILINE)
+_TAGGED = re.compile(r"^(?:struct|enum|union) (\w+)(?= \{)", re.MULTILINE)
+_ENUM = re.compile(r"^enum \w+ \{\n((?: .*\n)+)\};", re.MULTILINE)
+_ENUMERATOR = re.compile(r"^ +(\w+)", re.MULTILINE)
 _MEMBERS = r"(?<=\{\n)(?: [^;{}\n]*;\n)+(?=\};)"
 _MACRO = re.compile(r"^ *# *define (\w+)", re.MULTILINE)
 _QUOTED = r'(?:\[\w+\] )?"(?:\\.|[^"\\\n])*"'  # with the name of an operand of inline assembly
 _NUMBERS = r"(?<![\w.])-?\d[-\d, \n]{8,}"  # most of a text are weights: a run of them is one match
 # Members of structures, what is in quotes, and what a macro joins with its argument stay as they are.
 _NAME = re.compile(rf"{_NUMBERS}|{_QUOTED}|{_MEMBERS}|(?<![\w.>#])([A-Za-z_]\w*)\b(?!##)")
-_TAG = re.compile(r"(?<=struct )(\w+)\b")
+_TAG = re.compile(r"(?:(?<=struct )|(?<=enum )|(?<=union ))(\w+)\b")
 
 
 def sheets(texts: Sequence[str], files: Sequence[Mapping[str, str]]) -> Iterator[str]:
@@ -45,8 +47,9 @@ def _with_sources(text: str, files: Mapping[str, str]) -> str:
 
 
 def _with_own_names(text: str, number: int) -> str:
-    tags = frozenset(_STRUCT.findall(text))
-    named = _numbered(_NAME, text, frozenset(_STATIC.findall(text)), number)
+    tags = frozenset(_TAGGED.findall(text))
+    enumerators = (name for body in _ENUM.findall(text) for name in _ENUMERATOR.findall(body))
+    named = _numbered(_NAME, text, frozenset((*_STATIC.findall(text), *enumerators)), number)
     return _numbered(_TAG, named, tags, number)
 
 

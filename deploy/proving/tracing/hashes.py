@@ -77,7 +77,7 @@ def _layer(
     layer: LayerInfo, functions: CFunctions, constants: Mapping[str, str], graph: Graph, node: Node | None
 ) -> LayerGrounds:
     """The hashes of a layer: its functions with all that they call, and the constants that these name."""
-    below = functions.below(f"layer_{layer.index}")
+    below = functions.below(layer.function)
     words = functions.words(below)
     hashes = {
         Ground.OPERATORS: _hash([] if node is None else [print_node(node, graph, 0), *_types(node, graph)]),

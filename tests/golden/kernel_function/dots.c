@@ -1,8 +1,6 @@
 /* The nest dots. */
 static KERNEL void dots(
-    const int8_t *restrict x,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
+    const int8_t *restrict x, const int8_t *restrict w, const int32_t *restrict bias,
     int32_t *restrict y)
 {
     for (int32_t o = 0; o < 2; ++o) {

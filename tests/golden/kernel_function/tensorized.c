@@ -1,8 +1,6 @@
 /* The nest tensorized. */
 static KERNEL void dots(
-    const int8_t *const x[2],
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
+    const int8_t *const x[2], const int8_t *restrict w, const int32_t *restrict bias,
     int32_t *restrict y)
 {
     for (int32_t o = 0; o < 2; ++o) {

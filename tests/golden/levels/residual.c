@@ -15,19 +15,23 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_IMAGE_PIXELS8,
+    LAYER_CONV2D_0,
+    LAYER_CONV2D_1,
+    LAYER_ADD_2
+};
 
 struct run {
     const struct residual_inputs *in;
@@ -88,9 +92,7 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 8 pixels of 4 channels, as 8-bit pixels. */
-static KERNEL void layer_0_copy_4_by_8(
-    const int8_t *restrict x,
-    int8_t *restrict y)
+static KERNEL void image_pixels8_copy_4_by_8(const int8_t *restrict x, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 8; ++column) {
         for (int32_t c = 0; c < 4; ++c) {
@@ -101,13 +103,9 @@ static KERNEL void layer_0_copy_4_by_8(
 
 /* One row of a convolution: 3x3, 4 -> 4 channels, 8 pixels.
    Writes 8-bit pixels, the first at element 4. */
-static KERNEL void layer_1_conv2d_3x3_4_to_4_by_8(
-    const int8_t *const x[3],
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int16_t *restrict addend)
+static KERNEL void conv2d_0_conv2d_3x3_4_to_4_by_8(
+    const int8_t *const x[3], int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t o = 0; o < 4; ++o) {
         int32_t start = bias[o];
@@ -127,13 +125,9 @@ static KERNEL void layer_1_conv2d_3x3_4_to_4_by_8(
 
 /* One row of a convolution: 3x3, 4 -> 4 channels, 8 pixels.
    Writes 8-bit pixels. */
-static KERNEL void layer_2_conv2d_3x3_4_to_4_by_8(
-    const int8_t *const x[3],
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right)
+static KERNEL void conv2d_1_conv2d_3x3_4_to_4_by_8(
+    const int8_t *const x[3], int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t o = 0; o < 4; ++o) {
         int32_t start = bias[o];
@@ -153,10 +147,8 @@ static KERNEL void layer_2_conv2d_3x3_4_to_4_by_8(
 }
 
 /* One row of a sum: 8 pixels of 4 channels. */
-static KERNEL void layer_3_add_4_by_8(
-    const int8_t *restrict a,
-    const int8_t *restrict b,
-    int8_t *restrict y)
+static KERNEL void add_2_add_4_by_8(
+    const int8_t *restrict a, const int8_t *restrict b, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 8; ++column) {
         for (int32_t c = 0; c < 4; ++c) {
@@ -199,9 +191,23 @@ static inline int8_t *row_of_add_2(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: relayout 8x8x4 -> 8x8x4
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* relayout 8x8x4 -> 8x8x4
    copy: its readers want padding. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -213,13 +219,13 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
     }
     fill_8(y, 4, 0);
     fill_8(y + 36, 4, 0);
-    layer_0_copy_4_by_8(row_of_image(run, row), y);
-    LAYER_WROTE(0, y, 40);
+    image_pixels8_copy_4_by_8(row_of_image(run, row), y);
+    layer_wrote(LAYER_IMAGE_PIXELS8, y, 40);
 }
 
-/* Layer 1: conv2d 8x8x4 -> 8x8x4, CONV_2D #0 "conv2d_0"
+/* conv2d 8x8x4 -> 8x8x4, CONV_2D "conv2d_0"
    plain: as it is meant. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -232,47 +238,36 @@ static LAYER void layer_1(const struct run *run, uint32_t row)
     fill_8(y, 4, -128);
     fill_8(y + 36, 4, -128);
     const int8_t *const x[3] = {
-        row_of_image_pixels8(run, row),
-        row_of_image_pixels8(run, row + 1u),
-        row_of_image_pixels8(run, row + 2u),
+        row_of_image_pixels8(run, row), row_of_image_pixels8(run, row + 1u),
+        row_of_image_pixels8(run, row + 2u)
     };
-    layer_1_conv2d_3x3_4_to_4_by_8(
-        x,
-        y,
-        residual_layer1_w,
-        residual_layer1_bias,
-        residual_layer1_mult,
-        residual_layer1_addend);
-    LAYER_WROTE(1, y, 40);
+    conv2d_0_conv2d_3x3_4_to_4_by_8(
+        x, y, residual_conv2d_0_w, residual_conv2d_0_bias, residual_conv2d_0_mult,
+        residual_conv2d_0_addend);
+    layer_wrote(LAYER_CONV2D_0, y, 40);
 }
 
-/* Layer 2: conv2d 8x8x4 -> 8x8x4, CONV_2D #1 "conv2d_1"
+/* conv2d 8x8x4 -> 8x8x4, CONV_2D "conv2d_1"
    plain: as it is meant. */
-static LAYER void layer_2(const struct run *run, uint32_t row)
+static LAYER void conv2d_1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_1(run, row);
     const int8_t *const x[3] = {
-        row_of_conv2d_0(run, row),
-        row_of_conv2d_0(run, row + 1u),
-        row_of_conv2d_0(run, row + 2u),
+        row_of_conv2d_0(run, row), row_of_conv2d_0(run, row + 1u), row_of_conv2d_0(run, row + 2u)
     };
-    layer_2_conv2d_3x3_4_to_4_by_8(
-        x,
-        y,
-        residual_layer2_w,
-        residual_layer2_bias,
-        residual_layer2_mult,
-        residual_layer2_right);
-    LAYER_WROTE(2, y, 32);
+    conv2d_1_conv2d_3x3_4_to_4_by_8(
+        x, y, residual_conv2d_1_w, residual_conv2d_1_bias, residual_conv2d_1_mult,
+        residual_conv2d_1_right);
+    layer_wrote(LAYER_CONV2D_1, y, 32);
 }
 
-/* Layer 3: add 8x8x4 -> 8x8x4, ADD #2 "add_2"
+/* add 8x8x4 -> 8x8x4, ADD "add_2"
    plain: one at a time. */
-static LAYER void layer_3(const struct run *run, uint32_t row)
+static LAYER void add_2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_add_2(run, row);
-    layer_3_add_4_by_8(row_of_conv2d_1(run, row), row_of_image(run, row), y);
-    LAYER_WROTE(3, y, 32);
+    add_2_add_4_by_8(row_of_conv2d_1(run, row), row_of_image(run, row), y);
+    layer_wrote(LAYER_ADD_2, y, 32);
 }
 
 int32_t residual_run(
@@ -286,16 +281,16 @@ int32_t residual_run(
         return RESIDUAL_ERROR_ALIGN;
     }
     for (uint32_t row = 0; row < 9u; ++row) {
-        layer_0(&run, row);
+        copy_image_pixels8(&run, row);
     }
     for (uint32_t row = 0; row < 9u; ++row) {
-        layer_1(&run, row);
+        conv2d_0(&run, row);
     }
     for (uint32_t row = 0; row < 8u; ++row) {
-        layer_2(&run, row);
+        conv2d_1(&run, row);
     }
     for (uint32_t row = 0; row < 8u; ++row) {
-        layer_3(&run, row);
+        add_2(&run, row);
     }
     return 0;
 }

@@ -18,19 +18,21 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_IMAGE_PIXELS8,
+    LAYER_CONV2D_0
+};
 
 struct run {
     const struct avr_inputs *in;
@@ -64,9 +66,7 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 9 pixels of 3 channels, as 8-bit pixels. */
-static KERNEL void copy_3_by_9(
-    const int8_t *restrict x,
-    int8_t *restrict y)
+static KERNEL void copy_3_by_9(const int8_t *restrict x, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 9; ++column) {
         for (int32_t c = 0; c < 3; ++c) {
@@ -77,11 +77,8 @@ static KERNEL void copy_3_by_9(
 
 /* One row of a convolution: 3x3, 3 -> 4 channels, 9 pixels. */
 static KERNEL void conv2d_3x3_3_to_4_by_9(
-    const int8_t *const x[3],
-    int8_t *restrict y,
-    const __flash int8_t *restrict w,
-    const __flash int32_t *restrict bias,
-    const __flash int32_t *restrict mult,
+    const int8_t *const x[3], int8_t *restrict y, const __flash int8_t *restrict w,
+    const __flash int32_t *restrict bias, const __flash int32_t *restrict mult,
     const __flash int16_t *restrict addend)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
@@ -149,9 +146,23 @@ static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: relayout 7x9x3 -> 7x9x3
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* relayout 7x9x3 -> 7x9x3
    copy: its readers want padding. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -164,21 +175,21 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
     fill_8(y, 3, -5);
     fill_8(y + 30, 6, -5);
     copy_3_by_9(row_of_image(run, row), y);
-    LAYER_WROTE(0, y, 36);
+    layer_wrote(LAYER_IMAGE_PIXELS8, y, 36);
 }
 
-/* Layer 1: conv2d 7x9x3 -> 7x9x4, CONV_2D #0 "conv2d_0"
+/* conv2d 7x9x3 -> 7x9x4, CONV_2D "conv2d_0"
    plain: 2 x 2 sums per tile. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row);
     const int8_t *const x[3] = {
-        row_of_image_pixels8(run, row),
-        row_of_image_pixels8(run, row + 1u),
-        row_of_image_pixels8(run, row + 2u),
+        row_of_image_pixels8(run, row), row_of_image_pixels8(run, row + 1u),
+        row_of_image_pixels8(run, row + 2u)
     };
-    conv2d_3x3_3_to_4_by_9(x, y, avr_layer1_w, avr_layer1_bias, avr_layer1_mult, avr_layer1_addend);
-    LAYER_WROTE(1, y, 36);
+    conv2d_3x3_3_to_4_by_9(
+        x, y, avr_conv2d_0_w, avr_conv2d_0_bias, avr_conv2d_0_mult, avr_conv2d_0_addend);
+    layer_wrote(LAYER_CONV2D_0, y, 36);
 }
 
 int32_t avr_run(
@@ -192,10 +203,10 @@ int32_t avr_run(
         return AVR_ERROR_ALIGN;
     }
     for (uint32_t row = 0; row < 8u; ++row) {
-        layer_0(&run, row);
+        copy_image_pixels8(&run, row);
     }
     for (uint32_t row = 0; row < 7u; ++row) {
-        layer_1(&run, row);
+        conv2d_0(&run, row);
     }
     return 0;
 }

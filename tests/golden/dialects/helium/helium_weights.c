@@ -3,38 +3,38 @@
 #include "helium_weights.h"
 
 
-CONSTANT const int8_t helium_layer1_w[51] = {
+CONSTANT const int8_t helium_depthwise_0_w[51] = {
     86, 126, 64, 0, -22, 15, 114, 0, -42, -50, 111, 0, -61, -80, -17, 0, 80, -57, -20, 0, 26, 16,
     119, 0, -100, 97, 46, 0, -12, -76, -71, 0, 80, -61, 94, 0, -51, -113, 43, 0, -104, 40, 34, 0,
     58, -89, 47, 0, 0, 0, 0,
 };
 
-CONSTANT const int32_t helium_layer1_bias[4] = {
+CONSTANT const int32_t helium_depthwise_0_bias[4] = {
     -1685, -452, -1832, -846,
 };
 
-CONSTANT const int32_t helium_layer1_mult[4] = {
+CONSTANT const int32_t helium_depthwise_0_mult[4] = {
     1525826137, 1823620068, 1254635007, 1150342363,
 };
 
-CONSTANT const int8_t helium_layer1_right[4] = {
+CONSTANT const int8_t helium_depthwise_0_right[4] = {
     8, 8, 7, 7,
 };
 
-CONSTANT const int8_t helium_layer2_w[47] = {
+CONSTANT const int8_t helium_conv2d_1_w[47] = {
     79, -106, -82, -67, -81, 77, 94, 21, -117, -103, -43, -17, 31, -5, -60, -87, 49, 60, -119, -99,
     -12, -28, 99, 4, -20, -18, 42, 22, -83, 61, 65, 116, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     0,
 };
 
-CONSTANT const int32_t helium_layer2_bias[8] = {
+CONSTANT const int32_t helium_conv2d_1_bias[8] = {
     -21383, 13345, -36560, -14894, -13350, 8849, 4805, 19523,
 };
 
-CONSTANT const int32_t helium_layer2_mult[8] = {
+CONSTANT const int32_t helium_conv2d_1_mult[8] = {
     1736674444, 1275658807, 1382443161, 1409428427, 1204883821, 1878975213, 1681836584, 1102348657,
 };
 
-CONSTANT const int8_t helium_layer2_right[8] = {
+CONSTANT const int8_t helium_conv2d_1_right[8] = {
     9, 7, 8, 8, 7, 8, 8, 7,
 };

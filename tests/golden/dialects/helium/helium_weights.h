@@ -7,13 +7,13 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t helium_layer1_w[51];
-extern CONSTANT const int32_t helium_layer1_bias[4];
-extern CONSTANT const int32_t helium_layer1_mult[4];
-extern CONSTANT const int8_t helium_layer1_right[4];
-extern CONSTANT const int8_t helium_layer2_w[47];
-extern CONSTANT const int32_t helium_layer2_bias[8];
-extern CONSTANT const int32_t helium_layer2_mult[8];
-extern CONSTANT const int8_t helium_layer2_right[8];
+extern CONSTANT const int8_t helium_depthwise_0_w[51];
+extern CONSTANT const int32_t helium_depthwise_0_bias[4];
+extern CONSTANT const int32_t helium_depthwise_0_mult[4];
+extern CONSTANT const int8_t helium_depthwise_0_right[4];
+extern CONSTANT const int8_t helium_conv2d_1_w[47];
+extern CONSTANT const int32_t helium_conv2d_1_bias[8];
+extern CONSTANT const int32_t helium_conv2d_1_mult[8];
+extern CONSTANT const int8_t helium_conv2d_1_right[8];
 
 #endif

@@ -15,19 +15,21 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_X0_PIXELS32,
+    LAYER_Y
+};
 
 struct run {
     const struct reals_inputs *in;
@@ -56,9 +58,7 @@ static inline void fill_32(float *row, uint32_t elements, float value)
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 6 pixels of 3 channels, as 32-bit pixels. */
-static KERNEL void copy_3_by_6(
-    const float *restrict x,
-    float *restrict y)
+static KERNEL void copy_3_by_6(const float *restrict x, float *restrict y)
 {
     for (int32_t column = 0; column < 6; ++column) {
         for (int32_t c = 0; c < 3; ++c) {
@@ -69,10 +69,7 @@ static KERNEL void copy_3_by_6(
 
 /* One row of a convolution: 3x3, 3 -> 4, 6 pixels. */
 static KERNEL void conv2d_3x3_3_to_4_by_6_reals(
-    const float *const x[3],
-    float *restrict y,
-    const float *restrict w,
-    const float *restrict bias)
+    const float *const x[3], float *restrict y, const float *restrict w, const float *restrict bias)
 {
     for (int32_t column_b = 0; column_b < 2; ++column_b) {
         float sum0 = bias[0];
@@ -164,9 +161,23 @@ static inline float *row_of_y(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: relayout 5x6x3 -> 5x6x3
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* relayout 5x6x3 -> 5x6x3
    copy: its readers want padding. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void copy_x0_pixels32(const struct run *run, uint32_t row)
 {
     float *const y = row_of_x0_pixels32(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -179,21 +190,20 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
     fill_32(y, 3, 0.0f);
     fill_32(y + 21, 3, 0.0f);
     copy_3_by_6(row_of_x0(run, row), y);
-    LAYER_WROTE(0, y, 96);
+    layer_wrote(LAYER_X0_PIXELS32, y, 96);
 }
 
-/* Layer 1: conv2d 5x6x3 -> 3x6x4
+/* conv2d 5x6x3 -> 3x6x4
    reals: 3 pixels x 4 channels at a time. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void conv2d_y(const struct run *run, uint32_t row)
 {
     float *const y = row_of_y(run, row);
     const float *const x[3] = {
-        row_of_x0_pixels32(run, row * 2u),
-        row_of_x0_pixels32(run, row * 2u + 1u),
-        row_of_x0_pixels32(run, row * 2u + 2u),
+        row_of_x0_pixels32(run, row * 2u), row_of_x0_pixels32(run, row * 2u + 1u),
+        row_of_x0_pixels32(run, row * 2u + 2u)
     };
-    conv2d_3x3_3_to_4_by_6_reals(x, y, reals_layer1_w, reals_layer1_bias);
-    LAYER_WROTE(1, y, 96);
+    conv2d_3x3_3_to_4_by_6_reals(x, y, reals_y_w, reals_y_bias);
+    layer_wrote(LAYER_Y, y, 96);
 }
 
 int32_t reals_run(
@@ -207,9 +217,9 @@ int32_t reals_run(
         return REALS_ERROR_ALIGN;
     }
     for (uint32_t row = 0; row < 3u; ++row) {
-        layer_0(&run, row * 2u);
-        layer_0(&run, row * 2u + 1u);
-        layer_1(&run, row);
+        copy_x0_pixels32(&run, row * 2u);
+        copy_x0_pixels32(&run, row * 2u + 1u);
+        conv2d_y(&run, row);
     }
     return 0;
 }

@@ -3,7 +3,7 @@
 #include "reals_weights.h"
 
 
-CONSTANT const float reals_layer1_w[108] = {
+CONSTANT const float reals_y_w[108] = {
     2.0f, -2.0f, 0.0f, -0.0f, -0.0f, -0.0f, -2.0f, -0.0f, -1.0f, 3.0f, 0.0f, -0.0f, -0.0f, -1.0f,
     -1.0f, -0.0f, 0.0f, -0.0f, 1.0f, -0.0f, 0.0f, 1.0f, 0.0f, -0.0f, -0.0f, 0.0f, 1.0f, -0.0f,
     -0.0f, 1.0f, -1.0f, -0.0f, 1.0f, 0.0f, 0.0f, 1.0f, -2.0f, 1.0f, -1.0f, -1.0f, 0.0f, 1.0f, -0.0f,
@@ -14,6 +14,6 @@ CONSTANT const float reals_layer1_w[108] = {
     0.0f, -0.0f, 1.0f, -1.0f, 0.0f, -0.0f, 0.0f,
 };
 
-CONSTANT const float reals_layer1_bias[4] = {
+CONSTANT const float reals_y_bias[4] = {
     8.0f, -10.0f, 2.0f, -2.0f,
 };

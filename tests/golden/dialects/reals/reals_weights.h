@@ -7,7 +7,7 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const float reals_layer1_w[108];
-extern CONSTANT const float reals_layer1_bias[4];
+extern CONSTANT const float reals_y_w[108];
+extern CONSTANT const float reals_y_bias[4];
 
 #endif

@@ -3,42 +3,42 @@
 #include "riscv_weights.h"
 
 
-CONSTANT const int8_t riscv_layer1_w[72] = {
+CONSTANT const int8_t riscv_conv2d_0_w[72] = {
     -20, 94, 118, 0, -98, 0, 26, -54, 71, 0, 36, 43, 55, 106, 106, 0, 92, 0, 56, 109, -124, 0, -121,
     107, 76, -16, 63, 0, 102, 0, -111, -4, -126, 0, -90, 44, 84, -53, 123, 0, 73, 0, 117, -39, 122,
     0, 52, -47, 120, -51, 3, 0, 119, 0, -56, 61, 72, 0, 86, -5, 124, -73, 124, 0, 98, 0, 95, -99,
     95, 0, 53, 105,
 };
 
-CONSTANT const int8_t riscv_layer1_taps[12] = {
+CONSTANT const int8_t riscv_conv2d_0_taps[12] = {
     0, 1, 2, 0, 1, 0, 2, 0, 1, 0, 2, 0,
 };
 
-CONSTANT const int32_t riscv_layer1_bias[6] = {
+CONSTANT const int32_t riscv_conv2d_0_bias[6] = {
     28183, 57502, -9665, 59076, 44737, 66558,
 };
 
-CONSTANT const int32_t riscv_layer1_mult[6] = {
+CONSTANT const int32_t riscv_conv2d_0_mult[6] = {
     163481487, 207785288, 183697204, 242903872, 130593761, 105636936,
 };
 
-CONSTANT const int16_t riscv_layer1_addend[6] = {
+CONSTANT const int16_t riscv_conv2d_0_addend[6] = {
     -2048, -2421, -2038, -2158, -1991, -2074,
 };
 
-CONSTANT const int8_t riscv_layer3_w[30] = {
+CONSTANT const int8_t riscv_dense_3_w[30] = {
     71, 116, -60, -75, 75, 84, 4, -89, 85, 3, -88, -93, -23, 48, -25, 87, -125, -19, 6, 117, -67,
     83, -109, -41, 63, 19, 112, 65, 106, 83,
 };
 
-CONSTANT const int32_t riscv_layer3_bias[5] = {
+CONSTANT const int32_t riscv_dense_3_bias[5] = {
     26825, -22568, -7124, -1586, 57583,
 };
 
-CONSTANT const int32_t riscv_layer3_mult[5] = {
+CONSTANT const int32_t riscv_dense_3_mult[5] = {
     1355848961, 1355848961, 1355848961, 1355848961, 1355848961,
 };
 
-CONSTANT const int8_t riscv_layer3_right[5] = {
+CONSTANT const int8_t riscv_dense_3_right[5] = {
     8, 8, 8, 8, 8,
 };

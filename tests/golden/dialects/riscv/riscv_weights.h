@@ -7,14 +7,14 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t riscv_layer1_w[72];
-extern CONSTANT const int8_t riscv_layer1_taps[12];
-extern CONSTANT const int32_t riscv_layer1_bias[6];
-extern CONSTANT const int32_t riscv_layer1_mult[6];
-extern CONSTANT const int16_t riscv_layer1_addend[6];
-extern CONSTANT const int8_t riscv_layer3_w[30];
-extern CONSTANT const int32_t riscv_layer3_bias[5];
-extern CONSTANT const int32_t riscv_layer3_mult[5];
-extern CONSTANT const int8_t riscv_layer3_right[5];
+extern CONSTANT const int8_t riscv_conv2d_0_w[72];
+extern CONSTANT const int8_t riscv_conv2d_0_taps[12];
+extern CONSTANT const int32_t riscv_conv2d_0_bias[6];
+extern CONSTANT const int32_t riscv_conv2d_0_mult[6];
+extern CONSTANT const int16_t riscv_conv2d_0_addend[6];
+extern CONSTANT const int8_t riscv_dense_3_w[30];
+extern CONSTANT const int32_t riscv_dense_3_bias[5];
+extern CONSTANT const int32_t riscv_dense_3_mult[5];
+extern CONSTANT const int8_t riscv_dense_3_right[5];
 
 #endif

@@ -24,19 +24,30 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_X_PLANES8,
+    LAYER_DEEP0,
+    LAYER_POINT0,
+    LAYER_DEEP1,
+    LAYER_POINT1,
+    LAYER_DEEP2,
+    LAYER_POINT2,
+    LAYER_DEEP3,
+    LAYER_POINT3,
+    LAYER_C1,
+    LAYER_C2
+};
 
 struct run {
     const struct size_inputs *in;
@@ -100,14 +111,17 @@ static inline int32_t to_int8(int32_t sum, int32_t mult, int32_t right, int32_t 
     "smlad %[sum0], %[even], %[" outer "], %[sum0]\n\t" \
     "smlab" half " %[sum0], %[odd], %[" middle "], %[sum0]\n\t"
 
-/* Some tiles use every register. clang reserves a few, and so does code built without optimisation or with
-   -fPIC: those builds use the C version instead. If another option reserves one (-ffixed-r9,
-   -fno-omit-frame-pointer, sometimes -Og), gcc reports "'asm' operand has impossible constraints" or
-   "r7 cannot be used in 'asm' here": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS
 #endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
 #endif
 
 #ifdef FEW_REGISTERS /* a statement for each row of the windows */
@@ -358,9 +372,7 @@ static inline void fill_between_8(
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 16 pixels of 6 channels, as 8-bit planes. */
-static KERNEL void copy_6_by_16(
-    const int8_t *restrict x,
-    int8_t *restrict y)
+static KERNEL void copy_6_by_16(const int8_t *restrict x, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 16; ++column) {
         for (int32_t c = 0; c < 6; ++c) {
@@ -377,12 +389,8 @@ struct depthwise_conv2d_3x3_shape {
 
 /* One row of a depthwise convolution: 3x3, 6 channels, 16 pixels. Also for 1 of other numbers. */
 static KERNEL void depthwise_conv2d_3x3(
-    const int8_t *const x[3],
-    int16_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right,
+    const int8_t *const x[3], int16_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right,
     const struct depthwise_conv2d_3x3_shape *restrict shape)
 {
     const int32_t c_count = shape->c_count;
@@ -413,12 +421,8 @@ struct conv2d_1x1_shape {
 
 /* One row of a convolution: 1x1, 6 -> 8 channels, 16 pixels. Also for 2 of other numbers. */
 static KERNEL void conv2d_1x1(
-    const int16_t *restrict x,
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right,
+    const int16_t *restrict x, int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right,
     const struct conv2d_1x1_shape *restrict shape)
 {
     const int32_t ob_count = shape->ob_count;
@@ -466,12 +470,8 @@ struct depthwise_conv2d_3x3_2_shape {
 
 /* One row of a depthwise convolution: 3x3, stride 2x2, 8 channels, 8 pixels. Also for 1 of other numbers. */
 static KERNEL void depthwise_conv2d_3x3_2(
-    const int8_t *const x[3],
-    int16_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right,
+    const int8_t *const x[3], int16_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right,
     const struct depthwise_conv2d_3x3_2_shape *restrict shape)
 {
     const int32_t c_count = shape->c_count;
@@ -490,12 +490,8 @@ static KERNEL void depthwise_conv2d_3x3_2(
 
 /* One row of a convolution: 1x1, 10 -> 16 channels, 4 pixels. */
 static KERNEL void conv2d_1x1_10_to_16_by_4(
-    const int16_t *restrict x,
-    int16_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right)
+    const int16_t *restrict x, int16_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 8; ++ob) {
         int32_t start0, start1;
@@ -527,12 +523,8 @@ static KERNEL void conv2d_1x1_10_to_16_by_4(
 
 /* One row of a convolution: 3x3, 16 -> 12 channels, 4 pixels. */
 static KERNEL void conv2d_3x3_16_to_12_by_4(
-    const int16_t *const x[3],
-    int16_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right)
+    const int16_t *const x[3], int16_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 6; ++ob) {
         int32_t start0, start1;
@@ -566,12 +558,8 @@ static KERNEL void conv2d_3x3_16_to_12_by_4(
 
 /* One row of a convolution: 3x3, 12 -> 10 channels, 4 pixels. */
 static KERNEL void conv2d_3x3_12_to_10_by_4(
-    const int16_t *const x[3],
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right)
+    const int16_t *const x[3], int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 5; ++ob) {
         int32_t start0, start1;
@@ -679,9 +667,23 @@ static inline int8_t *row_of_c2(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: relayout 16x16x6 -> 16x16x6
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* relayout 16x16x6 -> 16x16x6
    copy: its readers want 8-bit planes with padding. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void copy_x_planes8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_x_planes8(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -697,19 +699,17 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
         fill_8(y + 103, 1, 3);
     }
     copy_6_by_16(row_of_x(run, row), y);
-    LAYER_WROTE(0, y, 104);
+    layer_wrote(LAYER_X_PLANES8, y, 104);
 }
 
-/* Layer 1: depthwise_conv2d 16x16x6 -> 16x16x6, OP "deep0"
+/* depthwise_conv2d 16x16x6 -> 16x16x6, OP "deep0"
    smlad: 3x3 windows along planes, nine weights in five registers. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void depthwise_deep0(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_deep0(run);
     fill_16(y + 96, 2, 0);
     const int8_t *const x[3] = {
-        row_of_x_planes8(run, row),
-        row_of_x_planes8(run, row + 1u),
-        row_of_x_planes8(run, row + 2u),
+        row_of_x_planes8(run, row), row_of_x_planes8(run, row + 1u), row_of_x_planes8(run, row + 2u)
     };
     static const struct depthwise_conv2d_3x3_shape shape = {
         .c_count = 6,
@@ -717,19 +717,13 @@ static LAYER void layer_1(const struct run *run, uint32_t row)
         .x_per_c = 17,
     };
     depthwise_conv2d_3x3(
-        x,
-        y,
-        size_layer1_w,
-        size_layer1_bias,
-        size_layer1_mult,
-        size_layer1_right,
-        &shape);
-    LAYER_WROTE(1, y, 196);
+        x, y, size_deep0_w, size_deep0_bias, size_deep0_mult, size_deep0_right, &shape);
+    layer_wrote(LAYER_DEEP0, y, 196);
 }
 
-/* Layer 2: conv2d 16x16x6 -> 16x16x8, OP "point0"
+/* conv2d 16x16x6 -> 16x16x8, OP "point0"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_2(const struct run *run, uint32_t row)
+static LAYER void conv2d_point0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_point0(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -754,25 +748,19 @@ static LAYER void layer_2(const struct run *run, uint32_t row)
         .y_first_2 = 19,
     };
     conv2d_1x1(
-        row_of_deep0(run),
-        y,
-        size_layer2_w,
-        size_layer2_bias,
-        size_layer2_mult,
-        size_layer2_right,
+        row_of_deep0(run), y, size_point0_w, size_point0_bias, size_point0_mult, size_point0_right,
         &shape);
-    LAYER_WROTE(2, y, 140);
+    layer_wrote(LAYER_POINT0, y, 140);
 }
 
-/* Layer 3: depthwise_conv2d 16x16x8 -> 8x8x8, OP "deep1"
+/* depthwise_conv2d 16x16x8 -> 8x8x8, OP "deep1"
    smlad: 3x3 windows along planes, nine weights in five registers. */
-static LAYER void layer_3(const struct run *run, uint32_t row)
+static LAYER void depthwise_deep1(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_deep1(run, row);
     const int8_t *const x[3] = {
-        row_of_point0(run, row * 2u),
-        row_of_point0(run, row * 2u + 1u),
-        row_of_point0(run, row * 2u + 2u),
+        row_of_point0(run, row * 2u), row_of_point0(run, row * 2u + 1u),
+        row_of_point0(run, row * 2u + 2u)
     };
     static const struct depthwise_conv2d_3x3_2_shape shape = {
         .c_count = 8,
@@ -780,19 +768,13 @@ static LAYER void layer_3(const struct run *run, uint32_t row)
         .x_per_c = 17,
     };
     depthwise_conv2d_3x3_2(
-        x,
-        y,
-        size_layer3_w,
-        size_layer3_bias,
-        size_layer3_mult,
-        size_layer3_right,
-        &shape);
-    LAYER_WROTE(3, y, 128);
+        x, y, size_deep1_w, size_deep1_bias, size_deep1_mult, size_deep1_right, &shape);
+    layer_wrote(LAYER_DEEP1, y, 128);
 }
 
-/* Layer 4: conv2d 8x8x8 -> 8x8x12, OP "point1"
+/* conv2d 8x8x8 -> 8x8x12, OP "point1"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_4(const struct run *run, uint32_t row)
+static LAYER void conv2d_point1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_point1(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -817,25 +799,18 @@ static LAYER void layer_4(const struct run *run, uint32_t row)
         .y_first_2 = 11,
     };
     conv2d_1x1(
-        row_of_deep1(run, row),
-        y,
-        size_layer4_w,
-        size_layer4_bias,
-        size_layer4_mult,
-        size_layer4_right,
-        &shape);
-    LAYER_WROTE(4, y, 112);
+        row_of_deep1(run, row), y, size_point1_w, size_point1_bias, size_point1_mult,
+        size_point1_right, &shape);
+    layer_wrote(LAYER_POINT1, y, 112);
 }
 
-/* Layer 5: depthwise_conv2d 8x8x12 -> 8x8x12, OP "deep2"
+/* depthwise_conv2d 8x8x12 -> 8x8x12, OP "deep2"
    smlad: 3x3 windows along planes, nine weights in five registers. */
-static LAYER void layer_5(const struct run *run, uint32_t row)
+static LAYER void depthwise_deep2(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_deep2(run);
     const int8_t *const x[3] = {
-        row_of_point1(run, row),
-        row_of_point1(run, row + 1u),
-        row_of_point1(run, row + 2u),
+        row_of_point1(run, row), row_of_point1(run, row + 1u), row_of_point1(run, row + 2u)
     };
     static const struct depthwise_conv2d_3x3_shape shape = {
         .c_count = 12,
@@ -843,19 +818,13 @@ static LAYER void layer_5(const struct run *run, uint32_t row)
         .x_per_c = 9,
     };
     depthwise_conv2d_3x3(
-        x,
-        y,
-        size_layer5_w,
-        size_layer5_bias,
-        size_layer5_mult,
-        size_layer5_right,
-        &shape);
-    LAYER_WROTE(5, y, 192);
+        x, y, size_deep2_w, size_deep2_bias, size_deep2_mult, size_deep2_right, &shape);
+    layer_wrote(LAYER_DEEP2, y, 192);
 }
 
-/* Layer 6: conv2d 8x8x12 -> 8x8x10, OP "point2"
+/* conv2d 8x8x12 -> 8x8x10, OP "point2"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_6(const struct run *run, uint32_t row)
+static LAYER void conv2d_point2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_point2(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -880,26 +849,20 @@ static LAYER void layer_6(const struct run *run, uint32_t row)
         .y_first_2 = 11,
     };
     conv2d_1x1(
-        row_of_deep2(run),
-        y,
-        size_layer6_w,
-        size_layer6_bias,
-        size_layer6_mult,
-        size_layer6_right,
+        row_of_deep2(run), y, size_point2_w, size_point2_bias, size_point2_mult, size_point2_right,
         &shape);
-    LAYER_WROTE(6, y, 92);
+    layer_wrote(LAYER_POINT2, y, 92);
 }
 
-/* Layer 7: depthwise_conv2d 8x8x10 -> 4x4x10, OP "deep3"
+/* depthwise_conv2d 8x8x10 -> 4x4x10, OP "deep3"
    smlad: 3x3 windows along planes, nine weights in five registers. */
-static LAYER void layer_7(const struct run *run, uint32_t row)
+static LAYER void depthwise_deep3(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_deep3(run);
     fill_16(y + 40, 2, 0);
     const int8_t *const x[3] = {
-        row_of_point2(run, row * 2u),
-        row_of_point2(run, row * 2u + 1u),
-        row_of_point2(run, row * 2u + 2u),
+        row_of_point2(run, row * 2u), row_of_point2(run, row * 2u + 1u),
+        row_of_point2(run, row * 2u + 2u)
     };
     static const struct depthwise_conv2d_3x3_2_shape shape = {
         .c_count = 10,
@@ -907,19 +870,13 @@ static LAYER void layer_7(const struct run *run, uint32_t row)
         .x_per_c = 9,
     };
     depthwise_conv2d_3x3_2(
-        x,
-        y,
-        size_layer7_w,
-        size_layer7_bias,
-        size_layer7_mult,
-        size_layer7_right,
-        &shape);
-    LAYER_WROTE(7, y, 84);
+        x, y, size_deep3_w, size_deep3_bias, size_deep3_mult, size_deep3_right, &shape);
+    layer_wrote(LAYER_DEEP3, y, 84);
 }
 
-/* Layer 8: conv2d 4x4x10 -> 4x4x16, OP "point3"
+/* conv2d 4x4x10 -> 4x4x16, OP "point3"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_8(const struct run *run, uint32_t row)
+static LAYER void conv2d_point3(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_point3(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -932,18 +889,13 @@ static LAYER void layer_8(const struct run *run, uint32_t row)
     fill_16(y, 16, -9);
     fill_16(y + 80, 16, -9);
     conv2d_1x1_10_to_16_by_4(
-        row_of_deep3(run),
-        y,
-        size_layer8_w,
-        size_layer8_bias,
-        size_layer8_mult,
-        size_layer8_right);
-    LAYER_WROTE(8, y, 192);
+        row_of_deep3(run), y, size_point3_w, size_point3_bias, size_point3_mult, size_point3_right);
+    layer_wrote(LAYER_POINT3, y, 192);
 }
 
-/* Layer 9: conv2d 4x4x16 -> 4x4x12, OP "c1"
+/* conv2d 4x4x16 -> 4x4x12, OP "c1"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_9(const struct run *run, uint32_t row)
+static LAYER void conv2d_c1(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_c1(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -956,41 +908,27 @@ static LAYER void layer_9(const struct run *run, uint32_t row)
     fill_16(y, 12, -9);
     fill_16(y + 60, 12, -9);
     const int16_t *const x[3] = {
-        row_of_point3(run, row),
-        row_of_point3(run, row + 1u),
-        row_of_point3(run, row + 2u),
+        row_of_point3(run, row), row_of_point3(run, row + 1u), row_of_point3(run, row + 2u)
     };
-    conv2d_3x3_16_to_12_by_4(
-        x,
-        y,
-        size_layer9_w,
-        size_layer9_bias,
-        size_layer9_mult,
-        size_layer9_right);
-    LAYER_WROTE(9, y, 144);
+    conv2d_3x3_16_to_12_by_4(x, y, size_c1_w, size_c1_bias, size_c1_mult, size_c1_right);
+    layer_wrote(LAYER_C1, y, 144);
 }
 
-/* Layer 10: conv2d 4x4x12 -> 4x4x10, OP "c2"
+/* conv2d 4x4x12 -> 4x4x10, OP "c2"
    smlad: 2 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_10(const struct run *run, uint32_t row)
+static LAYER void conv2d_c2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_c2(run, row);
     const int16_t *const x[3] = {
-        row_of_c1(run, row),
-        row_of_c1(run, row + 1u),
-        row_of_c1(run, row + 2u),
+        row_of_c1(run, row), row_of_c1(run, row + 1u), row_of_c1(run, row + 2u)
     };
-    conv2d_3x3_12_to_10_by_4(
-        x,
-        y,
-        size_layer10_w,
-        size_layer10_bias,
-        size_layer10_mult,
-        size_layer10_right);
-    LAYER_WROTE(10, y, 40);
+    conv2d_3x3_12_to_10_by_4(x, y, size_c2_w, size_c2_bias, size_c2_mult, size_c2_right);
+    layer_wrote(LAYER_C2, y, 40);
 }
 
-static const uint8_t order_0[53] = {
+/* ---- order: which layer computes a row when ---- */
+
+static const uint8_t order_to_conv2d_point2[53] = {
     0,
     /* 8 times */
     0, 1, 2, 0, 1, 2, 3,
@@ -999,53 +937,64 @@ static const uint8_t order_0[53] = {
     5, 6, 7, 8, 9, 10, 8, 9, 10, 9, 10, 2, 6,
 };
 
-/* 102 rows of layers 0 to 10 in the planned order:
-   each entry names the layer that computes its next row. */
-static LAYER void run_order_0(const struct run *run)
+/* Computes the next row of a layer. */
+static void next_row_to_conv2d_point2(const struct run *run, uint8_t *next, uint32_t layer)
+{
+    const uint32_t row = next[layer]++;
+    switch (layer) {
+    case 0:
+        copy_x_planes8(run, row);
+        break;
+    case 1:
+        depthwise_deep0(run, row);
+        break;
+    case 2:
+        conv2d_point0(run, row);
+        break;
+    case 3:
+        depthwise_deep1(run, row);
+        break;
+    case 4:
+        conv2d_point1(run, row);
+        break;
+    case 5:
+        depthwise_deep2(run, row);
+        break;
+    case 6:
+        conv2d_point2(run, row);
+        break;
+    case 7:
+        depthwise_deep3(run, row);
+        break;
+    case 8:
+        conv2d_point3(run, row);
+        break;
+    case 9:
+        conv2d_c1(run, row);
+        break;
+    case 10:
+        conv2d_c2(run, row);
+        break;
+    default:
+        break;
+    }
+}
+
+/* 102 rows of copy_x_planes8 to conv2d_c2 in the planned order: each entry of the table names
+   the layer that computes its next row. */
+static LAYER void compute_to_conv2d_point2(const struct run *run)
 {
     uint8_t next[11] = {0};
-    for (int32_t i = 0; i < 53; ++i) {
-        const uint32_t row = next[order_0[i]]++;
-        switch (order_0[i]) {
-        case 0:
-            layer_0(run, row);
-            break;
-        case 1:
-            layer_1(run, row);
-            break;
-        case 2:
-            layer_2(run, row);
-            break;
-        case 3:
-            layer_3(run, row);
-            break;
-        case 4:
-            layer_4(run, row);
-            break;
-        case 5:
-            layer_5(run, row);
-            break;
-        case 6:
-            layer_6(run, row);
-            break;
-        case 7:
-            layer_7(run, row);
-            break;
-        case 8:
-            layer_8(run, row);
-            break;
-        case 9:
-            layer_9(run, row);
-            break;
-        case 10:
-            layer_10(run, row);
-            break;
-        default:
-            break;
+    for (uint32_t i = 0; i < 1u; ++i) {
+        next_row_to_conv2d_point2(run, next, order_to_conv2d_point2[i]);
+    }
+    for (uint32_t turn = 0; turn < 8u; ++turn) {
+        for (uint32_t i = 1; i < 8u; ++i) {
+            next_row_to_conv2d_point2(run, next, order_to_conv2d_point2[i]);
         }
-        if (i == 7 && next[3] < 8u) { /* repeat the period */
-            i -= 7;
-        }
+    }
+    for (uint32_t i = 8; i < 53u; ++i) {
+        next_row_to_conv2d_point2(run, next, order_to_conv2d_point2[i]);
     }
 }
 
@@ -1059,6 +1008,6 @@ int32_t size_run(
     if (((uintptr_t)arena & (SIZE_ARENA_ALIGN - 1u)) != 0) {
         return SIZE_ERROR_ALIGN;
     }
-    run_order_0(&run);
+    compute_to_conv2d_point2(&run);
     return 0;
 }

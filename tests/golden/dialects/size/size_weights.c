@@ -3,62 +3,62 @@
 #include "size_weights.h"
 
 
-CONSTANT const int8_t size_layer1_w[54] = {
+CONSTANT const int8_t size_deep0_w[54] = {
     -58, -106, 81, 103, -96, 108, -112, -20, 64, 84, -120, -43, -76, -12, -57, -56, 4, 118, -62, 93,
     -12, 1, 122, 58, 0, -53, -104, -23, 65, 74, -61, -93, -87, -4, -98, 57, 37, 86, -96, -122, -30,
     -45, -98, -19, -53, 13, 10, -50, 64, -25, 120, 123, 31, 11,
 };
 
-CONSTANT const int32_t size_layer1_bias[6] = {
+CONSTANT const int32_t size_deep0_bias[6] = {
     3484, -1910, -4036, -1505, 158, 2252,
 };
 
-CONSTANT const int32_t size_layer1_mult[6] = {
+CONSTANT const int32_t size_deep0_mult[6] = {
     1435993856, 1852635136, 1086772480, 1850911872, 1246034560, 1351937280,
 };
 
-CONSTANT const int8_t size_layer1_right[6] = {
+CONSTANT const int8_t size_deep0_right[6] = {
     9, 9, 9, 9, 9, 9,
 };
 
-CONSTANT const int8_t size_layer2_w[64] = {
+CONSTANT const int8_t size_point0_w[64] = {
     37, -106, 13, -120, 86, 81, 10, -43, 93, 0, 65, 0, -12, 0, 74, 0, -96, -96, -50, -12, -30, 103,
     -25, -76, 122, 0, -93, 0, 1, 0, -61, 0, -122, -112, 64, -56, -98, 64, 123, 118, 0, 0, -4, 0,
     -104, 0, 57, 0, -53, 108, 11, -57, -45, -20, 120, 4, 58, 0, -87, 0, -53, 0, -98, 0,
 };
 
-CONSTANT const int32_t size_layer2_bias[8] = {
+CONSTANT const int32_t size_point0_bias[8] = {
     -268, 118, 2552, 4505, -4652, -3559, 3230, 4487,
 };
 
-CONSTANT const int32_t size_layer2_mult[8] = {
+CONSTANT const int32_t size_point0_mult[8] = {
     1099203881, 1418128373, 1663773822, 1416809333, 1907593031, 2069722957, 1328872210, 2049179756,
 };
 
-CONSTANT const int8_t size_layer2_right[8] = {
+CONSTANT const int8_t size_point0_right[8] = {
     8, 8, 9, 8, 9, 9, 8, 9,
 };
 
-CONSTANT const int8_t size_layer3_w[72] = {
+CONSTANT const int8_t size_deep1_w[72] = {
     37, 81, 122, 64, -122, -19, 58, -11, -19, 13, -43, -93, 118, 64, -117, -87, 36, 31, -106, -12,
     -30, -104, -112, 56, -45, 69, -11, -120, 74, -25, 57, -56, 7, 120, 90, 71, 93, -96, 103, -53, 0,
     95, -20, -73, -35, 65, -50, -76, 11, -4, -10, 4, 24, 29, 86, -96, 1, 108, -98, -34, -53, 78, 70,
     10, -12, -61, -57, 123, -112, -98, -61, 106,
 };
 
-CONSTANT const int32_t size_layer3_bias[8] = {
+CONSTANT const int32_t size_deep1_bias[8] = {
     5095, -3086, -6562, -53, -736, 3080, 71, -5539,
 };
 
-CONSTANT const int32_t size_layer3_mult[8] = {
+CONSTANT const int32_t size_deep1_mult[8] = {
     1148795042, 1482108054, 1738835903, 1480729442, 1993655222, 1081549784, 1388825036, 2141629565,
 };
 
-CONSTANT const int8_t size_layer3_right[8] = {
+CONSTANT const int8_t size_deep1_right[8] = {
     9, 9, 10, 9, 10, 9, 9, 10,
 };
 
-CONSTANT const int8_t size_layer4_w[96] = {
+CONSTANT const int8_t size_point1_w[96] = {
     64, 46, -17, 43, 111, 94, 119, 47, 114, -71, -20, 34, -31, -117, -28, -80, -43, 20, -39, 3, 122,
     104, -46, 108, 49, 96, 100, 70, -70, 18, -7, 49, 51, -6, -100, -101, 6, 0, 46, 89, 117, -13,
     -76, 98, 24, -12, 37, -24, 24, 73, 4, 24, -4, -15, 100, 29, -7, -73, 92, -16, -108, -14, 84, 0,
@@ -66,20 +66,20 @@ CONSTANT const int8_t size_layer4_w[96] = {
     -100, 23, 68, -14, 49, -29, 121, 73, -35, -24, -77,
 };
 
-CONSTANT const int32_t size_layer4_bias[12] = {
+CONSTANT const int32_t size_point1_bias[12] = {
     3376, -2384, -3907, -2015, -862, 3143, -487, -4081, -1651, 1001, 3132, 2286,
 };
 
-CONSTANT const int32_t size_layer4_mult[12] = {
+CONSTANT const int32_t size_point1_mult[12] = {
     1588781499, 1635224221, 1142351243, 1375078611, 2015048875, 1088411001, 1495955256, 1328774050,
     1605602620, 2087249198, 1967402473, 1448303734,
 };
 
-CONSTANT const int8_t size_layer4_right[12] = {
+CONSTANT const int8_t size_point1_right[12] = {
     9, 9, 8, 9, 9, 8, 9, 9, 9, 9, 9, 9,
 };
 
-CONSTANT const int8_t size_layer5_w[108] = {
+CONSTANT const int8_t size_deep2_w[108] = {
     81, 103, 64, -19, -20, -36, -73, 30, -114, -43, -76, 118, -117, 4, -79, 24, -58, -90, -12, 1,
     -104, 56, -53, -5, 78, 107, 11, 74, -61, 57, 7, -98, -107, -61, -126, 82, -96, -122, -53, 95,
     -19, -71, -40, 86, -110, -50, 64, 11, -10, 31, 91, 87, 37, 47, -96, -112, 108, -34, -11, 43, 21,
@@ -88,20 +88,20 @@ CONSTANT const int8_t size_layer5_w[108] = {
     -7, 65, -56, 77,
 };
 
-CONSTANT const int32_t size_layer5_bias[12] = {
+CONSTANT const int32_t size_deep2_bias[12] = {
     3520, -5237, -3196, -4112, -3832, 5915, -1189, -3568, 1391, 884, 4770, 6723,
 };
 
-CONSTANT const int32_t size_layer5_mult[12] = {
+CONSTANT const int32_t size_deep2_mult[12] = {
     1148795042, 1482108054, 1738835903, 1480729442, 1993655222, 1081549784, 1388825036, 2141629565,
     1177497044, 1561632403, 1332450254, 1168796219,
 };
 
-CONSTANT const int8_t size_layer5_right[12] = {
+CONSTANT const int8_t size_deep2_right[12] = {
     9, 9, 10, 9, 10, 9, 9, 10, 9, 10, 9, 9,
 };
 
-CONSTANT const int8_t size_layer6_w[120] = {
+CONSTANT const int8_t size_point2_w[120] = {
     -12, 99, -28, 4, 73, -46, -55, 38, -20, 42, -18, 22, 38, 94, 50, -53, -83, 65, 61, 116, 112,
     -108, -127, 121, 113, -92, -51, -47, -7, -63, -120, 53, -117, 41, 100, 22, 5, -63, -32, -104,
     -65, -79, -7, 70, 28, 5, 41, 110, 109, 28, -75, 33, -29, 87, 84, 40, -64, -3, -51, 62, -126,
@@ -110,20 +110,20 @@ CONSTANT const int8_t size_layer6_w[120] = {
     -75, 76, -116, -82, 63, -64, 23, 89, -84, -81, -43, 64, 17, 98, 120, 118, 32,
 };
 
-CONSTANT const int32_t size_layer6_bias[10] = {
+CONSTANT const int32_t size_point2_bias[10] = {
     3115, -4144, -3206, -2632, -3187, 3013, 3693, 822, -4606, -4059,
 };
 
-CONSTANT const int32_t size_layer6_mult[10] = {
+CONSTANT const int32_t size_point2_mult[10] = {
     1116303242, 1271732767, 1852134789, 1626835581, 1125022122, 1473592375, 1520813337, 1192485004,
     1783554146, 1145117323,
 };
 
-CONSTANT const int8_t size_layer6_right[10] = {
+CONSTANT const int8_t size_point2_right[10] = {
     9, 9, 9, 9, 9, 9, 9, 9, 9, 9,
 };
 
-CONSTANT const int8_t size_layer7_w[90] = {
+CONSTANT const int8_t size_deep3_w[90] = {
     93, -96, -122, -20, -104, 21, 70, -110, -11, 65, -12, 64, 4, 57, 2, 106, 47, 36, 86, 122, -112,
     -53, -53, 44, -19, 66, 69, 10, -93, -56, -98, 11, 3, -117, 73, 90, 81, -30, 0, -19, 108, 123,
     56, 95, -73, -43, -25, -4, 31, -57, 65, 7, -79, 24, -12, 103, -98, -11, 58, -114, 95, 14, 78,
@@ -131,20 +131,20 @@ CONSTANT const int8_t size_layer7_w[90] = {
     118, 29, 120, 82, -112, -79, 87,
 };
 
-CONSTANT const int32_t size_layer7_bias[10] = {
+CONSTANT const int32_t size_deep3_bias[10] = {
     865, 937, -2557, -3608, 2207, 2414, 530, -3892, -3541, 2207,
 };
 
-CONSTANT const int32_t size_layer7_mult[10] = {
+CONSTANT const int32_t size_deep3_mult[10] = {
     1148795042, 1482108054, 1738835903, 1480729442, 1993655222, 1081549784, 1388825036, 2141629565,
     1177497044, 1561632403,
 };
 
-CONSTANT const int8_t size_layer7_right[10] = {
+CONSTANT const int8_t size_deep3_right[10] = {
     9, 9, 10, 9, 10, 9, 9, 10, 9, 10,
 };
 
-CONSTANT const int8_t size_layer8_w[192] = {
+CONSTANT const int8_t size_point3_w[192] = {
     59, 19, 120, 109, -23, -75, 113, 42, 23, -9, -82, 28, -104, 5, -93, -1, -50, 0, 52, 0, 0, 0, -2,
     0, 91, -35, 0, 117, 19, 102, 36, 112, 98, -76, -38, -70, 9, -107, 21, -59, -85, 0, 6, 0, 127, 0,
     110, 0, -121, -1, -2, 45, -82, 10, 69, -79, -98, -34, -6, -72, 41, -5, -10, -35, 79, 0, 49, 0,
@@ -156,21 +156,21 @@ CONSTANT const int8_t size_layer8_w[192] = {
     -116, -48, -111, -70, -93, 72, -99, 43, 114, 0, -109, 0, 67, 0, -3, 0,
 };
 
-CONSTANT const int32_t size_layer8_bias[16] = {
+CONSTANT const int32_t size_point3_bias[16] = {
     2265, 4431, 3814, 113, 4405, 4763, 4703, -4192, -465, 1074, -2169, -1235, 1270, 3019, 809,
     -3255,
 };
 
-CONSTANT const int32_t size_layer8_mult[16] = {
+CONSTANT const int32_t size_point3_mult[16] = {
     1094305721, 1702322783, 1112996521, 1217427565, 1810486787, 1550441178, 2029617836, 1322959729,
     2108164719, 1739058305, 2142609040, 1663829982, 1611276380, 2015026315, 1117451002, 1542825977,
 };
 
-CONSTANT const int8_t size_layer8_right[16] = {
+CONSTANT const int8_t size_point3_right[16] = {
     8, 9, 8, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 9, 8, 9,
 };
 
-CONSTANT const int8_t size_layer9_w[1728] = {
+CONSTANT const int8_t size_c1_w[1728] = {
     56, 125, -63, -14, -31, 120, 98, 36, -6, 21, 1, 14, 21, -112, 18, -32, 2, 78, 126, 75, 123, -73,
     -23, -66, 51, -41, 31, 125, 54, 120, -118, 96, -9, 88, -73, -87, 17, 67, -8, 12, 91, -98, 29,
     -116, -6, -14, -45, 64, -14, -91, -118, 4, -113, 56, -121, -33, 120, 79, -9, 106, 77, 104, -120,
@@ -258,20 +258,20 @@ CONSTANT const int8_t size_layer9_w[1728] = {
     -75,
 };
 
-CONSTANT const int32_t size_layer9_bias[12] = {
+CONSTANT const int32_t size_c1_bias[12] = {
     9129, 16047, -1866, 9022, -5787, 15717, 8908, -15744, -6929, 161, 4303, 766,
 };
 
-CONSTANT const int32_t size_layer9_mult[12] = {
+CONSTANT const int32_t size_c1_mult[12] = {
     1543586304, 1802056064, 1686623360, 1163755008, 1234954368, 1779582464, 1909689344, 1729881856,
     1706934656, 1394308352, 1237676800, 1214304128,
 };
 
-CONSTANT const int8_t size_layer9_right[12] = {
+CONSTANT const int8_t size_c1_right[12] = {
     11, 11, 11, 11, 11, 11, 12, 11, 11, 11, 11, 11,
 };
 
-CONSTANT const int8_t size_layer10_w[1080] = {
+CONSTANT const int8_t size_c2_w[1080] = {
     117, 89, -66, -62, -10, 50, -3, -110, -91, -26, -80, -78, 91, -73, 55, -46, 101, 78, 80, -20,
     89, -44, -56, 100, -120, -14, -62, 23, -31, 50, 26, 40, -13, -31, 27, 37, 14, 36, 8, -72, -121,
     9, 105, -89, 94, 93, -89, -81, 80, 96, -33, -55, 7, -3, -41, -84, 100, -17, -123, -81, -33, 73,
@@ -327,15 +327,15 @@ CONSTANT const int8_t size_layer10_w[1080] = {
     -34, -18, 76, 74, 115, -8, -108, -96, -69, 46, -58, 58, 8, -81, 12, 47, 13, 38,
 };
 
-CONSTANT const int32_t size_layer10_bias[10] = {
+CONSTANT const int32_t size_c2_bias[10] = {
     -4014, 1924, -711, 16681, -3942, -6241, 6349, -201, 1190, -5760,
 };
 
-CONSTANT const int32_t size_layer10_mult[10] = {
+CONSTANT const int32_t size_c2_mult[10] = {
     1455402880, 1089807488, 1446341888, 1961653120, 2050873984, 1525720576, 1577046912, 1505609984,
     1214089856, 1622106752,
 };
 
-CONSTANT const int8_t size_layer10_right[10] = {
+CONSTANT const int8_t size_c2_right[10] = {
     11, 10, 11, 11, 11, 11, 11, 11, 11, 11,
 };

@@ -16,19 +16,21 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_IMAGE,
+    LAYER_CONV2D_0
+};
 
 struct run {
     const int8_t *pushed; /* the row of the input that has come */
@@ -62,9 +64,7 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 9 pixels of 3 channels, as 8-bit pixels. */
-static KERNEL void copy_3_by_9(
-    const int8_t *restrict x,
-    int8_t *restrict y)
+static KERNEL void copy_3_by_9(const int8_t *restrict x, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 9; ++column) {
         for (int32_t c = 0; c < 3; ++c) {
@@ -75,12 +75,8 @@ static KERNEL void copy_3_by_9(
 
 /* One row of a convolution: 3x3, 3 -> 4 channels, 9 pixels. */
 static KERNEL void conv2d_3x3_3_to_4_by_9(
-    const int8_t *const x[3],
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int16_t *restrict addend)
+    const int8_t *const x[3], int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
         int32_t start0, start1;
@@ -141,9 +137,23 @@ static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: receive 7x9x3
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* receive 7x9x3
    copy: rows are taken as they are pushed. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void receive_image(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -156,30 +166,26 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
     fill_8(y, 3, -5);
     fill_8(y + 30, 6, -5);
     copy_3_by_9(run->pushed, y);
-    LAYER_WROTE(0, y, 36);
+    layer_wrote(LAYER_IMAGE, y, 36);
 }
 
-/* Layer 1: conv2d 7x9x3 -> 7x9x4, CONV_2D #0 "conv2d_0"
+/* conv2d 7x9x3 -> 7x9x4, CONV_2D "conv2d_0"
    plain: 2 x 2 sums per tile. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row);
     const int8_t *const x[3] = {
-        row_of_image(run, row),
-        row_of_image(run, row + 1u),
-        row_of_image(run, row + 2u),
+        row_of_image(run, row), row_of_image(run, row + 1u), row_of_image(run, row + 2u)
     };
     conv2d_3x3_3_to_4_by_9(
-        x,
-        y,
-        stream_layer1_w,
-        stream_layer1_bias,
-        stream_layer1_mult,
-        stream_layer1_addend);
-    LAYER_WROTE(1, y, 36);
+        x, y, stream_conv2d_0_w, stream_conv2d_0_bias, stream_conv2d_0_mult,
+        stream_conv2d_0_addend);
+    layer_wrote(LAYER_CONV2D_0, y, 36);
 }
 
-static const uint8_t order_0[15] = {
+/* ---- order: which layer computes a row when ---- */
+
+static const uint8_t order[15] = {
     0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1,
 };
 
@@ -188,7 +194,7 @@ static LAYER bool run_until_a_row_is_due(const struct run *run, struct stream_st
 {
     bool is_taken = false;
     for (; stream->position < 15u; ++stream->position) {
-        const uint32_t layer = order_0[stream->position];
+        const uint32_t layer = order[stream->position];
         const uint32_t row = stream->next[layer];
         if (layer == 0u && row < 7u) {
             if (is_taken) {
@@ -199,10 +205,10 @@ static LAYER bool run_until_a_row_is_due(const struct run *run, struct stream_st
         ++stream->next[layer];
         switch (layer) {
         case 0:
-            layer_0(run, row);
+            receive_image(run, row);
             break;
         case 1:
-            layer_1(run, row);
+            conv2d_0(run, row);
             break;
         default:
             break;

@@ -3,7 +3,7 @@
 #include "stream_weights.h"
 
 
-CONSTANT const int8_t stream_layer1_w[108] = {
+CONSTANT const int8_t stream_conv2d_0_w[108] = {
     -7, 3, 65, 115, -119, -91, 82, 114, -64, -48, 94, -20, -58, 84, -62, -23, 37, 13, -106, -120,
     93, 65, 86, 10, 81, -43, -12, 74, -96, -50, -96, -12, 122, -93, -30, -25, 103, -76, 1, -61,
     -122, 64, -112, -56, 0, -4, -98, 123, 64, 118, -104, 57, -53, 11, 108, -57, 58, -87, -45, 120,
@@ -12,14 +12,14 @@ CONSTANT const int8_t stream_layer1_w[108] = {
     73, 95, -79, 14, 77,
 };
 
-CONSTANT const int32_t stream_layer1_bias[4] = {
+CONSTANT const int32_t stream_conv2d_0_bias[4] = {
     716, -5098, 653, 721,
 };
 
-CONSTANT const int32_t stream_layer1_mult[4] = {
+CONSTANT const int32_t stream_conv2d_0_mult[4] = {
     176407207, 177195567, 179181087, 126511555,
 };
 
-CONSTANT const int16_t stream_layer1_addend[4] = {
+CONSTANT const int16_t stream_conv2d_0_addend[4] = {
     -330, -225, -337, -303,
 };

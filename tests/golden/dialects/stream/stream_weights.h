@@ -7,9 +7,9 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t stream_layer1_w[108];
-extern CONSTANT const int32_t stream_layer1_bias[4];
-extern CONSTANT const int32_t stream_layer1_mult[4];
-extern CONSTANT const int16_t stream_layer1_addend[4];
+extern CONSTANT const int8_t stream_conv2d_0_w[108];
+extern CONSTANT const int32_t stream_conv2d_0_bias[4];
+extern CONSTANT const int32_t stream_conv2d_0_mult[4];
+extern CONSTANT const int16_t stream_conv2d_0_addend[4];
 
 #endif

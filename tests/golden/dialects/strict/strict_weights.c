@@ -3,37 +3,37 @@
 #include "strict_weights.h"
 
 
-CONSTANT const int8_t strict_layer1_w[54] = {
+CONSTANT const int8_t strict_conv2d_0_w[54] = {
     -20, 94, 118, -54, -98, 26, 43, 71, 36, 55, 106, 106, 109, 92, 56, 107, -124, -121, 76, -16, 63,
     -4, 102, -111, 44, -126, -90, 84, -53, 123, -39, 73, 117, -47, 122, 52, 120, -51, 3, 61, 119,
     -56, -5, 72, 86, 124, -73, 124, -99, 98, 95, 105, 95, 53,
 };
 
-CONSTANT const int32_t strict_layer1_bias[6] = {
+CONSTANT const int32_t strict_conv2d_0_bias[6] = {
     28183, 57502, -9665, 59076, 44737, 66558,
 };
 
-CONSTANT const int32_t strict_layer1_mult[6] = {
+CONSTANT const int32_t strict_conv2d_0_mult[6] = {
     163481487, 207785288, 183697204, 242903872, 130593761, 105636936,
 };
 
-CONSTANT const int16_t strict_layer1_addend[6] = {
+CONSTANT const int16_t strict_conv2d_0_addend[6] = {
     -2048, -2421, -2038, -2158, -1991, -2074,
 };
 
-CONSTANT const int8_t strict_layer3_w[30] = {
+CONSTANT const int8_t strict_dense_3_w[30] = {
     71, 116, -60, -75, 75, 84, 4, -89, 85, 3, -88, -93, -23, 48, -25, 87, -125, -19, 6, 117, -67,
     83, -109, -41, 63, 19, 112, 65, 106, 83,
 };
 
-CONSTANT const int32_t strict_layer3_bias[5] = {
+CONSTANT const int32_t strict_dense_3_bias[5] = {
     26825, -22568, -7124, -1586, 57583,
 };
 
-CONSTANT const int32_t strict_layer3_mult[5] = {
+CONSTANT const int32_t strict_dense_3_mult[5] = {
     1355848961, 1355848961, 1355848961, 1355848961, 1355848961,
 };
 
-CONSTANT const int8_t strict_layer3_right[5] = {
+CONSTANT const int8_t strict_dense_3_right[5] = {
     8, 8, 8, 8, 8,
 };

@@ -9,13 +9,13 @@
 #define CONSTANT
 #endif
 
-extern CONSTANT const int8_t strict_layer1_w[54];
-extern CONSTANT const int32_t strict_layer1_bias[6];
-extern CONSTANT const int32_t strict_layer1_mult[6];
-extern CONSTANT const int16_t strict_layer1_addend[6];
-extern CONSTANT const int8_t strict_layer3_w[30];
-extern CONSTANT const int32_t strict_layer3_bias[5];
-extern CONSTANT const int32_t strict_layer3_mult[5];
-extern CONSTANT const int8_t strict_layer3_right[5];
+extern CONSTANT const int8_t strict_conv2d_0_w[54];
+extern CONSTANT const int32_t strict_conv2d_0_bias[6];
+extern CONSTANT const int32_t strict_conv2d_0_mult[6];
+extern CONSTANT const int16_t strict_conv2d_0_addend[6];
+extern CONSTANT const int8_t strict_dense_3_w[30];
+extern CONSTANT const int32_t strict_dense_3_bias[5];
+extern CONSTANT const int32_t strict_dense_3_mult[5];
+extern CONSTANT const int8_t strict_dense_3_right[5];
 
 #endif

@@ -3,36 +3,36 @@
 #include "vectors_weights.h"
 
 
-CONSTANT const int8_t vectors_layer1_w[36] = {
+CONSTANT const int8_t vectors_depthwise_0_w[36] = {
     86, -61, -100, -51, -22, 80, -12, -104, -42, 26, 80, 58, 126, -80, 97, -113, 15, -57, -76, 40,
     -50, 16, -61, -89, 64, -17, 46, 43, 114, -20, -71, 34, 111, 119, 94, 47,
 };
 
-CONSTANT const int32_t vectors_layer1_bias[4] = {
+CONSTANT const int32_t vectors_depthwise_0_bias[4] = {
     -1685, -452, -1832, -846,
 };
 
-CONSTANT const int32_t vectors_layer1_mult[4] = {
+CONSTANT const int32_t vectors_depthwise_0_mult[4] = {
     1525826137, 1823620068, 1254635007, 1150342363,
 };
 
-CONSTANT const int8_t vectors_layer1_right[4] = {
+CONSTANT const int8_t vectors_depthwise_0_right[4] = {
     8, 8, 7, 7,
 };
 
-CONSTANT const int8_t vectors_layer2_w[32] = {
+CONSTANT const int8_t vectors_conv2d_1_w[32] = {
     79, -81, -117, 31, 49, -12, -20, -83, -106, 77, -103, -5, 60, -28, -18, 61, -82, 94, -43, -60,
     -119, 99, 42, 65, -67, 21, -17, -87, -99, 4, 22, 116,
 };
 
-CONSTANT const int32_t vectors_layer2_bias[8] = {
+CONSTANT const int32_t vectors_conv2d_1_bias[8] = {
     -21383, 13345, -36560, -14894, -13350, 8849, 4805, 19523,
 };
 
-CONSTANT const int32_t vectors_layer2_mult[8] = {
+CONSTANT const int32_t vectors_conv2d_1_mult[8] = {
     1736674444, 1275658807, 1382443161, 1409428427, 1204883821, 1878975213, 1681836584, 1102348657,
 };
 
-CONSTANT const int8_t vectors_layer2_right[8] = {
+CONSTANT const int8_t vectors_conv2d_1_right[8] = {
     9, 7, 8, 8, 7, 8, 8, 7,
 };

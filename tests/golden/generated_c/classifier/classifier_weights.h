@@ -7,13 +7,13 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t classifier_layer1_w[54];
-extern CONSTANT const int32_t classifier_layer1_bias[6];
-extern CONSTANT const int32_t classifier_layer1_mult[6];
-extern CONSTANT const int16_t classifier_layer1_addend[6];
-extern CONSTANT const int8_t classifier_layer3_w[30];
-extern CONSTANT const int32_t classifier_layer3_bias[5];
-extern CONSTANT const int32_t classifier_layer3_mult[5];
-extern CONSTANT const int8_t classifier_layer3_right[5];
+extern CONSTANT const int8_t classifier_conv2d_0_w[54];
+extern CONSTANT const int32_t classifier_conv2d_0_bias[6];
+extern CONSTANT const int32_t classifier_conv2d_0_mult[6];
+extern CONSTANT const int16_t classifier_conv2d_0_addend[6];
+extern CONSTANT const int8_t classifier_dense_3_w[30];
+extern CONSTANT const int32_t classifier_dense_3_bias[5];
+extern CONSTANT const int32_t classifier_dense_3_mult[5];
+extern CONSTANT const int8_t classifier_dense_3_right[5];
 
 #endif

@@ -3,7 +3,7 @@
 #include "conv_weights.h"
 
 
-CONSTANT const int8_t conv_layer1_w[144] = {
+CONSTANT const int8_t conv_conv2d_0_w[144] = {
     -7, 65, 3, 115, 74, -50, -96, -96, -119, 82, -91, 114, -12, -93, 122, -30, -64, 0, 0, 0, -25, 0,
     0, 0, -48, -20, 94, -58, 103, 1, -76, -61, 84, -23, -62, 37, -122, -112, 64, -56, 13, 0, 0, 0,
     0, 0, 0, 0, -106, 93, -120, 65, -4, 123, -98, 64, 86, 81, 10, -43, 118, 57, -104, -53, -12, 0,
@@ -13,14 +13,14 @@ CONSTANT const int8_t conv_layer1_w[144] = {
     -11, 0, 0, 0, 77, 0, 0, 0,
 };
 
-CONSTANT const int32_t conv_layer1_bias[4] = {
+CONSTANT const int32_t conv_conv2d_0_bias[4] = {
     -2583, -6419, 2247, 738,
 };
 
-CONSTANT const int32_t conv_layer1_mult[4] = {
+CONSTANT const int32_t conv_conv2d_0_mult[4] = {
     176407207, 177195567, 179181087, 126511555,
 };
 
-CONSTANT const int16_t conv_layer1_addend[4] = {
+CONSTANT const int16_t conv_conv2d_0_addend[4] = {
     -195, -171, -404, -304,
 };

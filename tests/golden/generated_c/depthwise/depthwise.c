@@ -24,19 +24,22 @@
 
 #ifdef SOLDER_LAYER_HOOK
 #include "solder_model.h"
-#define LAYER_WROTE(layer, row, bytes) \
-    do { \
-        if (solder_on_layer != NULL) { \
-            solder_on_layer((layer), (row), (bytes)); \
-        } \
-    } while (0)
-#else
-#define LAYER_WROTE(layer, row, bytes) ((void)0)
 #endif
 
-/* Kept apart, so that a debugger and a profile see layers and kernels, and the stack stays small. */
-#define LAYER __attribute__((noinline))
+/* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
+#ifdef __clang__
+#define LAYER __attribute__((noinline))
+#else
+#define LAYER __attribute__((noinline, noclone))
+#endif
+
+/* Layers as `solder_on_layer` counts them, if it is linked. */
+enum layer {
+    LAYER_IMAGE_PLANES8,
+    LAYER_DEPTHWISE_0,
+    LAYER_CONV2D_1
+};
 
 struct run {
     const struct depthwise_inputs *in;
@@ -92,14 +95,17 @@ static inline int32_t to_int8_m128_22_shift_4(int32_t sum, int32_t scale, int32_
     "smlad %[sum0], %[even], %[" outer "], %[sum0]\n\t" \
     "smlab" half " %[sum0], %[odd], %[" middle "], %[sum0]\n\t"
 
-/* Some tiles use every register. clang reserves a few, and so does code built without optimisation or with
-   -fPIC: those builds use the C version instead. If another option reserves one (-ffixed-r9,
-   -fno-omit-frame-pointer, sometimes -Og), gcc reports "'asm' operand has impossible constraints" or
-   "r7 cannot be used in 'asm' here": then add -DFEW_REGISTERS (`deploy docs own-project`). */
+/* Some tiles use every general register. clang keeps a few back, and so does code built without optimisation
+   or with -fPIC: those builds get the same sums from C. A frame pointer would take one too, so this file has
+   none, whatever the options. If another option reserves a register (-ffixed-r9), gcc reports
+   "'asm' operand has impossible constraints": then add -DFEW_REGISTERS (`deploy docs own-project`). */
 #if defined(__clang__) || !defined(__OPTIMIZE__) || defined(__PIC__)
 #ifndef FEW_REGISTERS
 #define FEW_REGISTERS
 #endif
+#endif
+#ifndef FEW_REGISTERS
+#pragma GCC optimize("omit-frame-pointer")
 #endif
 
 #ifdef FEW_REGISTERS /* a statement for each row of the windows */
@@ -338,9 +344,7 @@ static inline void fill_between_8(
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 5 pixels of 4 channels, as 8-bit planes. */
-static KERNEL void copy_4_by_5(
-    const int8_t *restrict x,
-    int8_t *restrict y)
+static KERNEL void copy_4_by_5(const int8_t *restrict x, int8_t *restrict y)
 {
     for (int32_t column = 0; column < 5; ++column) {
         for (int32_t c = 0; c < 4; ++c) {
@@ -351,12 +355,8 @@ static KERNEL void copy_4_by_5(
 
 /* One row of a depthwise convolution: 3x3, 4 channels, 5 pixels. */
 static KERNEL void depthwise_conv2d_3x3_4_by_5(
-    const int8_t *const x[3],
-    int16_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int16_t *restrict addend)
+    const int8_t *const x[3], int16_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t c = 0; c < 4; ++c) {
         int32_t start = bias[c];
@@ -370,12 +370,8 @@ static KERNEL void depthwise_conv2d_3x3_4_by_5(
 
 /* One row of a convolution: 1x1, 4 -> 8 channels, 5 pixels. */
 static KERNEL void conv2d_1x1_4_to_8_by_5(
-    const int16_t *restrict x,
-    int8_t *restrict y,
-    const int8_t *restrict w,
-    const int32_t *restrict bias,
-    const int32_t *restrict mult,
-    const int8_t *restrict right)
+    const int16_t *restrict x, int8_t *restrict y, const int8_t *restrict w,
+    const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 4; ++ob) {
         int32_t start0, start1;
@@ -449,9 +445,23 @@ static inline int8_t *row_of_conv2d_1(const struct run *run, uint32_t row)
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
 
-/* Layer 0: relayout 6x5x4 -> 6x5x4
+/* A layer has written this row, or nothing yet. */
+static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes)
+{
+#ifdef SOLDER_LAYER_HOOK
+    if (solder_on_layer != NULL) {
+        solder_on_layer((uint32_t)layer, row, bytes);
+    }
+#else
+    (void)layer;
+    (void)row;
+    (void)bytes;
+#endif
+}
+
+/* relayout 6x5x4 -> 6x5x4
    copy: its readers want 8-bit planes with padding. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void copy_image_planes8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_planes8(run, row + 1u);
     if (row == 0) { /* the rows above the image */
@@ -465,42 +475,33 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
     fill_between_8(y + 6, 4, 6, 1, 3);
     fill_8(y + 25, 3, 3);
     copy_4_by_5(row_of_image(run, row), y);
-    LAYER_WROTE(0, y, 28);
+    layer_wrote(LAYER_IMAGE_PLANES8, y, 28);
 }
 
-/* Layer 1: depthwise_conv2d 6x5x4 -> 6x5x4, DEPTHWISE_CONV_2D #0 "depthwise_0"
+/* depthwise_conv2d 6x5x4 -> 6x5x4, DEPTHWISE_CONV_2D "depthwise_0"
    smlad: 3x3 windows along planes, nine weights in five registers. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void depthwise_0(const struct run *run, uint32_t row)
 {
     int16_t *const y = row_of_depthwise_0(run);
     const int8_t *const x[3] = {
-        row_of_image_planes8(run, row),
-        row_of_image_planes8(run, row + 1u),
-        row_of_image_planes8(run, row + 2u),
+        row_of_image_planes8(run, row), row_of_image_planes8(run, row + 1u),
+        row_of_image_planes8(run, row + 2u)
     };
     depthwise_conv2d_3x3_4_by_5(
-        x,
-        y,
-        depthwise_layer1_w,
-        depthwise_layer1_bias,
-        depthwise_layer1_mult,
-        depthwise_layer1_addend);
-    LAYER_WROTE(1, y, 40);
+        x, y, depthwise_depthwise_0_w, depthwise_depthwise_0_bias, depthwise_depthwise_0_mult,
+        depthwise_depthwise_0_addend);
+    layer_wrote(LAYER_DEPTHWISE_0, y, 40);
 }
 
-/* Layer 2: conv2d 6x5x4 -> 6x5x8, CONV_2D #1 "conv2d_1"
+/* conv2d 6x5x4 -> 6x5x8, CONV_2D "conv2d_1"
    smlad: 3 x 2 sums per tile, 16-bit rows. */
-static LAYER void layer_2(const struct run *run, uint32_t row)
+static LAYER void conv2d_1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_1(run, row);
     conv2d_1x1_4_to_8_by_5(
-        row_of_depthwise_0(run),
-        y,
-        depthwise_layer2_w,
-        depthwise_layer2_bias,
-        depthwise_layer2_mult,
-        depthwise_layer2_right);
-    LAYER_WROTE(2, y, 40);
+        row_of_depthwise_0(run), y, depthwise_conv2d_1_w, depthwise_conv2d_1_bias,
+        depthwise_conv2d_1_mult, depthwise_conv2d_1_right);
+    layer_wrote(LAYER_CONV2D_1, y, 40);
 }
 
 int32_t depthwise_run(
@@ -514,11 +515,11 @@ int32_t depthwise_run(
         return DEPTHWISE_ERROR_ALIGN;
     }
     for (uint32_t row = 0; row < 7u; ++row) {
-        layer_0(&run, row);
+        copy_image_planes8(&run, row);
     }
     for (uint32_t row = 0; row < 6u; ++row) {
-        layer_1(&run, row);
-        layer_2(&run, row);
+        depthwise_0(&run, row);
+        conv2d_1(&run, row);
     }
     return 0;
 }

@@ -3,36 +3,36 @@
 #include "depthwise_weights.h"
 
 
-CONSTANT const int8_t depthwise_layer1_w[36] = {
+CONSTANT const int8_t depthwise_depthwise_0_w[36] = {
     86, -22, -42, 15, 126, 114, -50, 111, 64, -61, 80, 26, -57, -80, -20, 16, 119, -17, -100, -12,
     80, -76, 97, -71, -61, 94, 46, -51, -104, 58, 40, -113, 34, -89, 47, 43,
 };
 
-CONSTANT const int32_t depthwise_layer1_bias[4] = {
+CONSTANT const int32_t depthwise_depthwise_0_bias[4] = {
     -1628, -5077, -633, -972,
 };
 
-CONSTANT const int32_t depthwise_layer1_mult[4] = {
+CONSTANT const int32_t depthwise_depthwise_0_mult[4] = {
     190728267, 227952508, 313658752, 287585591,
 };
 
-CONSTANT const int16_t depthwise_layer1_addend[4] = {
+CONSTANT const int16_t depthwise_depthwise_0_addend[4] = {
     -2043, -1795, -2128, -2032,
 };
 
-CONSTANT const int8_t depthwise_layer2_w[32] = {
+CONSTANT const int8_t depthwise_conv2d_1_w[32] = {
     79, -82, -106, -67, -81, 94, 77, 21, -117, -43, -103, -17, 31, -60, -5, -87, 49, -119, 60, -99,
     -12, 99, -28, 4, -20, 42, -18, 22, -83, 65, 61, 116,
 };
 
-CONSTANT const int32_t depthwise_layer2_bias[8] = {
+CONSTANT const int32_t depthwise_conv2d_1_bias[8] = {
     -21383, 13345, -36560, -14894, -13350, 8849, 4805, 19523,
 };
 
-CONSTANT const int32_t depthwise_layer2_mult[8] = {
+CONSTANT const int32_t depthwise_conv2d_1_mult[8] = {
     1736674444, 1275658807, 1382443161, 1409428427, 1204883821, 1878975213, 1681836584, 1102348657,
 };
 
-CONSTANT const int8_t depthwise_layer2_right[8] = {
+CONSTANT const int8_t depthwise_conv2d_1_right[8] = {
     9, 7, 8, 8, 7, 8, 8, 7,
 };

@@ -7,13 +7,13 @@
 /* Kernels read by words. Declarations say it as well: compilers believe what they see. */
 #define CONSTANT __attribute__((aligned(4)))
 
-extern CONSTANT const int8_t depthwise_layer1_w[36];
-extern CONSTANT const int32_t depthwise_layer1_bias[4];
-extern CONSTANT const int32_t depthwise_layer1_mult[4];
-extern CONSTANT const int16_t depthwise_layer1_addend[4];
-extern CONSTANT const int8_t depthwise_layer2_w[32];
-extern CONSTANT const int32_t depthwise_layer2_bias[8];
-extern CONSTANT const int32_t depthwise_layer2_mult[8];
-extern CONSTANT const int8_t depthwise_layer2_right[8];
+extern CONSTANT const int8_t depthwise_depthwise_0_w[36];
+extern CONSTANT const int32_t depthwise_depthwise_0_bias[4];
+extern CONSTANT const int32_t depthwise_depthwise_0_mult[4];
+extern CONSTANT const int16_t depthwise_depthwise_0_addend[4];
+extern CONSTANT const int8_t depthwise_conv2d_1_w[32];
+extern CONSTANT const int32_t depthwise_conv2d_1_bias[8];
+extern CONSTANT const int32_t depthwise_conv2d_1_mult[8];
+extern CONSTANT const int8_t depthwise_conv2d_1_right[8];
 
 #endif

@@ -3,7 +3,7 @@
 #include "residual_weights.h"
 
 
-CONSTANT const int8_t residual_layer1_w[144] = {
+CONSTANT const int8_t residual_conv2d_0_w[144] = {
     113, 32, 47, 101, 20, 70, 85, -70, -113, -51, -55, 95, 105, -126, 0, 82, -94, 76, -97, -8, 81,
     -50, -40, -57, 56, -63, 125, -14, -6, 1, 21, 14, 2, 126, 78, 75, 51, 31, -41, 125, -9, -73, 88,
     -87, 91, 29, -98, -116, -14, -118, -91, 4, 120, -9, 79, 106, 82, 33, -15, 4, -60, -1, -31, -64,
@@ -13,19 +13,19 @@ CONSTANT const int8_t residual_layer1_w[144] = {
     116, -89, 16, -15, -36, -66, -114, -25, 83, -103, -24, 119, 115, -73, -126, 44, -124, -51,
 };
 
-CONSTANT const int32_t residual_layer1_bias[4] = {
+CONSTANT const int32_t residual_conv2d_0_bias[4] = {
     441, 9889, -2024, -1318,
 };
 
-CONSTANT const int32_t residual_layer1_mult[4] = {
+CONSTANT const int32_t residual_conv2d_0_mult[4] = {
     56961036, 121302888, 130309816, 126609488,
 };
 
-CONSTANT const int16_t residual_layer1_addend[4] = {
+CONSTANT const int16_t residual_conv2d_0_addend[4] = {
     -2046, -2277, -2028, -1982,
 };
 
-CONSTANT const int8_t residual_layer2_w[144] = {
+CONSTANT const int8_t residual_conv2d_1_w[144] = {
     56, -44, -68, 124, -83, -46, 36, 74, 36, 94, -115, -28, 19, -16, -28, -32, -117, -100, 11, -5,
     117, -66, 89, -62, -91, -80, -26, -78, 101, 80, 78, -20, -120, -62, -14, 23, -13, 27, -31, 37,
     -121, 105, 9, -89, 80, -33, 96, -55, 100, -123, -17, -81, -16, -27, 124, -27, 66, 30, -29, -12,
@@ -36,14 +36,14 @@ CONSTANT const int8_t residual_layer2_w[144] = {
     26, 50, 40,
 };
 
-CONSTANT const int32_t residual_layer2_bias[4] = {
+CONSTANT const int32_t residual_conv2d_1_bias[4] = {
     -46246, -57730, 11569, -9455,
 };
 
-CONSTANT const int32_t residual_layer2_mult[4] = {
+CONSTANT const int32_t residual_conv2d_1_mult[4] = {
     1341643900, 1410249615, 1732924910, 1381210072,
 };
 
-CONSTANT const int8_t residual_layer2_right[4] = {
+CONSTANT const int8_t residual_conv2d_1_right[4] = {
     10, 10, 10, 10,
 };
