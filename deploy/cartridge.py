@@ -18,11 +18,13 @@ from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import (
     HEADER,
     MAGIC,
-    MOST_ARENAS,
+    NO_PRODUCT,
+    Identity,
     Image,
     Needs,
     core_text,
     packed,
+    read_header,
     structure_text,
     tables_text,
 )
@@ -31,18 +33,31 @@ from platforms.cartridge.signing import sign
 from platforms.project import project_source
 from platforms.rpc.cartridges import BUILT_IN, CartridgeSupport
 from platforms.rpc.failures import RequestRefusedError
-from platforms.rpc.protocol import Status
+from platforms.rpc.protocol import CARTRIDGE_FORMAT, Status
 from platforms.rpc.session import Session
 
 
-def weights_of(weights: ExternalWeights, artifact: Artifact, graph: Graph, key: Path | None = None) -> bytes:
+def weights_of(
+    weights: ExternalWeights,
+    artifact: Artifact,
+    graph: Graph,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+) -> bytes:
     """The bytes of a cartridge without code, for firmware whose model has the same structure."""
     test_crc = _expected(artifact, graph)
     needs = Needs(structure_text(weights.structure), (), alignment=1, stack_bytes=0, test_crc=test_crc)
-    return _signed(packed(Image(weights.data), needs, is_signed=key is not None), key)
+    return _signed(packed(Image(weights.data), needs, key is not None, model), key)
 
 
-def table_of(table: PackedTable, artifact: Artifact, graph: Graph, board: Board, key: Path | None) -> bytes:
+def table_of(
+    table: PackedTable,
+    artifact: Artifact,
+    graph: Graph,
+    board: Board,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+) -> bytes:
     """The bytes of a cartridge with a table, for firmware that has its kernels."""
     source = project_source(artifact)
     needs = Needs(
@@ -52,11 +67,16 @@ def table_of(table: PackedTable, artifact: Artifact, graph: Graph, board: Board,
         stack_bytes=source.stack_bytes + _TABLE_STACK_BYTES,
         test_crc=_expected(artifact, graph),
     )
-    return _signed(packed(Image(table.data), needs, is_signed=key is not None), key)
+    return _signed(packed(Image(table.data), needs, key is not None, model), key)
 
 
 def cartridge_of(
-    artifact: Artifact, graph: Graph, board: Board, key: Path | None = None, toolchain: str | None = None
+    artifact: Artifact,
+    graph: Graph,
+    board: Board,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+    toolchain: str | None = None,
 ) -> bytes:
     """The bytes of a cartridge, signed where a private key is named. `graph` is what the model means."""
     source = project_source(artifact)
@@ -69,7 +89,7 @@ def cartridge_of(
         stack_bytes=source.stack_bytes,
         test_crc=_expected(artifact, graph),
     )
-    return _signed(packed(image, needs, is_signed=key is not None), key)
+    return _signed(packed(image, needs, key is not None, model), key)
 
 
 def _expected(artifact: Artifact, graph: Graph) -> int:
@@ -104,19 +124,14 @@ def read_cartridge(path: Path) -> bytes:
 
 def load_into(session: Session, cartridge: bytes) -> None:
     """Replaces the model of running firmware. Raises InputError, DeviceError; the old model then runs on."""
-    if not session.takes_cartridges:
-        raise InputError(
-            "this firmware takes no cartridges: it was made without slots for them",
-            session.line_name,
-            "deploy new OUT.tar DIR --board B --slots 128K makes firmware that does",
-        )
-    takes = session.cartridges()
+    takes = _require_slots(session)
     if len(cartridge) > takes.slot_bytes:
         raise InputError(
             f"the cartridge has {len(cartridge):,} bytes, a slot of the firmware {takes.slot_bytes:,}",
             session.line_name,
             "deploy new --slots with more, or deploy compile --optimize size",
         )
+    _require_fitting(cartridge, takes, session.line_name)
     try:
         session.load_cartridge(cartridge)
     except RequestRefusedError as refused:
@@ -128,9 +143,61 @@ def load_into(session: Session, cartridge: bytes) -> None:
         ) from None
 
 
+def go_back(session: Session) -> None:
+    """Has the cartridge before the last one run again. Raises InputError, RequestRefusedError."""
+    _require_slots(session)
+    try:
+        session.previous_cartridge()
+    except RequestRefusedError as refused:
+        stays = "the model runs on" + _WAYS_OUT.get(refused.status, "")
+        raise RequestRefusedError(refused.what, refused.where, stays, refused.status) from None
+
+
+def _require_slots(session: Session) -> CartridgeSupport:
+    if not session.takes_cartridges:
+        raise InputError(
+            "this firmware takes no cartridges: it was made without slots for them",
+            session.line_name,
+            "deploy new OUT.tar DIR --board B --slots 128K makes firmware that does",
+        )
+    return session.cartridges()
+
+
+def _require_fitting(cartridge: bytes, takes: CartridgeSupport, line_name: str) -> None:
+    """Raises InputError for another product's or an older model, which the device would refuse too."""
+    header, running = read_header(cartridge), takes.running
+    if header.format != CARTRIDGE_FORMAT or running is None:
+        return  # the device says what it knows
+    model = header.identity
+    if model.product != running.product:
+        raise InputError(
+            f"the cartridge is for {_product(model)}, the firmware for {_product(running)}",
+            line_name,
+            f'deploy compile --cartridge --product "{printable(running.product)}"   '
+            "makes one for this firmware",
+        )
+    if model.version < running.version and not takes.takes_older:
+        raise InputError(
+            f"the cartridge has version {model.version:,}, and version {running.version:,} runs",
+            line_name,
+            f"deploy compile --cartridge --model-version {running.version}, or more; older ones are taken by "
+            "firmware that was made with deploy new --allow-downgrades",
+        )
+
+
+def _product(model: Identity) -> str:
+    return f'the product "{printable(model.product)}"' if model.product else "no product"
+
+
+_OLDER = (
+    "\ndeploy compile --cartridge --model-version N   makes a later one; older ones are taken by firmware "
+    "that was made with deploy new --allow-downgrades"
+)
 _WAYS_OUT: Mapping[int, str] = {
     Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with "
     "--weights external",
+    Status.CARTRIDGE_OLDER: _OLDER,
+    Status.NO_PREVIOUS: "\ndeploy load IN.cart   brings any other",
     Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   names these layers",
 }
 
@@ -143,15 +210,14 @@ def _stays(takes: CartridgeSupport) -> str:
 
 def _numbers(status: int, cartridge: bytes, session: Session) -> str:
     """The numbers of both sides, where they are why."""
-    words = HEADER.unpack_from(cartridge)
-    arenas, stack = words[9 : 9 + min(words[8], MOST_ARENAS)], words[14]
+    header = read_header(cartridge)
     if status in (Status.CARTRIDGE_CORE, Status.CARTRIDGE_STRUCTURE):
-        core = printable(words[16].rstrip(b"\0").decode("utf-8", "replace"))
+        core = printable(header.core)
         return f'\nit is for "{core}", the firmware for "{session.cartridges().core}"'
     if status == Status.CARTRIDGE_NEEDS:
-        asked = " and ".join(f"{each:,}" for each in arenas)
+        asked = " and ".join(f"{each:,}" for each in header.arena_bytes)
         return (
-            f"\nit needs {asked} bytes of arena and {stack:,} of stack; "
+            f"\nit needs {asked} bytes of arena and {header.stack_bytes:,} of stack; "
             f"the firmware has {session.arena_bytes:,} of arena and {session.stats().stack_bytes:,} of stack"
         )
     return ""

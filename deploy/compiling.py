@@ -28,6 +28,7 @@ from deploy.jobs import compile_or_explain, job_for
 from deploy.kernels_held import require_kernels
 from deploy.open_sizes import SizeCost, each_size, require_together, sizes_page, together
 from deploy.saving import save
+from platforms.cartridge.header import identity
 from platforms.templates import c_files
 
 
@@ -75,14 +76,22 @@ class Compiled(Paged):
         save(self.artifact, self.job.model.graph, Path(path))
 
     def save_cartridge(
-        self, path: str | Path, key: str | Path | None = None, firmware: str | Path | None = None
+        self,
+        path: str | Path,
+        key: str | Path | None = None,
+        firmware: str | Path | None = None,
+        product: str = "",
+        model_version: int = 0,
     ) -> None:
         """Writes a cartridge for running firmware, signed with the private key of that PEM file.
 
-        It holds the model's code with its weights; where those are external, the weights alone; where tables
-        can run the model's kernels, such a table: its firmware must have them where it is named.
+        Firmware takes it only if it was made for the same product and runs no later version. The cartridge
+        holds the model's code with its weights; where those are external, the weights alone; where tables can
+        run the model's kernels, such a table: its firmware must have them where it is named.
         """
         from deploy.cartridge import cartridge_of, table_of, weights_of  # what reads ELF files takes its time
+
+        model = identity(product, model_version)
 
         if firmware is not None:
             require_kernels(self._table(), Path(firmware))
@@ -96,11 +105,11 @@ class Compiled(Paged):
             )
         signer, graph = None if key is None else Path(key), self.job.model.graph
         if self.model.weights is not None:
-            made = weights_of(self.model.weights, self.artifact, graph, signer)
+            made = weights_of(self.model.weights, self.artifact, graph, signer, model)
         elif self.model.table is not None:
-            made = table_of(self.model.table, self.artifact, graph, self.board, signer)
+            made = table_of(self.model.table, self.artifact, graph, self.board, signer, model)
         else:
-            made = cartridge_of(self.artifact, graph, self.board, signer)
+            made = cartridge_of(self.artifact, graph, self.board, signer, model)
         write_whole(Path(path), made, "the cartridge")
 
     def _table(self) -> PackedTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged
 from deploy.asked_of_board import prepared_of, take_line
 from deploy.awaitable_line import AwaitableLine
-from deploy.cartridge import load_into, read_cartridge
+from deploy.cartridge import go_back, load_into, read_cartridge
 from deploy.compiling import Compiled
 from deploy.console import table
 from deploy.data import DataOptions, make_data
@@ -42,6 +42,7 @@ from deploy.size_choice import at_size_of
 from platforms.base import BuildChoices
 from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import Expected, Stats
+from platforms.rpc.session import Session
 
 _OF_DEADLINE = 0.5  # a repeat may take this part of the longest run: the rest is for what is slower once
 _LONGER = 1.1  # than asked for, as runs differ a little
@@ -147,8 +148,15 @@ class OpenLine:
     def load(self, cartridge: str | Path | bytes) -> None:
         """Replaces the model by a cartridge's. Where the firmware refuses it, nothing has changed."""
         data = cartridge if isinstance(cartridge, bytes) else read_cartridge(Path(cartridge))
+        self._replace_model(lambda session: load_into(session, data))
+
+    def load_previous(self) -> None:
+        """Goes back to the cartridge before the last one, which is erased."""
+        self._replace_model(go_back)
+
+    def _replace_model(self, change: Callable[[Session], None]) -> None:
         with self._turn() as device:
-            load_into(device.session, data)
+            change(device.session)
             (model, *_) = device.session.describe()
             self._device = replace(device, model=model)
         self.model, self._functions = model, None

@@ -53,6 +53,20 @@ def add_project(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("directory", metavar="DIR", type=Path, help="a project folder, made by deploy new")
 
 
+def add_identity(parser: argparse._ActionsContainer, when: str = "") -> None:
+    parser.add_argument(
+        "--product", metavar="NAME", default="", help=f"{when}the product that the model is for: door-sensor"
+    )
+    parser.add_argument(
+        "--model-version",
+        metavar="N",
+        type=int,
+        default=0,
+        help=f"{when}a number that grows with each model of the product: firmware refuses a smaller one than "
+        "that of the model that runs (default: 0)",
+    )
+
+
 def add_board(parser: argparse._ActionsContainer, required: bool = True, instead: str = "") -> None:
     help_text = "a board's name, as in deploy boards, or a board file"
     parser.add_argument("--board", metavar="B", required=required, help=f"{help_text}{instead}")

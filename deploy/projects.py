@@ -23,6 +23,7 @@ from deploy.slots import with_slots
 from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware
 from platforms.board_files import load_board
+from platforms.cartridge.header import identity
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
 from platforms.project import App, share_firmware
@@ -47,12 +48,17 @@ def new(
     recording: str | Path | None = None,
     line_key: str | Path | None = None,
     kernels: Sequence[str | Path | Compiled] = (),
+    product: str = "",
+    model_version: int = 0,
+    allow_downgrades: bool = False,
 ) -> Answer:
     """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
 
     `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
     files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
-    models that may work in an arena of `arena` bytes; with a public key, signed ones only. Where the model
+    models that may work in an arena of `arena` bytes; with a public key, signed ones only. It takes those of
+    its product alone, and none with a smaller version than the model that runs has, unless downgrades are
+    allowed; `model_version` is that of the model built in. Where the model
     was compiled with `tables` they are such, and run its kernels and those of the models `kernels`. With a
     line key the server answers only who has it. The apps that run the model on a sensor's rows take labels of
     classes, the rows a second where no front end tells, and a recording that the board plays.
@@ -68,7 +74,9 @@ def new(
             hint="app rpc",
         )
     lenders = [source_for(read_artifact(each), place) for each in kernels]
-    source = with_slots(source_with(source, functions), slots, arena, public_key, lenders)
+    model = identity(product, model_version)
+    with_functions = source_with(source, functions)
+    source = with_slots(with_functions, slots, arena, public_key, lenders, model, allow_downgrades)
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
     choices = SensorChoices(labels, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)

@@ -12,8 +12,10 @@ from platforms.cartridge.header import (
     DIGEST_BYTES,
     HEADER,
     MOST_ARENAS,
+    NO_PRODUCT,
     RECORDS_BYTES,
     SIGNATURE_BYTES,
+    Identity,
 )
 from platforms.cartridge.signing import public_key as read_public_key
 from platforms.project import ProjectSource, Slots, with_lenders
@@ -27,6 +29,8 @@ def with_slots(
     arena: int | None,
     public_key: str | Path | None,
     lenders: Sequence[ProjectSource] = (),
+    model: Identity = NO_PRODUCT,
+    takes_older: bool = False,
 ) -> ProjectSource:
     """The same firmware with room for cartridges; tables run the lenders' kernels too. Raises InputError."""
     if slots is None:
@@ -34,6 +38,8 @@ def with_slots(
             ("arena", arena is not None),
             ("public key", public_key is not None),
             ("kernels", bool(lenders)),
+            ("product or version", model != NO_PRODUCT),
+            ("permission to go back", takes_older),
         )
         for name, is_said in said:
             if is_said:
@@ -52,7 +58,8 @@ def with_slots(
             f"a slot of {slots:,} bytes holds no model", hint=f"--slots 128K; {_LEAST:,} at least"
         )
     whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
-    taken = Slots(whole, read_public_key(Path(public_key)) if public_key else b"")
+    key = read_public_key(Path(public_key)) if public_key else b""
+    taken = Slots(whole, key, model, takes_older)
     if source.structure:
         return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:

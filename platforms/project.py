@@ -13,6 +13,7 @@ from artifact.artifact import Artifact
 from codegen.c.emit import CORES
 from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
+from platforms.cartridge.header import Identity
 
 
 class App(Enum):
@@ -33,6 +34,8 @@ class Slots:
 
     slot_bytes: int  # of each of two
     public_key: bytes = b""  # of those who may make them; b"": anybody
+    model: Identity = field(default_factory=Identity)  # of the one that is built in
+    takes_older: bool = False  # than the one that runs
 
 
 class SensorKind(Enum):

@@ -54,6 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--sign", metavar="KEY.pem", type=Path, help="sign the cartridge with this private key of Ed25519"
     )
+    options.add_identity(parser, "with --cartridge: ")
     parser.add_argument(
         "--firmware",
         metavar="DIR",
@@ -75,7 +76,9 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     if not arguments.cartridge:
         require_no_firmware(arguments.firmware)
-        require_no_key(arguments.sign if _cartridge_beside(arguments.output, chosen) is None else None)
+        if _cartridge_beside(arguments.output, chosen) is None:
+            require_no_key(arguments.sign)
+            require_no_identity(arguments.product, arguments.model_version)
         require_output_place(arguments.output)
     if arguments.dump:
         require_free(arguments.dump)
@@ -85,13 +88,14 @@ def run(arguments: argparse.Namespace) -> None:
     print_after(compiled.steps, arguments.print_after)
     if arguments.dump:
         dump_stages(compiled, arguments.dump)
+    named = arguments.product, arguments.model_version
     beside = None if arguments.cartridge else _cartridge_beside(arguments.output, chosen)
     if arguments.cartridge:
-        compiled.save_cartridge(arguments.output, arguments.sign, arguments.firmware)
+        compiled.save_cartridge(arguments.output, arguments.sign, arguments.firmware, *named)
     else:
         compiled.save(arguments.output)
     if beside is not None:
-        compiled.save_cartridge(beside, arguments.sign)
+        compiled.save_cartridge(beside, arguments.sign, None, *named)
     facts = _facts(compiled, arguments.output) | ({} if beside is None else {"weights": str(beside)})
     print_result(arguments.json, facts, _text(compiled, arguments.output, beside))
 
@@ -104,6 +108,16 @@ def _cartridge_beside(output: Path, chosen: CompileOptions) -> Path | None:
 def require_no_key(key: Path | None) -> None:
     if key is not None:
         raise InputError("only cartridges are signed", str(key), "deploy compile --cartridge --sign KEY.pem")
+
+
+def require_no_identity(product: str, version: int) -> None:
+    if product or version:
+        given = f"--product {product}" if product else f"--model-version {version}"
+        raise InputError(
+            "only cartridges, and firmware that takes them, are for a product and have a version",
+            given,
+            "deploy compile --cartridge, or deploy new --slots 128K",
+        )
 
 
 def require_no_firmware(firmware: Path | None) -> None:

@@ -80,6 +80,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="accept only cartridges signed with its private key; the program supplies solder_port_verify",
     )
+    options.add_identity(slots)
+    slots.add_argument(
+        "--allow-downgrades",
+        action="store_true",
+        help="accept cartridges with a smaller version than that of the model that runs",
+    )
     slots.add_argument(
         "--kernels",
         metavar="OUT.tar",
@@ -114,5 +120,8 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.recording,
         arguments.line_key,
         arguments.kernels,
+        arguments.product,
+        arguments.model_version,
+        arguments.allow_downgrades,
     )
     print_answer(arguments.json, answer)

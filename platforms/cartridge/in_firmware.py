@@ -24,6 +24,7 @@ def cartridge_flags(source: ProjectSource) -> list[str]:
         *weights,
         *tables,
         f"-DSOLDER_CARTRIDGE_SLOT_BYTES={slots.slot_bytes}u",
+        *(["-DSOLDER_DOWNGRADES"] if slots.takes_older else []),
         *key,
     ]
 
@@ -39,6 +40,7 @@ def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
         "lenders": source.lenders if source.takes_tables else (),
         "core": _taken(source, board),
         "key": key,
+        "model": source.cartridges.model,
     }
     return {"src/cartridges.c": filled("project", "cartridges.c.jinja", **words), **_kernels_file(source)}
 

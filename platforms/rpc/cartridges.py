@@ -5,11 +5,11 @@ from __future__ import annotations
 import struct
 
 from aot.records import dataclass
-from platforms.cartridge.header import is_structure
+from platforms.cartridge.header import Identity, is_structure
 from platforms.rpc import messages
 from platforms.rpc.calls import Calls
 from platforms.rpc.messages import Fields
-from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, Message
+from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, CartridgeFact, CartridgeWish, Message
 
 BUILT_IN = 2  # as SOLDER_BUILT_IN
 
@@ -22,6 +22,8 @@ class CartridgeSupport:
     slot_bytes: int
     asks_for_key: bool
     core: str  # or the structure, of weights
+    running: Identity | None = None  # of the model that runs; None: firmware for cartridges without
+    takes_older: bool = False  # than what runs
 
     @property
     def are_weights(self) -> bool:
@@ -42,11 +44,18 @@ class Cartridges(Calls):
         return self._greeted().arena_bytes
 
     def cartridges(self) -> CartridgeSupport:
-        return self._ask_cartridges(begins=False)
+        return self._ask_cartridges(CartridgeWish.FACTS, "cartridges")
 
-    def _ask_cartridges(self, begins: bool) -> CartridgeSupport:
-        reply = self._request(Message.CARTRIDGE, bytes([begins]), "cartridges")
+    def _ask_cartridges(self, wish: CartridgeWish, operation: str) -> CartridgeSupport:
+        reply = self._request(Message.CARTRIDGE, bytes([wish]), operation)
         return self._unpacked("cartridges", _unpack, reply)
+
+    def previous_cartridge(self) -> None:
+        """Has the cartridge before the last update run again, and erases the one that runs.
+
+        Raises RequestRefusedError where there is none; the model runs on.
+        """
+        self._ask_cartridges(CartridgeWish.PREVIOUS, "load of the previous cartridge")
 
     def load_cartridge(self, cartridge: bytes) -> None:
         """Sends a cartridge and has its model run in place of the one before.
@@ -57,7 +66,7 @@ class Cartridges(Calls):
         def piece(at: int, count: int) -> bytes:
             return struct.pack("<I", at) + cartridge[at : at + count]
 
-        self._ask_cartridges(begins=True)
+        self._ask_cartridges(CartridgeWish.BEGIN, "load")
         if cartridge:
             self._in_pieces(Message.CARTRIDGE_PUT, "load", len(cartridge), piece, LOAD_HEADER_BYTES)
         self._request(Message.CARTRIDGE_SWAP, b"", "load")
@@ -65,7 +74,14 @@ class Cartridges(Calls):
 
 def _unpack(payload: bytes) -> CartridgeSupport:
     fields = Fields(payload)
-    slot, slot_bytes, asks_for_key = fields.take("IIB")
+    slot, slot_bytes, facts = fields.take("IIB")
     if slot > BUILT_IN:
         raise messages.MalformedPayloadError(f"slot 0, 1 or {BUILT_IN} expected, {slot} came")
-    return CartridgeSupport(slot, slot_bytes, bool(asks_for_key), fields.take_text())
+    running = _unpack_identity(fields) if facts & CartridgeFact.PRODUCT else None
+    key, older = bool(facts & CartridgeFact.KEY), bool(facts & CartridgeFact.DOWNGRADES)
+    return CartridgeSupport(slot, slot_bytes, key, fields.take_text(), running, older)
+
+
+def _unpack_identity(fields: Fields) -> Identity:
+    version, product = fields.take("I28s")
+    return Identity(messages.text_of(product.rstrip(b"\0")), version)

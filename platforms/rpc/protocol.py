@@ -17,7 +17,7 @@ SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
 REQUEST_LIMIT = 0x40  # requests are numbered below it
 REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
 NO_FAULT = 0
-CARTRIDGE_FORMAT = 1
+CARTRIDGE_FORMAT = 2
 KEY_BYTES = 32  # of a line with a key, and of what answers its challenge
 CHALLENGE_BYTES = 16
 OBSERVED_BYTES = 128  # of counters
@@ -110,6 +110,9 @@ class Status(IntEnum):
     CARTRIDGE_KERNEL = 35
     CARTRIDGE_TABLE = 36
     NO_UPDATE = 37
+    CARTRIDGE_PRODUCT = 38
+    CARTRIDGE_OLDER = 39
+    NO_PREVIOUS = 40
     LOCKED = 64
     WRONG_KEY = 65
 
@@ -128,6 +131,22 @@ class DescribedTensors(IntEnum):
     MODEL = 0
     INPUT = 1
     OUTPUT = 2
+
+
+class CartridgeWish(IntEnum):
+    """What a request about cartridges does before it is answered."""
+
+    FACTS = 0  # nothing
+    BEGIN = 1  # an update begins
+    PREVIOUS = 2  # the cartridge before the last update takes over again
+
+
+class CartridgeFact(IntEnum):
+    """Bits of the answer about cartridges."""
+
+    KEY = 1  # only signed ones are taken
+    DOWNGRADES = 2  # older ones are taken too
+    PRODUCT = 4  # the running version and the product follow
 
 
 class Reset(IntEnum):
@@ -203,6 +222,9 @@ STATUS_MEANING = {
     Status.CARTRIDGE_KERNEL: "the cartridge needs a kernel that the firmware does not have",
     Status.CARTRIDGE_TABLE: "the cartridge's table says what no model does",
     Status.NO_UPDATE: "no update is open: pieces of a cartridge are taken between its beginning and its end",
+    Status.CARTRIDGE_PRODUCT: "the cartridge is for another product",
+    Status.CARTRIDGE_OLDER: "the cartridge is older than the model that runs",
+    Status.NO_PREVIOUS: "there is no cartridge to go back to: the other slot holds none that has run",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
 }

@@ -32,10 +32,14 @@ uint32_t solder_arena_total(const uint32_t *sizes, uint32_t count)
     return total;
 }
 
-static int has_room(const struct solder_model *model)
+#ifndef SOLDER_CARTRIDGES /* whose loader asks too */
+static
+#endif
+int solder_arena_has_room(const uint32_t *sizes, uint32_t count, uint32_t alignment)
 {
-    for (uint32_t i = 0; i < model->arena_count; i++) {
-        if (i >= solder_arena_count || model->arena_bytes[i] > solder_arena_sizes[i]) {
+    for (uint32_t i = 0; i < count; i++) {
+        if (i >= solder_arena_count || sizes[i] > solder_arena_sizes[i] ||
+            ((uintptr_t)solder_arenas[i] & (alignment - 1u)) != 0) {
             return 0;
         }
     }
@@ -58,7 +62,7 @@ static enum solder_status claim(uint32_t number)
         return SOLDER_NO_WEIGHTS;
     }
 #endif
-    if (!has_room(model)) {
+    if (!solder_arena_has_room(model->arena_bytes, model->arena_count, 1u)) {
         return SOLDER_ARENA_TOO_SMALL;
     }
     if (model->input_count > MOST_INPUTS) {

@@ -9,6 +9,11 @@
 /* Bytes of all arenas together. */
 uint32_t solder_arena_total(const uint32_t *sizes, uint32_t count);
 
+#ifdef SOLDER_CARTRIDGES
+/* Whether there are arenas of these sizes, at multiples of the alignment, a power of two. */
+int solder_arena_has_room(const uint32_t *sizes, uint32_t count, uint32_t alignment);
+#endif
+
 /* The model with this number, or NULL. */
 const struct solder_model *solder_find_model(uint32_t number);
 

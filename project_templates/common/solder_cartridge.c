@@ -20,7 +20,6 @@
 #include "solder_table.h"
 
 #define MAGIC 0x54524143u /* "CART" */
-#define GOOD 0x600D600Du
 #define MOST_ARENAS 4u
 #define DESCRIPTION_BYTES 512u
 #define SIGNATURE_BYTES 64u
@@ -41,22 +40,25 @@ struct header {
     uint32_t alignment;
     uint32_t stack_bytes;
     uint32_t test_crc; /* of the outputs for inputs that are made up; 0: they may differ from core to core */
+    uint32_t version;  /* of the product's models, counting up */
     char core[32];
+    char product[28];
 };
 
 /* The states of the loader. OFF: no start yet; IDLE: no update is open; OPEN: pieces of a cartridge are taken; BUSY: a
    request is being carried out, and none is allowed to interrupt it. */
 enum state { OFF, IDLE, OPEN, BUSY, STATES };
-enum request { START, BEGIN, TAKE, FINISH, REQUESTS };
+enum request { START, BEGIN, TAKE, FINISH, PREVIOUS, REQUESTS };
 
 /* The state after a request that succeeds. OFF: the request is refused and changes nothing. A request is BUSY while it
    is carried out; one that fails leaves IDLE, which ends an update. */
 static const uint8_t next[REQUESTS][STATES] = {
-    /*           OFF   IDLE  OPEN  BUSY */
-    [START]  = {IDLE, IDLE, IDLE, IDLE},
-    [BEGIN]  = {OFF,  OPEN, OPEN, OFF},
-    [TAKE]   = {OFF,  OFF,  OPEN, OFF},
-    [FINISH] = {OFF,  OFF,  IDLE, OFF},
+    /*             OFF   IDLE  OPEN  BUSY */
+    [START]    = {IDLE, IDLE, IDLE, IDLE},
+    [BEGIN]    = {OFF,  OPEN, OPEN, OFF},
+    [TAKE]     = {OFF,  OFF,  OPEN, OFF},
+    [FINISH]   = {OFF,  OFF,  IDLE, OFF},
+    [PREVIOUS] = {OFF,  IDLE, IDLE, OFF},
 };
 
 /* The records of one update, at a slot's end: each a word and its inverse, and nothing that counts behind. */
@@ -71,30 +73,35 @@ static uint8_t *copied_to; /* NULL: weights are read where they lie */
 #define OF_ANOTHER_MODEL SOLDER_CARTRIDGE_CORE
 static const struct solder_model *built_in;
 #endif
-#if !defined SOLDER_WEIGHTS && !defined SOLDER_TABLES
+#if defined SOLDER_WEIGHTS || defined SOLDER_TABLES
+#define DESCRIPTION_OF(header) 0u /* nothing of it is copied */
+#else
+#define DESCRIPTION_OF(header) ((header)->description_bytes)
 static uint8_t description[DESCRIPTION_BYTES] __attribute__((aligned(8)));
 #endif
 uint32_t solder_cartridge_slot = SOLDER_BUILT_IN;
-static uint8_t state;      /* enum state */
-static uint8_t afterwards; /* the state after the request that is being carried out */
-static uint32_t receiving; /* the slot of the update */
-static uint32_t received;  /* bytes of it */
+static struct {
+    uint8_t state;      /* enum state */
+    uint8_t afterwards; /* the state after the request that is being carried out */
+    uint32_t slot;      /* of the update */
+    uint32_t received;  /* bytes of it */
+} update;
 
 /* Whether the request may come now; it is then being carried out. None reaches the slot that runs. */
 static int enter(enum request request)
 {
-    const uint8_t then = next[request][state];
-    if (then == OFF || (state == OPEN && receiving == solder_cartridge_slot)) {
+    const uint8_t then = next[request][update.state];
+    if (then == OFF || (update.state == OPEN && update.slot == solder_cartridge_slot)) {
         return 0;
     }
-    afterwards = then;
-    state = BUSY;
+    update.afterwards = then;
+    update.state = BUSY;
     return 1;
 }
 
 static uint8_t leave(uint8_t status)
 {
-    state = status == SOLDER_OK ? afterwards : (uint8_t)IDLE;
+    update.state = status == SOLDER_OK ? update.afterwards : (uint8_t)IDLE;
     return status;
 }
 
@@ -128,18 +135,10 @@ static uint32_t value_of(uint32_t slot, uint32_t record)
 
 static int has_room(const struct header *header)
 {
-    if (header->arenas > MOST_ARENAS || header->arenas > solder_arena_count ||
-        header->description_bytes > DESCRIPTION_BYTES) {
-        return 0;
-    }
-    for (uint32_t i = 0; i < header->arenas; i++) {
-        if (header->arena_bytes[i] > solder_arena_sizes[i] ||
-            ((uintptr_t)solder_arenas[i] & (header->alignment - 1u)) != 0) {
-            return 0;
-        }
-    }
     const uint32_t stack = solder_port_stack().bytes;
-    return stack == 0 || (stack >= SERVER_STACK_BYTES && header->stack_bytes <= stack - SERVER_STACK_BYTES);
+    return DESCRIPTION_OF(header) <= DESCRIPTION_BYTES &&
+           solder_arena_has_room(header->arena_bytes, header->arenas, header->alignment) &&
+           (stack == 0 || (stack >= SERVER_STACK_BYTES && header->stack_bytes <= stack - SERVER_STACK_BYTES));
 }
 
 #ifdef SOLDER_TABLES
@@ -152,6 +151,12 @@ static struct solder_table table_in(uint32_t slot)
 }
 #endif
 
+uint32_t solder_cartridge_running(void)
+{
+    return solder_cartridge_slot == SOLDER_BUILT_IN ? solder_cartridge_version
+                                                    : header_of(solder_cartridge_slot)->version;
+}
+
 /* Whether the slot holds a cartridge for this firmware, of that many bytes; 0: of the length in its header. */
 static uint8_t check(uint32_t slot, uint32_t count)
 {
@@ -162,9 +167,9 @@ static uint8_t check(uint32_t slot, uint32_t count)
         return SOLDER_NO_CARTRIDGE;
     }
     const uint32_t total = header->total;
-    const uint32_t whole = total + SOLDER_SHA256_BYTES + (header->is_signed != 0 ? SIGNATURE_BYTES : 0u);
-    if (total < sizeof *header || total % SOLDER_SHA256_BLOCK != 0 || total > room() || whole > room() ||
-        (count != 0 && whole != count)) {
+    const uint32_t rest = SOLDER_SHA256_BYTES + (header->is_signed != 0 ? SIGNATURE_BYTES : 0u);
+    if (total < sizeof *header || total % SOLDER_SHA256_BLOCK != 0 || total > room() - rest ||
+        (count != 0 && total + rest != count)) {
         return SOLDER_CARTRIDGE_CUT;
     }
     const uint8_t *const behind = (const uint8_t *)header + total;
@@ -183,6 +188,14 @@ static uint8_t check(uint32_t slot, uint32_t count)
     if (memcmp(header->core, solder_cartridge_core, sizeof header->core) != 0) {
         return OF_ANOTHER_MODEL;
     }
+    if (memcmp(header->product, solder_cartridge_product, sizeof header->product) != 0) {
+        return SOLDER_CARTRIDGE_PRODUCT;
+    }
+#ifndef SOLDER_DOWNGRADES
+    if (header->version < solder_cartridge_running()) {
+        return SOLDER_CARTRIDGE_OLDER;
+    }
+#endif
 #ifdef SOLDER_WEIGHTS
     if (total - sizeof *header < solder_weights_bytes) {
         return OF_ANOTHER_MODEL;
@@ -253,9 +266,14 @@ static void connect(uint32_t slot)
 /* The only way to another model: checks the slot as it is now; one that is not right gives way to what is built in. */
 static uint8_t activate(uint32_t slot)
 {
-    const uint8_t status = slot == SOLDER_BUILT_IN ? SOLDER_OK : check(slot, 0);
-    solder_cartridge_slot = status == SOLDER_OK ? slot : SOLDER_BUILT_IN;
-    connect(solder_cartridge_slot);
+    uint8_t status = SOLDER_OK;
+    solder_cartridge_slot = SOLDER_BUILT_IN;
+    if (slot != SOLDER_BUILT_IN) {
+        status = check(slot, 0);
+        slot = status == SOLDER_OK ? slot : SOLDER_BUILT_IN;
+    }
+    solder_cartridge_slot = slot;
+    connect(slot);
     solder_arena_forget();
     return status;
 }
@@ -300,7 +318,7 @@ static uint8_t try_out(uint32_t slot)
     if (status == SOLDER_OK && !passes_test(slot)) {
         status = SOLDER_CARTRIDGE_TEST;
     }
-    if (status == SOLDER_OK && write_record(slot, PASSED, GOOD) != 0) {
+    if (status == SOLDER_OK && write_record(slot, PASSED, 1) != 0) {
         status = SOLDER_CARTRIDGE_STORE;
     }
     if (status != SOLDER_OK) {
@@ -310,10 +328,14 @@ static uint8_t try_out(uint32_t slot)
     return status;
 }
 
-static int may_run(uint32_t slot)
+/* After a start: runs the slot's cartridge if it came as a whole, and has passed its test or not been tried. */
+static void resume(uint32_t slot)
 {
-    const int was_tried = *record_of(slot, TRIED) != ERASED;
-    return value_of(slot, COMMITTED) != 0 && (!was_tried || value_of(slot, PASSED) == GOOD);
+    if (value_of(slot, PASSED) != 0) {
+        (void)activate(slot);
+    } else if (value_of(slot, COMMITTED) != 0 && *record_of(slot, TRIED) == ERASED) {
+        (void)try_out(slot);
+    }
 }
 
 static uint32_t newer(void)
@@ -323,18 +345,22 @@ static uint32_t newer(void)
 
 void solder_cartridge_start(void)
 {
-    uint32_t slot = newer();
+    const uint32_t slot = newer();
 #ifndef SOLDER_WEIGHTS
     built_in = built_in == NULL ? solder_models[0] : built_in;
 #endif
     (void)enter(START);
     (void)activate(SOLDER_BUILT_IN);
-    for (uint32_t i = 0; i < 2u && solder_cartridge_slot == SOLDER_BUILT_IN; i++, slot ^= 1u) {
-        if (may_run(slot)) {
-            (void)(value_of(slot, PASSED) == GOOD ? activate(slot) : try_out(slot));
-        }
+    resume(slot);
+    if (solder_cartridge_slot == SOLDER_BUILT_IN) {
+        resume(slot ^ 1u);
     }
     (void)leave(SOLDER_OK);
+}
+
+static uint8_t erased(uint32_t slot)
+{
+    return solder_port_erase(slot) != 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK;
 }
 
 uint8_t solder_cartridge_begin(void)
@@ -342,22 +368,22 @@ uint8_t solder_cartridge_begin(void)
     if (!enter(BEGIN)) {
         return SOLDER_NO_UPDATE;
     }
-    receiving = (solder_cartridge_slot == SOLDER_BUILT_IN ? newer() : solder_cartridge_slot) ^ 1u;
-    received = 0;
-    return leave(solder_port_erase(receiving) != 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK);
+    update.slot = (solder_cartridge_slot == SOLDER_BUILT_IN ? newer() : solder_cartridge_slot) ^ 1u;
+    update.received = 0;
+    return leave(erased(update.slot));
 }
 
 /* Programs what is new of a piece, which may come again. */
 static uint8_t store(uint32_t offset, const uint8_t *bytes, uint32_t count)
 {
-    const uint32_t known = received - offset;
+    const uint32_t known = update.received - offset;
     if (count <= known) {
         return SOLDER_OK;
     }
-    if (solder_port_program(solder_slots.base[receiving] + received, bytes + known, count - known) != 0) {
+    if (solder_port_program(solder_slots.base[update.slot] + update.received, bytes + known, count - known) != 0) {
         return SOLDER_CARTRIDGE_STORE;
     }
-    received = offset + count;
+    update.received = offset + count;
     return SOLDER_OK;
 }
 
@@ -367,7 +393,7 @@ uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t co
     if (!enter(TAKE)) {
         return SOLDER_NO_UPDATE;
     }
-    const uint8_t status = offset > received          ? SOLDER_WRITE_GAP
+    const uint8_t status = offset > update.received          ? SOLDER_WRITE_GAP
                            : count > room() - offset ? SOLDER_CARTRIDGE_SIZE
                                                       : store(offset, bytes, count);
     (void)leave(status == SOLDER_CARTRIDGE_STORE ? status : (uint8_t)SOLDER_OK);
@@ -379,11 +405,27 @@ uint8_t solder_cartridge_finish(void)
     if (!enter(FINISH)) {
         return SOLDER_NO_UPDATE;
     }
-    uint8_t status = received == 0 ? SOLDER_NO_CARTRIDGE : check(receiving, received);
-    if (status == SOLDER_OK && write_record(receiving, COMMITTED, value_of(receiving ^ 1u, COMMITTED) + 1u) != 0) {
+    uint8_t status = check(update.slot, update.received); /* if nothing has come, erased memory */
+    if (status == SOLDER_OK && write_record(update.slot, COMMITTED, value_of(update.slot ^ 1u, COMMITTED) + 1u) != 0) {
         status = SOLDER_CARTRIDGE_STORE;
     }
-    return leave(status == SOLDER_OK ? try_out(receiving) : status);
+    return leave(status == SOLDER_OK ? try_out(update.slot) : status);
+}
+
+/* What runs gives way to the cartridge before it, and is erased: after a reset it would be the newer one. */
+uint8_t solder_cartridge_previous(void)
+{
+    const uint32_t left = solder_cartridge_slot;
+    if (!enter(PREVIOUS)) {
+        return SOLDER_NO_UPDATE;
+    }
+    const int is_there = left != SOLDER_BUILT_IN && value_of(left ^ 1u, PASSED) != 0;
+    uint8_t status = is_there ? check(left ^ 1u, 0) : (uint8_t)SOLDER_NO_PREVIOUS;
+    if (status == SOLDER_OK) {
+        (void)activate(left ^ 1u);
+        status = erased(left);
+    }
+    return leave(status);
 }
 
 #endif

@@ -24,6 +24,11 @@ void solder_cartridge_start(void);
 uint8_t solder_cartridge_begin(void);
 uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count);
 uint8_t solder_cartridge_finish(void);
+/* Between runs: the cartridge that ran before the last update takes over, and what runs now is erased. */
+uint8_t solder_cartridge_previous(void);
+
+/* The version of the model that runs. */
+uint32_t solder_cartridge_running(void);
 
 /* The slot whose cartridge runs, 0 or 1; SOLDER_BUILT_IN: none does. */
 extern uint32_t solder_cartridge_slot;
@@ -31,6 +36,10 @@ extern uint32_t solder_cartridge_slot;
 
 /* What the project says (cartridges.c). */
 extern const char solder_cartridge_core[32]; /* whose code runs here; or the structure whose weights are taken */
+extern const char solder_cartridge_product[28]; /* whose cartridges are taken */
+/* Of the model that is built in. What runs makes way for the same version or a later one; where the project defines
+   SOLDER_DOWNGRADES, for any. */
+extern const uint32_t solder_cartridge_version;
 
 /* Where the project defines SOLDER_WEIGHTS cartridges hold no code but the weights of the first model, which has none
    until the first has come. They are read where they lie; or copied to memory of the program's own, which says so

@@ -8,23 +8,38 @@
 
 #include "solder_bytes.h"
 
-/* With a payload of 1 an update begins. */
+#ifdef SOLDER_CARTRIDGE_KEY
+#define ASKS_FOR_KEY SOLDER_CARTRIDGE_FACT_KEY
+#else
+#define ASKS_FOR_KEY 0u
+#endif
+#ifdef SOLDER_DOWNGRADES
+#define GOES_BACK SOLDER_CARTRIDGE_FACT_DOWNGRADES
+#else
+#define GOES_BACK 0u
+#endif
+
+/* Whether that could be done. */
+static uint8_t carry_out(uint8_t wish)
+{
+    return wish == SOLDER_CARTRIDGE_WISH_FACTS      ? SOLDER_OK
+           : wish == SOLDER_CARTRIDGE_WISH_BEGIN    ? solder_cartridge_begin()
+           : wish == SOLDER_CARTRIDGE_WISH_PREVIOUS ? solder_cartridge_previous()
+                                                    : SOLDER_OUT_OF_RANGE;
+}
+
 uint8_t solder_cartridge_ask(const uint8_t *payload, uint32_t count, struct solder_reply *reply)
 {
+    const uint8_t status = carry_out(payload[0]);
     (void)count;
-    if (payload[0] != 0) {
-        const uint8_t status = solder_cartridge_begin();
-        if (status != SOLDER_OK) {
-            return status;
-        }
+    if (status != SOLDER_OK) {
+        return status;
     }
     solder_reply32(reply, solder_cartridge_slot);
     solder_reply32(reply, solder_slots.bytes - 3u * SOLDER_RECORD_BYTES);
-#ifdef SOLDER_CARTRIDGE_KEY
-    solder_reply8(reply, 1);
-#else
-    solder_reply8(reply, 0);
-#endif
+    solder_reply8(reply, ASKS_FOR_KEY | GOES_BACK | SOLDER_CARTRIDGE_FACT_PRODUCT);
+    solder_reply32(reply, solder_cartridge_running());
+    solder_reply_bytes(reply, solder_cartridge_product, sizeof solder_cartridge_product);
     solder_reply_bytes(reply, solder_cartridge_core, (uint32_t)strlen(solder_cartridge_core));
     return SOLDER_OK;
 }

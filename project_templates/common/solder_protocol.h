@@ -12,7 +12,7 @@
 #define SOLDER_REQUEST_LIMIT 64u
 #define SOLDER_REPLY_BIT 128u
 #define SOLDER_NO_FAULT 0u
-#define SOLDER_CARTRIDGE_FORMAT 1u
+#define SOLDER_CARTRIDGE_FORMAT 2u
 #define SOLDER_KEY_BYTES 32u
 #define SOLDER_MOST_REPEATS 32u
 #define SOLDER_OBSERVED_BYTES 128u
@@ -108,6 +108,9 @@ enum solder_status {
     SOLDER_CARTRIDGE_KERNEL = 35, /* the cartridge needs a kernel that the firmware does not have */
     SOLDER_CARTRIDGE_TABLE = 36, /* the cartridge's table says what no model does */
     SOLDER_NO_UPDATE = 37, /* no update is open: pieces of a cartridge are taken between its beginning and its end */
+    SOLDER_CARTRIDGE_PRODUCT = 38, /* the cartridge is for another product */
+    SOLDER_CARTRIDGE_OLDER = 39, /* the cartridge is older than the model that runs */
+    SOLDER_NO_PREVIOUS = 40, /* there is no cartridge to go back to: the other slot holds none that has run */
     SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
     SOLDER_WRONG_KEY = 65 /* the firmware was made with another line key */
 };
@@ -117,6 +120,20 @@ enum solder_describe {
     SOLDER_DESCRIBE_MODEL = 0,
     SOLDER_DESCRIBE_INPUT = 1,
     SOLDER_DESCRIBE_OUTPUT = 2
+};
+
+/* What a request about cartridges does before it is answered. */
+enum solder_cartridge_wish {
+    SOLDER_CARTRIDGE_WISH_FACTS = 0,
+    SOLDER_CARTRIDGE_WISH_BEGIN = 1,
+    SOLDER_CARTRIDGE_WISH_PREVIOUS = 2
+};
+
+/* Bits of the answer about cartridges. */
+enum solder_cartridge_fact {
+    SOLDER_CARTRIDGE_FACT_KEY = 1,
+    SOLDER_CARTRIDGE_FACT_DOWNGRADES = 2,
+    SOLDER_CARTRIDGE_FACT_PRODUCT = 4
 };
 
 /* What a reset request resets. */

@@ -19,7 +19,7 @@ from deploy.cartridge import read_cartridge
 from deploy.compiling import Compiled
 from deploy.open_line import OpenLine
 from platforms.cartridge.code import cartridge_image
-from platforms.cartridge.header import Needs, core_text, packed
+from platforms.cartridge.header import Identity, Needs, core_text, packed
 from platforms.project import project_source
 from platforms.rpc.failures import RequestRefusedError
 from platforms.rpc.protocol import Message, Reset, Status
@@ -132,7 +132,7 @@ def test_a_stranger_writes_nothing_over_the_cartridge_that_runs(
     compiled = deploy.compile(DIGITS, board=board, tables=tables)
     deploy.new(compiled, tmp_path / "project", slots=24 * 1024, arena=4096)
     good = read_cartridge(cartridge(compiled, tmp_path / "good.cart"))
-    evil = good[:160] + bytes(byte ^ 0x5A for byte in good[160:])
+    evil = good[:200] + bytes(byte ^ 0x5A for byte in good[200:])
     expected = deploy.load(DIGITS).run(IMAGES)["digit"]
     with deploy.connect(tmp_path / "project") as device:
         for slot in (1, 0):
@@ -306,13 +306,105 @@ def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
             deploy.new(first, tmp_path / "project", **more)
         return str(caught.value)
 
-    need = 96 + first.artifact.facts.weights_bytes + 32
+    need = 128 + first.artifact.facts.weights_bytes + 32
     assert refused(slots=1024).startswith(
         "error: a slot of 1,024 bytes does not hold the weights of digits: they take "
     )
     assert f"with header and hash {need:,}" in refused(slots=1024)
     assert "digits stays, and its weights come" in refused(slots=16 * 1024, arena=4096)
     assert "beside digits there are others" in refused(slots=16 * 1024, others=[plain])
+
+
+def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_path: Path) -> None:
+    ask_for("host")
+    compiled = deploy.compile(DIGITS, board="host")
+    project = tmp_path / "project"
+    deploy.new(compiled, project, slots=24 * 1024, product="door-sensor", model_version=2)
+
+    def made(version: int, product: str = "door-sensor") -> Path:
+        compiled.save_cartridge(tmp_path / "v.cart", product=product, model_version=version)
+        return tmp_path / "v.cart"
+
+    with deploy.connect(project) as device:
+        with pytest.raises(deploy.DeployError) as other:
+            device.load(made(3, "lamp"))
+        assert str(other.value).startswith(
+            'error: the cartridge is for the product "lamp", the firmware for the product "door-sensor"\n'
+        )
+        assert 'hint: deploy compile --cartridge --product "door-sensor"   makes one' in str(other.value)
+        with pytest.raises(deploy.DeployError, match='is for no product, the firmware for the product "door'):
+            device.load(made(3, ""))
+        with pytest.raises(deploy.DeployError) as older:
+            device.load(made(1))
+        assert str(older.value).startswith("error: the cartridge has version 1, and version 2 runs\n")
+        assert "hint: deploy compile --cartridge --model-version 2, or more; older ones" in str(older.value)
+        with (
+            device._turn() as turn,
+            pytest.raises(deploy.DeployError, match="the cartridge is older than the model that runs"),
+        ):
+            turn.session.load_cartridge(read_cartridge(made(1)))  # past the host's own check
+        with pytest.raises(deploy.DeployError, match="there is no cartridge to go back to"):
+            device.load_previous()
+        device.load(made(3))
+        device.load(made(3))
+        device.load_previous()
+        with device._turn() as turn:
+            assert turn.session.cartridges().slot == 1
+            assert turn.session.cartridges().running == Identity("door-sensor", 3)
+        device.load(made(4))
+        with pytest.raises(
+            deploy.DeployError, match="the cartridge is older than the model that runs"
+        ) as back:
+            device.load_previous()
+        assert "that was made with deploy new --allow-downgrades" in str(back.value)
+        assert np.array_equal(answers(device), deploy.load(DIGITS).run(IMAGES)["digit"])
+    for wrong in (
+        {"product": "a" * 28},
+        {"product": 'a"'},
+        {"model_version": -1},
+        {"model_version": 1 << 32},
+    ):
+        with pytest.raises(
+            deploy.DeployError, match=r"is no name of a product|a model's version is a number"
+        ):
+            deploy.new(compiled, tmp_path / "wrong", slots=24 * 1024, **wrong)
+
+
+def test_the_command_goes_back_where_firmware_allows_it(
+    ask_for: Callable[[str], None], tmp_path: Path, run_deploy: Callable[..., Any]
+) -> None:
+    ask_for("host")
+    archive, project = tmp_path / "d.tar", tmp_path / "firmware"
+    board = ("--board", "host")
+    words = [
+        ("compile", DIGITS, *board, "-o", archive),
+        ("new", archive, project, *board, "--slots", "24K", "--product", "p", "--allow-downgrades"),
+        *(
+            (
+                "compile",
+                DIGITS,
+                *board,
+                "--cartridge",
+                "--product",
+                "p",
+                "--model-version",
+                n,
+                "-o",
+                tmp_path / n,
+            )
+            for n in ("7", "8")
+        ),
+        ("load", tmp_path / "7", project),
+        ("load", tmp_path / "8", project),
+        ("load", "--previous", project),
+    ]
+    said = [run_deploy(*each) for each in words]
+    assert [each.status for each in said] == [0] * len(words), said
+    assert said[-1].out == "digits runs on host now, digits ran before: slot 1, the cartridge before\n"
+    both = run_deploy("load", tmp_path / "7", project, "--previous")
+    assert "a cartridge, or --previous: one of both says which model is to run" in both.err
+    alone = run_deploy("compile", DIGITS, *board, "-o", archive, "--product", "p")
+    assert "only cartridges, and firmware that takes them, are for a product and have a version" in alone.err
 
 
 def test_what_does_not_fit_is_said_with_both_sides_numbers(

@@ -45,6 +45,8 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "dump": "inspect(...).layer(n) and Compiled.steps",
         "cartridge": "Compiled.save_cartridge() writes it",
         "sign": "Compiled.save_cartridge(path, key)",
+        "product": "Compiled.save_cartridge(path, product=...)",
+        "model_version": "Compiled.save_cartridge(path, model_version=...)",
         "firmware": "Compiled.save_cartridge(path, firmware=...)",
     },
     "evidence": {"output": "Evidence.save() writes it"},

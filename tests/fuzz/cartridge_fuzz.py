@@ -11,10 +11,12 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from cartridge_press import PRESSES, Press, c_bytes, tiny_source, write_key
+from cartridge_press import MODEL, PRESSES, Press, c_bytes, tiny_source, write_key
 
+from platforms.cartridge.header import read_header
 from platforms.cartridge.signing import public_key
 from platforms.rpc.protocol import Status
 
@@ -28,8 +30,8 @@ HEAD = """\
 line and by a program's own transport; resets, lost power and memory that fails come between them. After each
 request the slot that runs is compared, byte for byte, with the cartridge that a model of the rules expects.
 
-| cartridges | requests | taken | refused | starts | power lost | found |
-|---|---:|---:|---:|---:|---:|---|
+| cartridges | requests | taken | refused | gone back | starts | power lost | found |
+|---|---:|---:|---:|---:|---:|---:|---|
 """
 
 
@@ -46,11 +48,15 @@ def fuzz_program(press: Press, key: Path, runtime: Path | None = None) -> Path:
 
 
 def pool(press: Press, mine: Path, theirs: Path) -> list[str]:
-    """Cartridges as the program takes them: path, status, and what the model adds; the first two are good."""
-    good = press.made(1, mine)
+    """Cartridges as the program takes them: path, status, what is added, version."""
+    good, later = press.made(1, mine), replace(MODEL, version=2)
     made = [
         (good, Status.OK, 1),
         (press.made(2, mine), Status.OK, 2),
+        (press.made(1, mine, later), Status.OK, 1),
+        (press.made(2, mine, later), Status.OK, 2),
+        (press.made(2, mine, replace(MODEL, version=0)), Status.CARTRIDGE_OLDER, 0),
+        (press.made(2, mine, replace(later, product="another")), Status.CARTRIDGE_PRODUCT, 0),
         (press.made(2, mine, test_crc=1), Status.CARTRIDGE_TEST, 0),
         (press.made(2, theirs), Status.CARTRIDGE_OTHER_KEY, 0),
         (press.made(2), Status.CARTRIDGE_OTHER_KEY, 0),
@@ -58,9 +64,10 @@ def pool(press: Press, mine: Path, theirs: Path) -> list[str]:
         (press.made(1, mine, core="another"), _other_core(press), 0),
         (press.made(1, mine, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS, 0),
     ]
+    paths = [press.write(f"fuzz{n}.cart", data) for n, (data, _, _) in enumerate(made)]
     return [
-        f"{press.write(f'fuzz{n}.cart', data)}:{int(status)}:{adds}"
-        for n, (data, status, adds) in enumerate(made)
+        f"{path}:{status:d}:{adds}:{read_header(data).identity.version}"
+        for path, (data, status, adds) in zip(paths, made, strict=True)
     ]
 
 
@@ -83,7 +90,7 @@ def rows(seed: int, count: int) -> Iterator[str]:
         with tempfile.TemporaryDirectory() as folder:
             done = outcome(make(tiny_source(), Path(folder)), seed, -(-count // len(PRESSES)))
         if done.returncode:
-            yield f"| {kind} | | | | | | {(done.stdout + done.stderr).strip().splitlines()[0]} |\n"
+            yield f"| {kind} | | | | | | | {(done.stdout + done.stderr).strip().splitlines()[0]} |\n"
         else:
             numbers = " | ".join(f"{int(word):,}" for word in done.stdout.split() if word.isdigit())
             yield f"| {kind} | {numbers} | nothing |\n"

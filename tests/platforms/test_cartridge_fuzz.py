@@ -13,19 +13,20 @@ from cartridge_press import PRESSES, RUNTIME, tiny_source
 # About ten seconds for each kind of cartridge; `make fuzz-long` takes ten million.
 REQUESTS = int(os.environ.get("FUZZ_REQUESTS", "300000"))
 SOON = 20_000
-_TAKE, _FINISH = "[TAKE]   = {", "[FINISH] = {"
+_TAKE, _FINISH = "[TAKE]     = {", "[FINISH]   = {"
 # What is taken out of solder_cartridge.c, and what is there then.
 GUARDS = {
     "a piece needs an open update": (f"{_TAKE}OFF,  OFF,  OPEN, OFF}}", f"{_TAKE}OPEN, OPEN, OPEN, OFF}}"),
     "an end needs an open update": (f"{_FINISH}OFF,  OFF,  IDLE, OFF}}", f"{_FINISH}IDLE, IDLE, IDLE, OFF}}"),
     "nothing interrupts a request": (f"{_TAKE}OFF,  OFF,  OPEN, OFF}}", f"{_TAKE}OFF,  OFF,  OPEN, OPEN}}"),
     "a failure ends the update": (
-        "state = status == SOLDER_OK ? afterwards : (uint8_t)IDLE;",
-        "state = afterwards;",
+        "update.state = status == SOLDER_OK ? update.afterwards : (uint8_t)IDLE;",
+        "update.state = update.afterwards;",
     ),
     "an update goes to the other slot": ("solder_cartridge_slot) ^ 1u;", "solder_cartridge_slot);"),
     "signatures are verified": ("solder_port_verify(solder_cartridge_key", "solder_port_verify(behind"),
-    "what is tried and bad is not tried again": ("(!was_tried || value_of", "(1 || was_tried || value_of"),
+    "what is tried and bad is not tried again": (" && *record_of(slot, TRIED) == ERASED", ""),
+    "an older one is not taken": ("header->version < solder_cartridge_running()", "header->version < 1u"),
 }
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]
@@ -43,11 +44,13 @@ def _tools(require_tool: Callable[..., None], require_package: Callable[..., Non
 def test_the_running_slot_is_what_the_rules_say(kind: str, tmp_path: Path) -> None:
     done = outcome(PRESSES[kind](tiny_source(), tmp_path), 1, REQUESTS)
     assert (done.stderr, done.returncode) == ("", 0), done.stdout
-    requests, taken, refused, starts, losses = (int(word) for word in done.stdout.split() if word.isdigit())
+    requests, taken, refused, returned, starts, losses = (
+        int(word) for word in done.stdout.split() if word.isdigit()
+    )
     assert requests > 0.9 * REQUESTS
     assert taken > requests / 20
     assert refused > requests / 40
-    assert min(starts, losses) > requests / 500
+    assert min(returned, starts, losses) > requests / 500
 
 
 @pytest.mark.parametrize("guard", GUARDS)

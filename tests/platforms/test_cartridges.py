@@ -10,7 +10,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from cartridge_press import CORE, HOST, PRESSES, STRUCTURE, TABLES, Press, TablePress, c_bytes, write_key
+from cartridge_press import (
+    CORE,
+    HOST,
+    MODEL,
+    PRESSES,
+    STRUCTURE,
+    TABLES,
+    Press,
+    TablePress,
+    c_bytes,
+    write_key,
+)
 
 from aot.errors import DeployError
 from codegen.tables.packed import pack_table
@@ -20,6 +31,7 @@ from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import (
     DIGEST_BYTES,
     HEADER,
+    Identity,
     Image,
     Needs,
     packed,
@@ -122,6 +134,56 @@ def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> No
     assert len(rows) > 3
 
 
+def test_other_products_and_older_versions_are_refused(press: Press, loader: Path, old: Path) -> None:
+    """What counts is the version that runs; equal ones take each other's place."""
+
+    def of(added: int, version: int, product: str = "tiny") -> bytes:
+        return press.made(added, model=Identity(product, version))
+
+    cases = (
+        (of(2, 0), Status.CARTRIDGE_OLDER, 1),
+        (of(2, 1, "tin"), Status.CARTRIDGE_PRODUCT, 1),
+        (of(2, 9, "tiny 2"), Status.CARTRIDGE_PRODUCT, 1),
+        (of(2, 9, ""), Status.CARTRIDGE_PRODUCT, 1),
+        (of(2, 3), Status.OK, 2),
+        (of(1, 2), Status.CARTRIDGE_OLDER, 2),
+        (of(1, 3), Status.OK, 1),
+        (of(2, 0xFFFFFFFF), Status.OK, 2),
+        (of(1, 0x7FFFFFFF), Status.CARTRIDGE_OLDER, 2),
+    )
+    found = taken(press, loader, old, [data for data, _, _ in cases])
+    assert found == [(status, added) for _, status, added in cases]
+    back = press.program("-DSOLDER_DOWNGRADES")
+    found = taken(press, back, old, [data for data, _, _ in cases])
+    assert found == [
+        (status, adds)
+        for status, adds in (
+            (Status.OK, 2),
+            (Status.CARTRIDGE_PRODUCT, 2),
+            (Status.CARTRIDGE_PRODUCT, 2),
+            (Status.CARTRIDGE_PRODUCT, 2),
+            (Status.OK, 2),
+            (Status.OK, 1),
+            (Status.OK, 1),
+            (Status.OK, 2),
+            (Status.OK, 1),
+        )
+    ]
+
+
+def test_the_way_back_is_to_the_cartridge_before(press: Press, loader: Path, old: Path) -> None:
+    """And stays so after a reset. A smaller version runs again only where firmware allows it."""
+    equal, later = (
+        press.write(f"back{version}.cart", press.made(2, model=Identity("tiny", version)))
+        for version in (1, 2)
+    )
+    assert press.said(loader, "back", old, equal) == [f"{Status.OK:d} 1 1 {Status.NO_PREVIOUS:d}"]
+    refused = f"{Status.CARTRIDGE_OLDER:d} 2 2 {Status.CARTRIDGE_OLDER:d}"
+    assert press.said(loader, "back", old, later) == [refused]
+    back = press.program("-DSOLDER_DOWNGRADES")
+    assert press.said(back, "back", old, later) == [f"{Status.OK:d} 1 1 {Status.NO_PREVIOUS:d}"]
+
+
 def test_what_ran_before_is_checked_before_it_runs_again(press: Press, loader: Path, old: Path) -> None:
     bad = press.write("bad.cart", press.made(2, test_crc=1))
     assert press.said(loader, "rot", old, bad) == ["built in"]
@@ -146,10 +208,10 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(
         "another structure": (press.made(2, core=structure_text("ac" * 11)), Status.CARTRIDGE_STRUCTURE),
         "code": (press.made(2, core=CORE), Status.CARTRIDGE_STRUCTURE),
         "weights without their end": (
-            packed(Image(b""), press.needs(2), is_signed=False),
+            packed(Image(b""), press.needs(2), is_signed=False, model=MODEL),
             Status.CARTRIDGE_STRUCTURE,
         ),
-        "a version to come": (again_hashed(new, 1, 2), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(new, 1, 3), Status.CARTRIDGE_VERSION),
         "text": (b"hello" * 100, Status.NO_CARTRIDGE),
         "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
         "more than a slot": (new + bytes(8192 - len(new)), Status.CARTRIDGE_SIZE),
@@ -165,7 +227,7 @@ def test_weights_of_another_structure_are_refused_and_so_is_code(
 @only("code")
 def test_code_firmware_refuses_weights_and_tables(press: Press, loader: Path, old: Path) -> None:
     for other in (Needs(STRUCTURE, (), 1, 0, 0), Needs(TABLES, (8,), 16, 64, 0)):
-        cartridge = packed(Image(bytes([2] * 40)), other, is_signed=False)
+        cartridge = packed(Image(bytes([2] * 40)), other, is_signed=False, model=MODEL)
         assert taken(press, loader, old, [cartridge]) == [(Status.CARTRIDGE_CORE, 1)]
 
 
@@ -175,7 +237,9 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
     ((action,),) = right.layers
 
     def of(table: ModelTable) -> bytes:
-        return packed(Image(pack_table(table, "tiny", "00" * 32)), press.needs(2), is_signed=False)
+        return packed(
+            Image(pack_table(table, "tiny", "00" * 32)), press.needs(2), is_signed=False, model=MODEL
+        )
 
     def pointing(*rules: Rule) -> bytes:
         return of(replace(right, layers=((replace(action, rules=rules),),)))
@@ -185,12 +249,15 @@ def test_each_reason_against_a_table_has_its_name(press: TablePress, loader: Pat
     cases = {
         "code": (press.made(2, core=CORE), Status.CARTRIDGE_CORE),
         "weights": (press.made(2, core=STRUCTURE), Status.CARTRIDGE_CORE),
-        "a version to come": (again_hashed(press.made(2), 1, 2), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(press.made(2), 1, 3), Status.CARTRIDGE_VERSION),
         "more arena than there is": (press.made(2, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS),
         "more stack": (press.made(2, stack_bytes=4000), Status.CARTRIDGE_NEEDS),
         "another result than promised": (press.made(2, test_crc=1), Status.CARTRIDGE_TEST),
         "more than a slot": (press.made(2) + bytes(8192), Status.CARTRIDGE_SIZE),
-        "no table": (packed(Image(b""), press.needs(2), is_signed=False), Status.CARTRIDGE_TABLE),
+        "no table": (
+            packed(Image(b""), press.needs(2), is_signed=False, model=MODEL),
+            Status.CARTRIDGE_TABLE,
+        ),
         "another kernel": (of(press.table(2, "0123456789abcdee")), Status.CARTRIDGE_KERNEL),
         "a row beyond the arena": (pointing(x, Rule(1, 8), constant), Status.CARTRIDGE_TABLE),
         "rows that go beyond it": (
@@ -227,7 +294,7 @@ def test_each_reason_has_its_name(press: Press, loader: Path, old: Path) -> None
     new = press.made(2)
     cases = {
         "another core": (press.made(2, core="cortex-m4"), Status.CARTRIDGE_CORE),
-        "a version to come": (again_hashed(new, 1, 2), Status.CARTRIDGE_VERSION),
+        "a version to come": (again_hashed(new, 1, 3), Status.CARTRIDGE_VERSION),
         "more arena than there is": (press.made(2, arena_bytes=(65,)), Status.CARTRIDGE_NEEDS),
         "more arenas": (press.made(2, arena_bytes=(8, 8)), Status.CARTRIDGE_NEEDS),
         "an alignment": (press.made(2, alignment=1 << 20), Status.CARTRIDGE_NEEDS),
@@ -308,7 +375,7 @@ def test_code_that_needs_a_fixed_place_is_refused_by_the_name_of_its_part(
 
 def test_a_header_has_the_layout_of_the_loaders(press: Press) -> None:
     data = press.made(1)
-    assert HEADER.size == 96
+    assert HEADER.size == 128
     assert data[:4] == b"CART"
     assert len(data) % 64 == DIGEST_BYTES
     assert hashlib.sha256(data[:-DIGEST_BYTES]).digest() == data[-DIGEST_BYTES:]

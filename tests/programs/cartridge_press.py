@@ -19,7 +19,15 @@ from codegen.tables.rule import Rule
 from codegen.tables.table import Action, ModelTable, Passage
 from platforms.board_files import load_board
 from platforms.cartridge.code import cartridge_image
-from platforms.cartridge.header import Image, Needs, core_text, packed, structure_text, tables_text
+from platforms.cartridge.header import (
+    Identity,
+    Image,
+    Needs,
+    core_text,
+    packed,
+    structure_text,
+    tables_text,
+)
 from platforms.cartridge.self_test import self_test_inputs
 from platforms.cartridge.signing import sign
 from platforms.project import ProjectSource
@@ -33,6 +41,7 @@ CORE = core_text(HOST.target)
 STRUCTURE = structure_text("ab" * 11)
 TABLES = tables_text(HOST.target)
 FOUR_BYTES = TensorType(DType.I8, (1, 4))
+MODEL = Identity("tiny", 1)  # as the one that is built into firmware.c
 ADDS = "0123456789abcdef"  # the name of the kernel in firmware.c
 FLAGS = ("-std=c99", "-O2", "-Wall", "-Wextra", "-Wconversion", "-Werror", "-DSOLDER_CARTRIDGES")
 
@@ -85,9 +94,9 @@ class Press:
         folder.mkdir()
         return cartridge_image(source, HOST, folder)
 
-    def made(self, added: int, key: Path | None = None, **other: object) -> bytes:
+    def made(self, added: int, key: Path | None = None, model: Identity = MODEL, **other: object) -> bytes:
         needs = replace(self.needs(added), **other)  # type: ignore[arg-type]
-        data = packed(self.images[added], needs, key is not None)
+        data = packed(self.images[added], needs, key is not None, model)
         return sign(data, key) if key else data
 
     def write(self, name: str, data: bytes) -> Path:

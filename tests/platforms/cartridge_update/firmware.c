@@ -18,6 +18,8 @@ const uint32_t solder_arena_sizes[] = {sizeof arena};
 const uint32_t solder_arena_count = 1;
 const char solder_build_id[] = "update";
 const char solder_cartridge_core[32] = CORE;
+const char solder_cartridge_product[28] = "tiny";
+const uint32_t solder_cartridge_version = BUILT_IN_VERSION;
 struct solder_slots solder_slots;
 uint8_t *memory;
 long power = UNLIMITED;

@@ -12,6 +12,7 @@
 #define SLOT_BYTES 8192u
 #endif
 #define UNLIMITED (-1L)
+#define BUILT_IN_VERSION 1u
 #ifdef SOLDER_WEIGHTS
 #define BUILT_IN_ADDS 0
 #define WEIGHTS_BYTES 40u /* of which the first four are added */

@@ -1,11 +1,11 @@
 /* The whole server with slots for cartridges against a model of its rules, under the sanitizers.
 
-   fuzz_main SEED REQUESTS FILE:STATUS:ADDS...
+   fuzz_main SEED REQUESTS FILE:STATUS:ADDS:VERSION...
 
-   Each file is a cartridge with the status of an update with it, and what its model adds. Requests of all kinds, well
-   formed and not, come by the line and by a program's own transport, also while another is carried out; between them
-   the device is reset, and power or memory fails. After each request the slot that runs is compared with the file
-   that the model below expects there, byte for byte. */
+   Each file is a cartridge with the status of an update with it, and what its model adds. The first two are good, the
+   next two are good and later. Requests of all kinds, well formed and not, come by the line and by a program's own
+   transport, also while another is carried out; between them the device is reset, and power or memory fails. After
+   each request the slot that runs is compared with the file that the model below expects there, byte for byte. */
 #include "firmware.h"
 
 #include <setjmp.h>
@@ -39,6 +39,7 @@ struct file {
     uint32_t count;
     uint8_t status;
     int adds;
+    uint32_t version;
 };
 static struct file files[MOST_FILES];
 static int file_count;
@@ -49,7 +50,7 @@ static void read_file(const char *argument)
     int status = 0;
     struct file *const file = &files[file_count++];
     require(file_count <= MOST_FILES, "too many files", file_count);
-    require(sscanf(argument, "%4095[^:]:%d:%d", path, &status, &file->adds) == 3, argument, 0);
+    require(sscanf(argument, "%4095[^:]:%d:%d:%u", path, &status, &file->adds, &file->version) == 4, argument, 0);
     FILE *const stream = fopen(path, "rb");
     require(stream != NULL, path, 0);
     file->count = (uint32_t)fread(file->bytes, 1, sizeof file->bytes, stream);
@@ -66,7 +67,7 @@ static uint8_t pieces[SLOT_BYTES];
 static uint32_t piece_bytes;
 
 /* What is counted for the end. */
-static long requests, taken, refused, starts, losses;
+static long requests, taken, refused, returned, starts, losses;
 
 static uint32_t record(uint32_t slot, uint32_t number)
 {
@@ -113,11 +114,17 @@ static void expect_start(void)
     expect(SOLDER_BUILT_IN, NONE);
     for (int n = 0; n < 2 && runs == SOLDER_BUILT_IN; n++, slot ^= 1u) {
         const int file = file_of(memory + slot * SLOT_BYTES, ROOM, 0);
-        const int may_run = record(slot, 0) != 0 && (!was_tried(slot) || record(slot, 2) == 0x600D600Du);
+        const int may_run = record(slot, 0) != 0 && (!was_tried(slot) || record(slot, 2) != 0);
         if (may_run && file != NONE && files[file].status == SOLDER_OK) {
             expect(slot, file);
         }
     }
+}
+
+/* Whether the file's version is less than that of what runs. */
+static int is_older(int file)
+{
+    return files[file].version < (runs == SOLDER_BUILT_IN ? BUILT_IN_VERSION : files[runs_file].version);
 }
 
 static uint8_t expect_begin(void)
@@ -162,7 +169,11 @@ static uint8_t expect_finish(void)
     if (file == NONE) {
         return ANY_REFUSAL;
     }
-    if (files[file].status == SOLDER_OK || files[file].status == SOLDER_CARTRIDGE_TEST) {
+    const int runs_in_test = files[file].status == SOLDER_OK || files[file].status == SOLDER_CARTRIDGE_TEST;
+    if ((runs_in_test || files[file].status == SOLDER_CARTRIDGE_NEEDS) && is_older(file)) { /* compared before needs */
+        return SOLDER_CARTRIDGE_OLDER;
+    }
+    if (runs_in_test) {
         if (sound >= 0 && sound < (files[file].status == SOLDER_OK ? 3 : 2)) {
             return SOLDER_CARTRIDGE_STORE;
         }
@@ -171,6 +182,22 @@ static uint8_t expect_finish(void)
         expect(target, file);
     }
     return files[file].status;
+}
+
+static uint8_t expect_previous(void)
+{
+    const uint32_t other = runs ^ 1u;
+    is_open = 0;
+    if (runs == SOLDER_BUILT_IN || record(other, 2) == 0) {
+        return SOLDER_NO_PREVIOUS;
+    }
+    const int file = file_of(memory + other * SLOT_BYTES, ROOM, 0);
+    require(file != NONE, "what has passed is no file", requests);
+    if (is_older(file)) {
+        return SOLDER_CARTRIDGE_OLDER;
+    }
+    expect(other, file);
+    return sound == 0 ? SOLDER_CARTRIDGE_STORE : SOLDER_OK;
 }
 
 static void compare(uint8_t wanted, uint8_t status, const char *what)
@@ -224,6 +251,7 @@ void before_memory(void)
         require(solder_cartridge_take(0, evil, sizeof evil) == SOLDER_NO_UPDATE, "taken while busy", requests);
         require(solder_cartridge_begin() == SOLDER_NO_UPDATE, "begun while busy", requests);
         require(solder_cartridge_finish() == SOLDER_NO_UPDATE, "finished while busy", requests);
+        require(solder_cartridge_previous() == SOLDER_NO_UPDATE, "gone back while busy", requests);
     }
 }
 
@@ -313,7 +341,8 @@ static uint32_t make_piece(uint8_t *bytes, uint32_t *offset)
 
 static void begin_with(void)
 {
-    sent = &files[chance(3) == 0 ? chance((uint32_t)file_count) : chance(2)];
+    const uint32_t good = chance(2) + (is_older(0) ? 2u : 0u);
+    sent = &files[chance(3) == 0 ? chance((uint32_t)file_count) : good];
 }
 
 /* A request to the loader: by the line, or by a program's own transport. */
@@ -354,6 +383,18 @@ static void finish(void)
         compare(wanted, solder_cartridge_finish(), "an end");
     } else {
         ask(SOLDER_MESSAGE_CARTRIDGE_SWAP, 0);
+    }
+}
+
+static void previous(void)
+{
+    wanted = expect_previous();
+    returned += wanted == SOLDER_OK;
+    if (is_own) {
+        compare(wanted, solder_cartridge_previous(), "a return");
+    } else {
+        payload()[0] = SOLDER_CARTRIDGE_WISH_PREVIOUS;
+        ask(SOLDER_MESSAGE_CARTRIDGE, 1);
     }
 }
 
@@ -421,6 +462,9 @@ static void (*chosen(void))(void)
     }
     if (number < 250u) {
         return finish;
+    }
+    if (number < 270u) {
+        return previous;
     }
     if (is_open && piece_bytes >= sent->count && chance(4) != 0) {
         return finish;
@@ -504,7 +548,9 @@ int main(int argc, char **argv)
         read_file(argv[n]);
     }
     make_slots();
-    require(files[0].status == SOLDER_OK && files[1].status == SOLDER_OK, "the first two files are not good", 0);
+    for (int n = 0; n < 4; n++) {
+        require(files[n].status == SOLDER_OK, "one of the first four files is not good", n);
+    }
     seed = strtoull(argv[1], NULL, 10);
     rounds_left = strtol(argv[2], NULL, 10);
     (void)setjmp(power_on);
@@ -518,7 +564,7 @@ int main(int argc, char **argv)
     power = chance(10) == 0 ? (long)chance(20) : UNLIMITED;
     starts++;
     solder_server_run();
-    printf("%ld requests, %ld cartridges taken, %ld refused, %ld starts, power lost %ld times\n", requests, taken,
-           refused, starts, losses);
+    printf("%ld requests, %ld cartridges taken, %ld refused, gone back %ld times, %ld starts, power lost %ld times\n",
+           requests, taken, refused, returned, starts, losses);
     return 0;
 }

@@ -6,6 +6,7 @@
    update_main take OLD FILE...  what is said of each, and which model runs then
    update_main fail OLD NEW      an update in which memory fails to be erased or written, at each call
    update_main gate OLD NEW      requests in states that do not allow them
+   update_main back OLD NEW      back to the cartridge before, interrupted at many bytes, and as a whole
    update_main rot OLD BAD       the slot that runs decays while a cartridge is tried that does not pass
 
    The models are those of firmware.c. With COPIED the weights are copied to RAM. */
@@ -39,6 +40,7 @@ static void require_refusals(const char *when, int may_begin)
     require(solder_cartridge_take(100, evil, sizeof evil) == SOLDER_NO_UPDATE, when, 3);
     require(solder_cartridge_finish() == SOLDER_NO_UPDATE, when, 4);
     require(may_begin || solder_cartridge_begin() == SOLDER_NO_UPDATE, when, 5);
+    require(may_begin || solder_cartridge_previous() == SOLDER_NO_UPDATE, when, 5);
     require(memcmp(kept, solder_slots.base[0], sizeof kept) == 0 && solder_cartridge_slot == slot, when, 6);
 }
 
@@ -246,6 +248,32 @@ static void refuse_outside_updates(struct file *file, struct file *old)
     printf("refused\n");
 }
 
+static void go_back(const struct file *file)
+{
+    (void)file;
+    (void)solder_cartridge_previous();
+}
+
+/* Whenever power goes, one of the two runs; the state before is kept in between. Prints the status, and what runs then,
+   after a start, and the status of a second return. */
+static void return_to_before(const struct file *file)
+{
+    static uint8_t kept[2 * SLOT_BYTES];
+    require(install(file, file->count) == SOLDER_OK && adds() == 2, "the second cartridge does not run", 0);
+    memcpy(kept, memory, sizeof kept);
+    for (long bytes = 0; bytes < SLOT_BYTES; bytes += 61) {
+        (void)lasts(bytes, go_back, NULL);
+        boot(NULL);
+        require(adds() == 1 || adds() == 2, "neither runs", bytes);
+        memcpy(memory, kept, sizeof kept);
+        boot(NULL);
+    }
+    const uint8_t status = solder_cartridge_previous();
+    const int then = adds();
+    boot(NULL);
+    printf("%d %d %d %d\n", status, then, adds(), solder_cartridge_previous());
+}
+
 /* What ran before is checked again before it goes on: what has decayed gives way to what is built in. */
 static void fall_back(const struct file *bad)
 {
@@ -280,6 +308,8 @@ int main(int argc, char **argv)
             lose_power(&file, 1, 2);
         } else if (strcmp(argv[1], "gate") == 0) {
             refuse_outside_updates(&file, &old);
+        } else if (strcmp(argv[1], "back") == 0) {
+            return_to_before(&file);
         } else if (strcmp(argv[1], "rot") == 0) {
             fall_back(&file);
         } else if (strcmp(argv[1], "fail") == 0) {
