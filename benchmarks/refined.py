@@ -39,7 +39,7 @@ def refined_rows() -> Iterator[str]:
             for refine in (False, True):
                 place = Path(folder) / f"{weights}_{refine}.onnx"
                 answer = quantize(
-                    model_file(MODEL), {"x:0": clips[:CALIBRATED]}, place, weights=weights, refine=refine
+                    model_file(MODEL), {"x:0": clips[:CALIBRATED]}, place, weight_type=weights, refine=refine
                 )
                 kept, told = _kept(answer.facts["refinements"])
                 found = scores_of(place, clips[CALIBRATED:])

@@ -37,7 +37,7 @@ def wide_rows() -> Iterator[str]:
                 model_file(MODEL),
                 {"x:0": clips[:CALIBRATED]},
                 place,
-                activations=activations,
+                activation_type=activations,
                 signal_to_noise=asked,
             )
             found = scores_of(place, clips[CALIBRATED:])

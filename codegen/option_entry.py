@@ -38,6 +38,8 @@ class Option:
     archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
     short: str = ""  # a second way to write the flag: -O
     reads_model: bool = False  # whether it decides what the model file means, before anything is compiled
+    group: str = "Debugging and expert options"  # the heading in the help of commands
+    is_main: bool = False  # `-h` shows it; `--help` shows all
 
     @property
     def name(self) -> str:

@@ -58,7 +58,9 @@ class CompileOptions:
         Optimize.SPEED,
         Choice({goal.value: goal for goal in Optimize}),
         "--optimize",
-        "what to minimise: time (speed, the default), flash (size) or RAM (ram)",
+        "Save speed, ram or size (flash) [speed]",
+        group="Goal",
+        is_main=True,
         in_head=WrittenWhen.ALWAYS,
         in_archive=WrittenWhen.ALWAYS,
     )
@@ -66,22 +68,33 @@ class CompileOptions:
         DEFAULT,
         LEVEL,
         "--level",
-        "how far code may be optimised: 0 (not at all, for a debugger), 1 (plain C), 2 (the default) or 3 (a "
-        "solver also improves the plan); --optimize says what to minimise",
+        "How far to optimize, 0 to 3 [2]. 0: not at all, for a debugger; 1: plain C; 2: all kernels; 3: a "
+        "solver "
+        "improves the plan",
+        group="Goal",
+        is_main=True,
         short="-O",
     )
     rounding: Rounding = option(
         Rounding.TFLM,
         Choice({rounding.value: rounding for rounding in Rounding}),
         "--rounding",
-        "whose rounding to follow: TFLite Micro's (the default), that of LiteRT's reference kernels, or for "
-        "ONNX models ONNX Runtime's, which takes longer",
+        "Match tflm, litert-ref or onnx bit for bit [tflm]. tflm: TensorFlow Lite Micro. litert-ref: "
+        "LiteRT's reference kernels. onnx: ONNX Runtime, slower",
+        group="Goal",
+        is_main=True,
         in_head=WrittenWhen.ALWAYS,
         in_archive=WrittenWhen.ALWAYS,
         reads_model=True,
     )
     ram_bytes: int | None = option(
-        None, Size(), "--ram", "the arena's limit: 65536, 64KB, 1MB", in_archive=WrittenWhen.ALWAYS
+        None,
+        Size(),
+        "--ram",
+        "Limit the arena: 65536, 64KB, 1MB",
+        in_archive=WrittenWhen.ALWAYS,
+        group="Memory",
+        is_main=True,
     )
     rows: bool = option(
         True,
@@ -94,66 +107,76 @@ class CompileOptions:
         False,
         OnOff(),
         "--exact",
-        "let a solver improve the placement in the arena, or prove that none is smaller",
+        "Let a solver improve the arena or prove it optimal",
+        group="Memory",
         in_archive=WrittenWhen.ALWAYS,
     )
     pools: tuple[Pool, ...] = option(
         (),
         POOLS,
         "--pool",
-        "spread the arena over these memories of the board, what is used most in the fastest; "
-        "without it that is done where the fastest is too small",
+        "Spread the arena over these RAMs, the busiest buffers in the fastest. Default: only if the "
+        "fastest is too small",
+        group="Memory",
         in_archive=WrittenWhen.ALWAYS,
     )
     constants: tuple[ConstantRule, ...] = option(
         (),
         CONSTANTS,
         "--constants",
-        "put the constants of some layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
+        "Put constants of layers into a memory of the board: conv2d=ITCM, layer3=QSPI, *=DTCM",
+        group="Memory",
         in_archive=WrittenWhen.ALWAYS,
     )
     place: bool = option(
         False,
         OnOff(),
         "--place",
-        "move layers' constants into free RAM, first those that wait longest for flash; layers named by "
-        "--constants stay where it puts them",
+        "Move constants that wait longest for flash into free RAM. --constants takes precedence",
+        group="Memory",
     )
     weights_external: bool = option(
         False,
         Choice({"inside": False, "external": True}),
         "--weights",
-        "keep the model's constants in its code (inside, the default) or outside it (external), where the "
-        "program can replace them after retraining",
+        "Keep constants in the code (inside) or in a file that the program can replace after "
+        "retraining (external) [inside]",
+        group="Memory",
     )
     tables: bool = option(
         False,
         OnOff(),
         "--tables",
-        "build firmware whose kernels tables can run: cartridges without code, which hold the order of the "
-        "layers and their constants",
+        "Build kernels that cartridges without code can call",
+        group="Memory",
     )
     stream: bool = option(
         False,
         OnOff(),
         "--stream",
-        "take the input row by row, so that it need not exist as a whole",
+        "Push the input row by row. It never exists whole",
+        group="Memory",
+        is_main=True,
         in_archive=WrittenWhen.ALWAYS,
     )
     io_apart: bool = option(
         False,
         Choice({"arena": False, "caller": True}),
         "--io",
-        "whether inputs and outputs lie in the arena, where a run may overwrite the inputs, or in memory of "
-        "the caller's, such as a camera's",
+        "Who owns inputs and outputs [arena]. In the arena, a run may overwrite an input; with "
+        "caller, it does not",
+        group="Memory",
+        is_main=True,
         in_archive=WrittenWhen.ALWAYS,
     )
     shapes: Shapes = option(
         {},
         SHAPES,
         "--shape",
-        "an input's sizes, where an ONNX file leaves them open: x=1,3,32,32; or several, of which one is "
-        "chosen when the model runs: x=1..4,3,32,32 or x=1,3,16/32,32",
+        "Set sizes that an ONNX file leaves open: x=1,3,32,32. Several sizes, chosen at run time: "
+        "x=1..4,3,16/32,32",
+        group="Model",
+        is_main=True,
         in_archive=WrittenWhen.ALWAYS,
         archive_key="given.shapes",
         reads_model=True,
@@ -162,7 +185,8 @@ class CompileOptions:
         {},
         VALUES,
         "--value",
-        "a fixed value for an input of an ONNX file that other shapes depend on: axes=0,1",
+        "Fix an ONNX input that shapes depend on: axes=0,1",
+        group="Model",
         in_archive=WrittenWhen.ALWAYS,
         archive_key="given.values",
         reads_model=True,
@@ -171,39 +195,43 @@ class CompileOptions:
         None,
         Declared("what stands before the model", read_front),
         "--front",
-        "preprocessing, named as in the library that trained the model; it becomes layers that take a "
-        "microphone's samples or a camera's pixels: tf.signal.mfcc:sample_rate=16000,frame_length=480,"
-        "frame_step=320, or tf.image:width=160,height=120,format=rgb565",
+        "Add preprocessing, named as in the training library. It becomes layers that read samples of "
+        "a microphone (tf.signal.mfcc:sample_rate=16000,...) or pixels of a camera "
+        "(tf.image:width=160,height=120,format=rgb565). See 'deploy docs front-ends'",
+        group="Model",
         reads_model=True,
     )
     back: str | None = option(
         None,
         Declared("what stands behind the model", read_back),
         "--back",
-        "postprocessing that turns the output into a decision; it becomes layers: "
-        "classes:average=4,threshold=0.7,hold=8, anomaly:measure=rmse,threshold=2.5, or boxes in a picture: "
-        "ultralytics.yolov8:conf=0.4,iou=0.5,max_det=10",
+        "Add postprocessing that turns the output into a decision. "
+        "classes:average=4,threshold=0.7,hold=8, anomaly:measure=rmse,threshold=2.5 or boxes "
+        "(ultralytics.yolov8:conf=0.4,iou=0.5). See 'deploy docs front-ends'",
+        group="Model",
         reads_model=True,
     )
     observe: bool = option(
         False,
         OnOff(),
         "--observe",
-        "count statistics of runs in the field, in 128 bytes of RAM: saturated results, the lead of the best "
-        "class, entropy, drift of the input, run times; run and monitor --decode show them",
+        "Count field statistics in 128 bytes of RAM: saturation, margin of the best class, entropy, "
+        "input drift, time. run and monitor --decode show them",
     )
     name: str | None = option(
         None,
         Text("NAME"),
         "--name",
-        "base name of the C files and global symbols (default: the model file's name)",
+        "Base name of C files and symbols [the model's file name]",
+        group="Model",
         reads_model=True,
     )
     tuning_records: Path | None = option(
         None,
         FilePath(),
         "--tuning-records",
-        "what deploy tune wrote: the fastest knobs are used",
+        "Use the fastest knobs found by 'deploy tune'",
+        group="Goal",
         in_head=WrittenWhen.NEVER,  # it says "with tuning records" where a kernel follows one
         in_archive=WrittenWhen.NEVER,
     )
@@ -212,14 +240,17 @@ class CompileOptions:
         (),
         AcceleratorList(),
         "--accelerator",
-        "let this accelerator compute what it can; deploy accelerators lists them, and their options",
+        "Use an accelerator for layers it supports. See 'deploy accelerators'",
+        group="Kernels",
+        is_main=True,
     )
 
     schedules: tuple[OwnSchedules, ...] = option(
         (),
         OwnScheduleList(),
         "--schedules",
-        "a Python file with schedules of your own for layers, which are taken first where they fit",
+        "Prefer your own schedules, from a Python file",
+        group="Kernels",
         in_archive=WrittenWhen.NEVER,  # its layers say which kernel they have
     )
 
@@ -227,48 +258,49 @@ class CompileOptions:
         CDialect.GNU,
         Choice({dialect.value: dialect for dialect in CDialect}),
         "--dialect",
-        "gnu, the default, has attributes, intrinsics and inline assembly of gcc and clang where they make a "
-        "model faster; strict is standard C99 alone, for other compilers and for tools that prove C",
+        "C for gcc and clang (gnu) or standard C99 (strict) [gnu]. gnu uses attributes, intrinsics and "
+        "assembly; strict is for other compilers and proof tools",
+        group="Kernels",
     )
 
     approximate: bool = option(
         False,
         OnOff(),
         "--approximate",
-        "compute exp, tanh and sigmoid of floats, and so softmax and the gates of LSTM and GRU, by "
-        "polynomials within 3e-07 of their values, which are faster than the C library's; integers stay as "
-        "they are",
+        "Compute exp, tanh and sigmoid of floats within 3e-07, faster than the C library. Integers do "
+        "not change",
+        group="Goal",
     )
 
     half_weights: bool = option(
         False,
         OnOff(),
         "--half-weights",
-        "keep weights of models of half precision, float16, in 16 bits: half the flash; each becomes a "
-        "number of 32 bits when it is read, and results stay the same",
+        "Store float16 weights in 16 bits: half the flash, same results",
+        group="Memory",
     )
 
     cores: int = option(
         1,
         OneOfNumbers({"1": 1, "2": TWO}),
         "--cores",
-        "how many cores of the board compute the model: with 2, each step of a layer with work enough is cut "
-        "in halves, and outputs stay the same",
+        "Split large layers across two cores [1]",
+        group="Kernels",
     )
 
     disabled_passes: tuple[str, ...] = option(
         (),
         PASSES,
         "--disable",
-        "leave out a rewriting of the graph, such as merge-tables; inspect --explain all shows them",
+        "Skip a graph pass, such as merge-tables. 'inspect --explain all' shows them",
     )
 
     check: bool = option(
         False,
         OnOff(),
         "--check",
-        "prove each rewriting of the graph, and each schedule of your own, by running what it changed; "
-        "verify on the host also looks whether accelerators write outside their buffers",
+        "Run every graph rewrite and custom schedule to prove it. verify on the host also detects "
+        "accelerators that write outside their buffers",
         in_head=WrittenWhen.NEVER,
         in_archive=WrittenWhen.NEVER,
     )
@@ -277,7 +309,7 @@ class CompileOptions:
         False,
         OnOff(),
         "--force",
-        "go on where there is no room by the estimates of code and stack alone: the linker has the last word",
+        "Build even if the estimates exceed the board. The linker decides",
         in_head=WrittenWhen.NEVER,
     )
 

@@ -127,7 +127,7 @@ def _take_project_file(parser: Parser, words: list[str]) -> None:
 
 
 def _help(names: list[str]) -> int:
-    if not names:
+    if not names or names[0] in _HELP:
         print(top_help(), end="")
         return FINE
     if _ERROR_CODE.fullmatch(names[0]):

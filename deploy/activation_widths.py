@@ -31,7 +31,7 @@ class Wider:
 def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, example: str) -> Wider | None:
     """The values that one of ACTIVATIONS asks for; None: none. `example` says how a bound is given."""
     if activations not in ACTIVATIONS:
-        raise InputError(f'activations "{activations}" are not known', hint=", ".join(ACTIVATIONS))
+        raise InputError(f'activation_type "{activations}" is not known', hint=", ".join(ACTIVATIONS))
     if activations == "int8":
         return None
     if activations == "int16":

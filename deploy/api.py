@@ -34,7 +34,7 @@ def compile(
     calibration: Any = None,
     labels: Any = None,
     signal_to_noise: Any = None,  # a number
-    activations: Any = None,  # a word
+    activation_type: Any = None,  # a word
     **options: Any,
 ) -> Compiled:
     """C sources with a static memory plan for a board. `save(path)` writes the archive.
@@ -44,18 +44,18 @@ def compile(
     of its input, made int8 where there are samples for `calibration`, and with their `labels` measured here
     and on an emulated board: `conversion` tells it.
     With `signal_to_noise`, layers have weights of four bits as long as outputs stay so many decibels above
-    the error that this makes; with `activations="mixed"` instead as few values as that needs have 16 bits,
-    and with `activations="int16"` all that may.
-    Raises ModelError for what cannot be compiled, FitError for what has no room.
+    the error that this makes; with `activation_type="mixed"` instead as few values as that needs have 16
+    bits, and with `activation_type="int16"` all that may. Raises ModelError for what cannot be compiled,
+    FitError for what has no room.
     """
     framework = framework_of(model)
     if framework is not None:
         from deploy.from_framework import compile_module  # measures, so most of this package is behind it
 
         place, known = require_board_or_target(board, target), read_options(options)
-        words = ModuleWords(example, calibration, labels, signal_to_noise, activations)
+        words = ModuleWords(example, calibration, labels, signal_to_noise, activation_type)
         return compile_module(model, framework, words, place, known)
-    require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise, activations))
+    require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise, activation_type))
     model = cast("str | Path | Model", model)
     known = options_with(model, options)
     return compile_for(imported_with(model, known), require_board_or_target(board, target), known)

@@ -28,7 +28,6 @@ from deploy.samples import Samples, random_samples
 from platforms.base import BuildChoices
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.model import lacks
-from platforms.cycles.stand_in import stand_in
 from platforms.elf import sizes
 from platforms.project import App, project_source
 from platforms.runners.runner import ATTACH
@@ -118,12 +117,6 @@ class BenchChoices:
     repeat: int
     layers: bool
     cycles: Modelled = Modelled.NONE
-
-
-def emulated(board: Board, clock_hz: int | None = None) -> Board:
-    """The board, or the emulated one that stands in for it, with the clock given or else its own."""
-    here = board if is_emulated(board) else stand_in(board)
-    return replace(here, clock_hz=clock_hz or board.clock_hz)
 
 
 def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:

@@ -6,27 +6,21 @@ import argparse
 from importlib import import_module
 from typing import Protocol, cast
 
-from deploy.commands import COMMANDS
+from deploy.commands import COMMANDS, GROUPS
+from deploy.help_page import GENERAL, group
 from deploy.parser import Parser
 
 PROGRAM = "deploy"
 _TOP_HELP = """\
-usage: deploy COMMAND ...
+Usage: deploy COMMAND [OPTIONS]
 
-Neural networks onto microcontrollers, ahead of time: a model file and a board's name become firmware.
+Compile neural networks to C firmware for microcontrollers.
 
-commands:
-{commands}
-  help      explains a command, as deploy COMMAND --help does, or an error: deploy help E301
+{groups}
 
-options:
-  --version   prints the version
-
-example:
-  deploy run model.tflite --board mps2-an386 --inputs in.npz --output out.npz
-
-exit status: 0 success, 1 an error that you can put right, 2 wrong usage, 70 a bug in Solder,
-             130 interrupted, 141 the reader of the output has gone
+Run 'deploy COMMAND -h' for the main options, '--help' for all of them,
+'deploy help E301' for an error, 'deploy --version' for the version.
+Example: deploy run kws.tflite --board mps2-an386 --fill random --print-top 3
 """
 
 
@@ -46,22 +40,19 @@ def load_command(name: str) -> Command:
 
 
 def top_help() -> str:
-    width = max(map(len, COMMANDS)) + 1
-    lines = (f"  {name:{width}} {summary}" for name, summary in COMMANDS.items())
-    return _TOP_HELP.format(commands="\n".join(lines))
+    groups = (
+        "\n".join((title, *(f"  {name:15}  {summary}" for name, summary in commands.items())))
+        for title, commands in GROUPS.items()
+    )
+    return _TOP_HELP.format(groups="\n\n".join(groups))
 
 
 def command_parser(name: str, command: Command) -> Parser:
-    summary = COMMANDS[name]
-    example = "".join(f"  {line}\n" for line in command.EXAMPLE.strip().splitlines())
     parser = Parser(
-        prog=f"{PROGRAM} {name}",
-        description=f"{summary[0].upper()}{summary[1:]}.",
-        epilog=f"example:\n{example}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        prog=f"{PROGRAM} {name}", description=f"{COMMANDS[name]}.", epilog=command.EXAMPLE.strip()
     )
-    parser.add_argument("-v", "--verbose", action="store_true", help="show each command line that is run")
-    parser.add_argument("-q", "--quiet", action="store_true", help="show no progress")
+    general = group(parser, GENERAL)
+    general.add_argument("-q", "--quiet", action="store_true", help="Hide progress")
+    general.add_argument("-v", "--verbose", action="store_true", help="Show every command that is run")
     command.add_arguments(parser)
     return parser

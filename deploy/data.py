@@ -1,4 +1,4 @@
-"""The table of options that say what a model is fed with, where arrays by name do not say it all."""
+"""The options about a model's inputs, next to the arrays themselves."""
 
 from __future__ import annotations
 
@@ -35,13 +35,17 @@ class DataOptions:
         None,
         Choice[Fill | None]({fill.value: fill for fill in Fill}),
         "--fill",
-        "no inputs of yours: random ones, the same each time, or zeros",
+        "Use generated inputs. random is the same each time",
+        group="Inputs and outputs",
+        is_main=True,
     )
     quantize: bool = option(
         False,
         OnOff(),
         "--quantize",
-        "quantise float inputs by the model's scales and zero points",
+        "Quantize float inputs with the model's scales",
+        group="Inputs and outputs",
+        is_main=True,
     )
 
 

@@ -25,6 +25,7 @@ from deploy.console import progress
 from deploy.fit import require_core, require_fit
 from deploy.foreign_code import blamed_on_accelerators
 from deploy.kept_folders import cached
+from deploy.meter import emulated_board
 from deploy.open_sizes import together
 from deploy.options import require_no_options
 from deploy.supported import platform_for
@@ -89,6 +90,19 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
         return Prepared(board, path, None)
     board, artifact = named_board(board_name, path), read_archive(path)
     return _prepared(board, source_for(artifact, board), artifact)
+
+
+def on_emulator(prepared: Prepared) -> Prepared:
+    """Returns the same model for an emulated board with the core of its board. Raises InputError for
+    projects.
+    """
+    if isinstance(prepared.source, Path):
+        raise InputError(
+            f"--emulated builds firmware of its own, and this project is for {prepared.board.name}",
+            str(prepared.source),
+            "give the model or the archive instead of the project",
+        )
+    return replace(prepared, board=emulated_board(prepared.board))
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:

@@ -22,13 +22,13 @@ from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.activation_widths import WIDE, wider_of
 from deploy.answer import Paged
-from deploy.benching import emulated
 from deploy.calibration import LABELS, Calibration, make_calibration
 from deploy.compiling import Compiled, compile_for
 from deploy.console import table
 from deploy.frameworks.framework import Framework, FrameworkModel
 from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.line import LineOptions
+from deploy.meter import emulated_board
 from deploy.model_outputs import decibels, noise_of
 from deploy.module_words import ModuleWords
 from deploy.narrow_saving import NarrowSaving, with_less_flash
@@ -162,11 +162,11 @@ def compile_module(
 
 def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
     """Raises InputError for wishes about quantisation where the model was quantised by its framework."""
-    if is_done and (words.signal_to_noise or words.activations) is not None:
+    if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
             "the model is quantised already: its widths are those that it was given",
             opened.name,
-            "leave signal_to_noise and activations out, or give the float model",
+            "leave signal_to_noise and activation_type out, or give the float model",
         )
 
 
@@ -195,12 +195,14 @@ def _told_where(opened: FrameworkModel) -> Iterator[None]:
 def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleWords) -> Quantized:
     """The exported model in eight bits, with weights of four or values of 16 as the words ask."""
     least_db = words.signal_to_noise
-    wider = wider_of(words.activations or "int8", least_db, False, 'activations="mixed", signal_to_noise=40')
+    wider = wider_of(
+        words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
+    )
     data = opened.in_integers(samples.samples)
     if data is not None and (wider is not None or least_db is not None):
         raise InputError(
             f"{opened.name} is made int8 by its framework's converter, which takes no bounds",
-            hint="leave signal_to_noise and activations out",
+            hint="leave signal_to_noise and activation_type out",
         )
     if data is not None:
         return _measured(path, data, samples)
@@ -239,7 +241,7 @@ def _require_sense(framework: Framework, words: ModuleWords, options: CompileOpt
             f"{article} {framework.thing} of {framework.name} is exported with an example of its input",
             hint=f"deploy.compile({framework.thing}, board=..., example={framework.example})",
         )
-    if (words.signal_to_noise or words.activations) is not None and words.calibration is None:
+    if (words.signal_to_noise or words.activation_type) is not None and words.calibration is None:
         raise InputError(
             "signal to noise is measured on samples, and there are none",
             hint="calibration=samples, the first axis counts them",
@@ -276,7 +278,7 @@ def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> fl
 
 def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
     """Compares the emulated board, or the one that stands in for it, with the reference."""
-    here = replace(compiled, board=emulated(compiled.board))
+    here = replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
     given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
     return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels))

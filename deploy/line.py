@@ -1,4 +1,4 @@
-"""The table of options for reaching a board; sessions, which load much more, are elsewhere."""
+"""The options for reaching a board. Sessions load much more and are elsewhere."""
 
 from __future__ import annotations
 
@@ -11,32 +11,49 @@ from codegen.option_kinds import FilePath, Seconds, Text, WrittenFile
 from platforms.line_deadlines import RUN_S
 from platforms.runners.runner import BoardSelector
 
+_GROUP = "Board and connection"
+
 
 @dataclass(frozen=True, slots=True)
 class LineOptions:
     """The user's choices for reaching the board."""
 
     runner: str | None = option(
-        None, Text("NAME"), "--runner", "what runs the firmware (default: the board's first found here)"
+        None,
+        Text("NAME"),
+        "--runner",
+        "Emulator or flasher [first found]",
+        group=_GROUP,
+        is_main=True,
     )
     serial: str | None = option(
         None,
         Text("NUMBER"),
         "--serial",
-        "the board, or its debug probe, with this serial number on the USB",
+        "USB serial number of the board or its debug probe",
+        group=_GROUP,
     )
     port: str | None = option(
         None,
         Text("PORT"),
         "--port",
-        "the board's line: /dev/ttyACM0, COM3, a pseudo terminal, tcp://HOST:PORT",
+        "Serial port: /dev/ttyACM0, COM3, a pseudo-terminal or tcp://HOST:PORT",
+        group=_GROUP,
+        is_main=True,
     )
-    trace: Path | None = option(None, WrittenFile(), "--trace", "write every packet on the line to this file")
+    trace: Path | None = option(
+        None, WrittenFile(), "--trace", "Write every packet to this file", group=_GROUP
+    )
     line_key: Path | None = option(
-        None, FilePath(), "--line-key", "the key of firmware that was made with deploy new --line-key"
+        None, FilePath(), "--line-key", "Key of firmware made with 'deploy new --line-key'", group=_GROUP
     )
     run_s: float = option(
-        RUN_S, Seconds(), "--deadline", f"the longest that one run may take (default: {RUN_S:g})"
+        RUN_S,
+        Seconds(),
+        "--deadline",
+        f"Longest time for one run [{RUN_S:g}]",
+        group=_GROUP,
+        is_main=True,
     )
 
     @property

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from aot.records import dataclass
 from boards.board import Board
+from platforms.cycles.stand_in import stand_in
 
 _STILL = "still"
 _CLOCKS = ("clock", _STILL)  # which count neither instructions nor cycles
@@ -70,6 +71,14 @@ class Meter:
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz
+
+
+def emulated_board(board: Board, clock_hz: int | None = None) -> Board:
+    """Returns the board, or an emulated one with the same core; its clock is `clock_hz` or else the
+    board's.
+    """
+    here = board if is_emulated(board) else stand_in(board)
+    return replace(here, clock_hz=clock_hz or board.clock_hz)
 
 
 def is_emulated(board: Board) -> bool:

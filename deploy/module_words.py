@@ -17,14 +17,15 @@ class ModuleWords:
     calibration: Any = None  # samples, the first axis counts them
     labels: Any = None  # their classes
     signal_to_noise: float | None = None  # decibels to be left, of weights or of activations
-    activations: str | None = None  # of ACTIVATIONS
+    activation_type: str | None = None  # of ACTIVATIONS
 
 
 def require_no_module_words(words: ModuleWords) -> None:
     """Raises InputError for words that only models of frameworks have."""
     if any(getattr(words, each.name) is not None for each in fields(words)):
         raise InputError(
-            "an example, calibration, labels, signal_to_noise and activations are for models of frameworks, "
+            "an example, calibration, labels, signal_to_noise and activation_type are for models of "
+            "frameworks, "
             "and this one is a file",
             hint="deploy.quantize makes an int8 model of an ONNX file; deploy.verify takes labels",
         )

@@ -18,20 +18,21 @@ from deploy.answer import Answer, Paged
 from deploy.asked_of_board import compiled_of, prepared_of, take_data, take_line
 from deploy.bench_changes import LIMIT_PERCENT, changes_page, changes_since, read_baseline, require_cases
 from deploy.bench_page import bench_page
-from deploy.benching import BenchChoices, Modelled, emulated, measure_compiled
+from deploy.benching import BenchChoices, Modelled, measure_compiled
 from deploy.board_accelerators import options_on
 from deploy.compiling import Compiled
 from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
-from deploy.firmware import Prepared, ready_for
+from deploy.firmware import Prepared, on_emulator, ready_for
 from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Measured, keep_quiet, run_series
-from deploy.meter import Meter, Spread, spread
+from deploy.meter import Meter, Spread, emulated_board, spread
 from deploy.model import Inputs, Model, by_name, imported_with, options_with
 from deploy.oracles import known_oracle
 from deploy.quality import Truth
 from deploy.reals import as_reals
+from deploy.renamed import renamed
 from deploy.samples import RANDOM_SAMPLES, Samples
 from deploy.size_choice import at_size_of
 from deploy.tuning import TuneChoices, Tuning, tune_model
@@ -68,16 +69,19 @@ def run(
     repeat: int = 1,
     toolchain: str | None = None,
     dequantize: bool = False,
+    emulated: bool = False,
     **options: Any,
 ) -> Run:
-    """Runs a model file, an archive, a project folder or a compiled model on a board; does what is missing.
+    """Runs a model file, an archive, a project or a compiled model on a board; compiles and builds if needed.
 
-    `inputs` are arrays by name, in order, or a single one; a batch, or one more leading axis, makes a series.
-    `quantize` turns floats into the model's integers, `dequantize` its outputs into floats.
+    `inputs` are arrays by name, in order, or a single one; a batch, or one extra leading axis, is a series of
+    samples. `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
+    `emulated` emulates the core of a board that is not here.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
     prepared = at_size_of(prepared_of(model, board, options), arrays)
+    prepared = on_emulator(prepared) if emulated else prepared
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
     ready = ready_for(prepared, BuildChoices(toolchain), line.runner)
@@ -109,20 +113,24 @@ def verify(
     labels: Array | None = None,
     expected: Mapping[str, Array] | None = None,
     oracle: str | None = None,
+    emulated: bool = False,
     **options: Any,
 ) -> Verdict:
-    """Compares a board with the reference in every bit; `layers` finds the first layer that differs.
+    """Compares a board's outputs with the reference, bit for bit; `layers` finds the first layer that
+    differs.
 
-    Without inputs, random ones are taken, the same each time. With `labels`, the samples' classes, accuracy
-    and confusion are shown; with `expected`, outputs by name, how far the board's are from them. An `oracle`,
-    "litert", "tflm" or "ort", is a runtime that runs the model's file here and is compared with, too.
+    Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, the
+    verdict has accuracy and confusion; with `expected`, outputs by name, their distance. An `oracle`
+    ("litert", "tflm" or "ort") is another runtime to compare with. `emulated` emulates the core of a board
+    that is not here.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
     truth = Truth(None if labels is None else np.asarray(labels), expected)
     judge = known_oracle(oracle)
+    compiled = compiled_of(model, board, options)
     return verify_sizes(
-        compiled_of(model, board, options),
+        replace(compiled, board=emulated_board(compiled.board)) if emulated else compiled,
         arrays,
         lambda specs: make_data(arrays, data, specs, RANDOM_SAMPLES, Fill.RANDOM),
         lambda whole, at, samples: verify_model(at, samples, layers, toolchain, line, truth, judge, whole),
@@ -131,42 +139,48 @@ def verify(
 
 
 @takes_options([*OPTIONS, *LINE])
+@renamed(against="baseline", repeat="median_of", emulate="emulated")
 def bench(
     model: str | Path | Model | Compiled,
     board: str | None = None,
-    repeat: int = 3,
+    median_of: int = 3,
     layers: bool = False,
-    emulate: bool = False,
+    emulated: bool = False,
     clock: int | None = None,
     compare: bool = False,
-    against: str | Path | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
+    baseline: str | Path | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
     worse: float = LIMIT_PERCENT,
     toolchain: str | None = None,
     **options: Any,
 ) -> Answer:
-    """Measures a model on a board: instructions, cycles, time, RAM, stack, flash; with `layers`, each one's.
+    """Measures a model on a board: instructions, cycles, time, RAM, stack and flash; with `layers`, of each
+    layer.
 
-    `emulate` emulates a board that is not here, at a `clock` of its own if that is given, and estimates its
-    cycles; `compare` shows how far the cycle model is off for a measured board. `against` earlier facts, or a
-    file of them, the answer's "changes" say what is not as it was, and what is `worse` percent worse.
+    Each time is the median of `median_of` runs. `emulated` emulates a board that is not here, at `clock` Hz
+    if given, and estimates its cycles. `compare` shows how far the cycle model is off for a measured board.
+    With a `baseline`, earlier facts or a file of them, the result's "changes" list what differs and what is
+    more than `worse` percent worse.
     """
     line = take_line(options)
     compiled = compiled_of(model, board, options)
-    compiled = replace(compiled, board=emulated(compiled.board, clock)) if emulate else compiled
+    compiled = replace(compiled, board=emulated_board(compiled.board, clock)) if emulated else compiled
     modelled = Modelled.ALL if compare else Modelled.EMULATED
-    choices = BenchChoices(compiled.job.options, toolchain, line, repeat, layers, modelled)
+    choices = BenchChoices(compiled.job.options, toolchain, line, median_of, layers, modelled)
     cost = measure_compiled(compiled, compiled.seconds, choices)
     facts = cost.as_json()
-    if against is None:
+    if baseline is None:
         return Answer(facts, bench_page([cost]))
     cases = (
-        read_baseline(Path(against)) if isinstance(against, str | Path) else require_cases(against, "against")
+        read_baseline(Path(baseline))
+        if isinstance(baseline, str | Path)
+        else require_cases(baseline, "baseline")
     )
     changes = changes_since(cases, [facts], worse / 100)
     return Answer(facts | {"changes": changes.as_json()}, changes_page(changes))
 
 
 @takes_options([*TUNING, "runner", "serial", "port"])
+@renamed(repeat="median_of")
 def tune(
     model: str | Path | Model,
     board: str,
@@ -176,7 +190,7 @@ def tune(
     tasks: str = "",
     early_stop: int | None = None,
     number: int | None = None,
-    repeat: int | None = None,
+    median_of: int | None = None,
     timeout: float = 10.0,
     prior: str | Path | None = None,
     seed: int = 0,
@@ -203,7 +217,7 @@ def tune(
         tasks=tasks,
         early_stop=early_stop,
         number=number,
-        repeat=repeat,
+        repeat=median_of,
         timeout_s=timeout,
         prior=None if prior is None else Path(prior),
         seed=seed,

@@ -12,10 +12,15 @@ from codegen.option_kinds import WrongValueError, read_size
 from codegen.option_reading import read_given
 from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.data import DATA, DataOptions
+from deploy.help_page import GENERAL as GENERAL
+from deploy.help_page import add_json as add_json
+from deploy.help_page import as_detail
+from deploy.help_page import group as group
 from deploy.line import LINE, LineOptions
 from deploy.pass_page import known_names
 
 _UNSET = argparse.SUPPRESS  # the default of an inner parser would undo what stood before its word
+CONNECTION, EXPERT = "Board and connection", "Debugging and expert options"
 _DEST = "option_"  # so that no other argument of a command has the name of a compile option
 
 
@@ -30,7 +35,7 @@ def size(text: str) -> int:
 def count(text: str) -> int:
     """Reads a count, which is 1 or more."""
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number of 1 or more")
+        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text}")
     return int(text)
 
 
@@ -41,66 +46,83 @@ def percent(text: str) -> float:
     except ValueError:
         value = -1.0
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a percentage of 0 or more")
+        raise argparse.ArgumentTypeError(f"must be a percentage of 0 or more, not {text}")
     return value
 
 
 def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL", type=Path, help="a .tflite or .onnx file")
+    parser.add_argument("model", metavar="MODEL", type=Path, help="A .tflite or .onnx file")
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("directory", metavar="DIR", type=Path, help="a project folder, made by deploy new")
+    parser.add_argument("directory", metavar="PROJECT", type=Path, help="A folder made by 'deploy new'")
 
 
-def add_identity(parser: argparse._ActionsContainer, when: str = "") -> None:
+def add_identity(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
-        "--product", metavar="NAME", default="", help=f"{when}the product that the model is for: door-sensor"
+        "--product", metavar="NAME", default="", help="Product that the cartridge is for: door-sensor"
     )
     parser.add_argument(
         "--model-version",
         metavar="N",
         type=int,
         default=0,
-        help=f"{when}a number that grows with each model of the product: firmware refuses a smaller one than "
-        "that of the model that runs (default: 0)",
+        help="Version of the model, growing with each one [0]. Firmware refuses a smaller one than it runs",
     )
 
 
 def add_board(parser: argparse._ActionsContainer, required: bool = True, instead: str = "") -> None:
-    help_text = "a board's name, as in deploy boards, or a board file"
+    """Adds --board, to the group of connections if the container is a parser."""
+    if isinstance(parser, argparse.ArgumentParser):
+        parser = group(parser, CONNECTION)
+    help_text = "Board name (see 'deploy boards') or board file"
     parser.add_argument("--board", metavar="B", required=required, help=f"{help_text}{instead}")
 
 
+def add_emulated(parser: argparse.ArgumentParser) -> None:
+    group(parser, CONNECTION).add_argument(
+        "--emulated", action="store_true", help="Emulate the core of a board that is not here"
+    )
+
+
 def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
-    """Adds --board for several names, together or each behind its own; without a default it is required."""
-    parser.add_argument(
+    """Adds --board for several names, together or each after its own flag. Required without a default."""
+    group(parser, CONNECTION).add_argument(
         "--board",
         metavar="B",
         nargs="+",
         action="extend",
         required=not default,
-        help=f"names of boards{f' (default: {default})' if default else ', as in deploy boards'}",
+        help=f"Board names (see 'deploy boards'){f' [{default}]' if default else ''}",
     )
 
 
 def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
-    """Adds --board and, for what needs no hardware, --target, of which one may be given."""
+    """Adds --board and --target, of which one may be given: a target needs no hardware."""
     # Boards take their time, and most commands that read options have none.
     from boards.target_text import FORM
 
-    group = parser.add_mutually_exclusive_group(required=required)
-    add_board(group, required=False, instead=instead)
-    group.add_argument(
+    either = group(parser, CONNECTION).add_mutually_exclusive_group(required=required)
+    add_board(either, required=False, instead=instead)
+    either.add_argument(
         "--target",
         metavar="T",
-        help=f"in place of a board: {FORM}, such as cortex-m4+fpu,ram=256K,flash=1M; "
-        "or in a compiler's words, such as --target='-mcpu=cortex-m33 -mattr=+dsp'",
+        help=f"Core and memory instead of a board: cortex-m4+fpu,ram=256K,flash=1M. The form is {FORM}; a "
+        "compiler's options do, too: --target='-mcpu=cortex-m33 -mattr=+dsp'",
     )
 
 
-def add_json(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+def add_output(
+    parser: argparse._ActionsContainer,
+    metavar: str,
+    help_text: str,
+    dest: str = "output",
+    required: bool = False,
+) -> None:
+    """Adds -o, --output: every command that writes a file has it."""
+    parser.add_argument(
+        "-o", "--output", metavar=metavar, dest=dest, type=Path, required=required, help=help_text
+    )
 
 
 def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
@@ -112,10 +134,17 @@ def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str
 
 def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str = "") -> None:
     """Adds an option of a table. Its value is checked here, and read later with the others of its table."""
+    action = _add_option(group(parser, option.group), option, more_help)
+    if not option.is_main:
+        as_detail(action)
+
+
+def _add_option(parser: argparse._ActionsContainer, option: Option, more_help: str) -> argparse.Action:
     dest, kind = f"{_DEST}{option.name}", option.kind
     if not kind.metavar:
-        parser.add_argument(option.flag, dest=dest, action="store_true", default=_UNSET, help=option.help)
-        return
+        return parser.add_argument(
+            option.flag, dest=dest, action="store_true", default=_UNSET, help=option.help
+        )
 
     def checked(word: str) -> str:
         try:
@@ -125,7 +154,7 @@ def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str =
         return word
 
     action = "append" if kind.is_repeated else "store"
-    parser.add_argument(
+    return parser.add_argument(
         *filter(None, (option.short, option.flag)),
         dest=dest,
         metavar=kind.metavar,
@@ -145,34 +174,32 @@ def require_no_options(options: CompileOptions, where: str | Path) -> None:
     """Raises InputError if options are given for a model that is compiled already."""
     if options != CompileOptions():
         raise InputError(
-            "options of deploy compile are given, but this model is compiled already",
+            "compile options have no effect: this model is compiled already",
             str(where),
-            "leave them out here, or give the model file",
+            "give the model file instead, or omit these options",
         )
 
 
 def add_print_after(parser: argparse.ArgumentParser) -> None:
-    _add_passes(
-        parser, "--print-after", "print the graph as it is after a pass, or after all of them, on stderr"
-    )
+    _add_passes(parser, "--print-after", "Print the graph after this pass (or 'all') on stderr")
 
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
-    _add_passes(
-        parser, "--explain", "also show what a pass rewrote, or all of them, and why it left the rest alone"
-    )
+    _add_passes(parser, "--explain", "Show what this pass (or 'all') rewrote, and why not the rest")
 
 
 def _add_passes(parser: argparse.ArgumentParser, flag: str, help_text: str) -> None:
-    parser.add_argument(
+    action = group(parser, EXPERT).add_argument(
         flag, metavar="PASS", choices=known_names(), action="append", default=[], help=help_text
     )
+    as_detail(action)
 
 
 def add_toolchain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--toolchain", metavar="NAME", help="a compiler, as in deploy doctor (default: the first found)"
+    action = group(parser, CONNECTION).add_argument(
+        "--toolchain", metavar="NAME", help="C compiler [first found, see 'deploy doctor']"
     )
+    as_detail(action)
 
 
 def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:
@@ -181,7 +208,7 @@ def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can
         add_option(
             parser,
             LINE[name],
-            "; attach: the firmware runs already" if can_attach and name == "runner" else "",
+            "; 'attach' if the firmware already runs" if can_attach and name == "runner" else "",
         )
 
 
@@ -211,6 +238,4 @@ def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, obj
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the command lines instead of running them"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="Print the commands instead of running them")

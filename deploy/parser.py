@@ -1,4 +1,4 @@
-"""Reads a command line; an error is one line, with a suggestion of what was probably meant."""
+"""Reads a command line. An error is one line, with a suggestion of what was probably meant."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NoReturn
 
 from aot.errors import DeployError, did_you_mean
+from deploy.help_page import add_help, help_page
+from deploy.renamed import new_flag
 
 # What argparse says, and what is said instead; \1 and so on are groups of the pattern.
 _SENTENCES = (
@@ -22,13 +24,20 @@ _MISSING = re.compile(
 
 
 class UsageError(DeployError):
-    """The command line is not what the command takes; exit status 2."""
+    """The command line is wrong; exit status 2."""
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser of argparse's whose errors say what is wrong and nothing else."""
+    """argparse's parser with our help pages and error texts."""
 
     _missing_choices: Sequence[str] = ()
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{**more, "add_help": False, "allow_abbrev": False})
+        add_help(self)
+
+    def format_help(self) -> str:
+        return help_page(self, is_complete=True)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
         """Reads the words as values. Raises UsageError."""
@@ -38,7 +47,7 @@ class Parser(argparse.ArgumentParser):
         if extra and extra[0].startswith("-"):
             raise UsageError(f'option "{extra[0]}" is not known', hint=self._way_out())
         if extra:
-            raise UsageError(f'"{extra[0]}" is one argument too many', hint=self._way_out())
+            raise UsageError(f'unexpected argument "{extra[0]}"', hint=self._way_out())
         return found
 
     def error(self, message: str) -> NoReturn:
@@ -63,6 +72,8 @@ class Parser(argparse.ArgumentParser):
             flag = word.partition("=")[0]
             if word == "--":
                 return
+            if flag.startswith("-") and flag not in known and (now := new_flag(self.prog, flag)):
+                raise UsageError(f'option "{flag}" is now "{now}"', hint=self._way_out())
             if flag.startswith("--") and flag not in known:
                 raise UsageError(
                     f'option "{flag}" is not known{did_you_mean(flag, known)}', hint=self._way_out()
@@ -84,12 +95,12 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(action if action.option_strings else None, wrong)
 
     def _way_out(self) -> str:
-        return f"{self.prog} --help says what it takes"
+        return f"{self.prog} --help lists all options"
 
 
 def _missing(names: Sequence[str]) -> str:
     named = [name for name in names if name]
-    return f"{', '.join(named)} {'is' if len(named) == 1 else 'are'} missing"
+    return f"missing {'options' if named[0].startswith('-') else 'arguments'}: {', '.join(named)}"
 
 
 def _sentence(message: str) -> str:

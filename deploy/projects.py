@@ -18,6 +18,7 @@ from deploy.function_files import source_with
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.model import read_artifact
+from deploy.renamed import renamed
 from deploy.sensor_apps import SensorChoices, with_pipeline
 from deploy.slots import with_slots
 from deploy.supported import platform_for
@@ -32,6 +33,7 @@ from platforms.runners.runner import choose_dry, choose_runner, emulator_named, 
 from platforms.stack_depth import StackDepth, run_stack
 
 
+@renamed(labels="class_names")
 def new(
     archive: str | Path | Compiled,
     directory: str | Path,
@@ -43,7 +45,7 @@ def new(
     slots: int | None = None,
     arena: int | None = None,
     public_key: str | Path | None = None,
-    labels: str | None = None,
+    class_names: str | None = None,
     rate: int | None = None,
     recording: str | Path | None = None,
     line_key: str | Path | None = None,
@@ -52,16 +54,17 @@ def new(
     model_version: int = 0,
     allow_downgrades: bool = False,
 ) -> Answer:
-    """Makes a project folder of an archive or a compiled model, with all that its board and platform need.
+    """Creates a project folder from an archive or a compiled model, with everything its board and platform
+    need.
 
-    `others` are further models for the same firmware; a compiled model knows its board. `functions` are C
-    files whose functions are called by name. With `slots` the firmware takes cartridges of so many bytes, for
-    models that may work in an arena of `arena` bytes; with a public key, signed ones only. It takes those of
-    its product alone, and none with a smaller version than the model that runs has, unless downgrades are
-    allowed; `model_version` is that of the model built in. Where the model
-    was compiled with `tables` they are such, and run its kernels and those of the models `kernels`. With a
-    line key the server answers only who has it. The apps that run the model on a sensor's rows take labels of
-    classes, the rows a second where no front end tells, and a recording that the board plays.
+    `others` are more models for the same firmware. `board` may be omitted for a compiled model. `functions`
+    are C files whose functions can be called by name. `slots` reserves two cartridges of that many bytes, for
+    models with an arena of at most `arena` bytes; with a public key they must be signed. Cartridges must be
+    for the same `product`, with a version of at least that of the running model unless `allow_downgrades`;
+    `model_version` is that of the built-in model. If the model was compiled with `tables`, cartridges are
+    tables that use its kernels and those of the models in `kernels`. With a line key, the server answers only
+    clients that have it. Sensor apps need `class_names`, `rate` in rows per second if no front end has it,
+    and optionally a `recording` to play instead of the sensor.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
@@ -78,7 +81,7 @@ def new(
     with_functions = source_with(source, functions)
     source = with_slots(with_functions, slots, arena, public_key, lenders, model, allow_downgrades)
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
-    choices = SensorChoices(labels, rate, None if recording is None else Path(recording))
+    choices = SensorChoices(class_names, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
     builder.generate(source, Path(directory), place, App(app))
     facts = {

@@ -24,6 +24,7 @@ from deploy.files import require_place
 from deploy.open_sizes import require_one_size
 from deploy.quantizing import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
+from deploy.renamed import renamed
 from deploy.weight_widths import Bound
 
 IO_TYPES = ("float32", "int8")
@@ -33,38 +34,41 @@ _SUFFIXES = (".onnx", ".tflite")
 _ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
 
 
+@renamed(io="io_type", weights="weight_type", activations="activation_type")
 def quantize(
     model: str | Path,
     data: str | Path | Mapping[str, Array],
     output: str | Path,
     method: str = "minmax",
-    io: str = IO_TYPES[0],
+    io_type: str = IO_TYPES[0],
     shape: Shapes | None = None,
-    weights: str = "int8",
+    weight_type: str = "int8",
     flash: int | None = None,
     signal_to_noise: float | None = None,
     refine: bool = False,
-    activations: str = "int8",
+    activation_type: str = "int8",
 ) -> Answer:
-    """Makes an int8 model, .onnx or .tflite, of a float ONNX model and samples of its inputs.
+    """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
 
-    `data` holds samples by input name, the first axis counts them; "labels", their classes if known. With
-    io="int8" the model's inputs and outputs are integers too, which spares the board the conversion. With
-    weights="int4" those of convolutions and dense layers have four bits; with "mixed" only so many that they
-    take `flash` bytes, chosen for the least loss, or as many as keep the outputs `signal_to_noise` decibels
-    above the error that this makes. With `refine`, channels are scaled until their ranges are alike and
-    biases corrected, where that brings the outputs of the samples nearer. With activations="int16" values
-    between layers have 16 bits; with "mixed" only those that lose most, as many as keep the outputs
-    `signal_to_noise` decibels above their error; with io="int8" inputs and outputs have eight.
+    `data` has samples by input name, counted by the first axis, and optionally their classes as "labels".
+
+    io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board.
+    weight_type: "int4" gives convolutions and dense layers weights of four bits. "mixed" gives four bits to
+        the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
+        `signal_to_noise` decibels above the error of the four-bit weights.
+    activation_type: "int16" gives values between layers 16 bits. "mixed" does so for those that lose most,
+        until the outputs are `signal_to_noise` decibels above the error of the whole model.
+    refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
+    nearer.
     """
     path, place = Path(model), Path(output)
     _require_known("method", method, METHODS)
-    _require_known("io", io, IO_TYPES)
-    _require_known("weights", weights, WEIGHTS)
-    _require_known("activations", activations, ACTIVATIONS)
-    example = "--activations mixed --signal-to-noise 40"
-    wider = wider_of(activations, signal_to_noise, io == "int8", example)
-    bound = _bound(weights, flash, None if activations == "mixed" else signal_to_noise)
+    _require_known("io_type", io_type, IO_TYPES)
+    _require_known("weight_type", weight_type, WEIGHTS)
+    _require_known("activation_type", activation_type, ACTIVATIONS)
+    example = "--activation-type mixed --signal-to-noise 40"
+    wider = wider_of(activation_type, signal_to_noise, io_type == "int8", example)
+    bound = _bound(weight_type, flash, None if activation_type == "mixed" else signal_to_noise)
     _require_known_name(place)
     require_place(place, _is_quantised, "a model that was quantised before")
     options = read_options({"shape": shape})
@@ -76,8 +80,8 @@ def quantize(
     )
     with progress("quantizing", 1) as bar:
         bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
-        made = quantized(path, calibration, method, shapes, weights, bound, refine, wider)
-    if io == "int8":
+        made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
+    if io_type == "int8":
         made = with_integers_outside(made, path)
     if place.suffix == ".tflite":
         made = replace(made, data=_as_tflite(made.data, slots, place.name))
@@ -106,7 +110,7 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
     if given != (weights == "mixed"):
         raise InputError(
             "mixed weights need a bound, of flash or of signal to noise, and other weights have none",
-            hint="--weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30",
+            hint="--weight-type mixed --flash 64KB, or --weight-type mixed --signal-to-noise 30",
         )
     return Bound(flash, signal_to_noise) if given else None
 

@@ -9,7 +9,7 @@ read -ra options <<< "$OPTIONS"
 
 echo "### Cycles, RAM and flash" > "$comment"
 deploy bench "${models[@]}" --board "${boards[@]}" --layers "${options[@]}" \
-    --against "$BASELINE" --worse "$WORSE" --markdown >> "$comment"
+    --baseline "$BASELINE" --worse "$WORSE" --markdown >> "$comment"
 status=$?
 
 cat "$comment" >> "$GITHUB_STEP_SUMMARY"

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 
 from deploy.console import print_answer
+from deploy.help_page import add_json
 
 EXAMPLE = "deploy accelerators --json"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -19,80 +19,80 @@ from deploy.bench_changes import (
     read_baseline,
 )
 from deploy.bench_page import bench_page
-from deploy.benching import BenchChoices, Modelled, emulated, measure_file
+from deploy.benching import BenchChoices, Modelled, measure_file
 from deploy.console import print_result, progress
+from deploy.meter import emulated_board
 from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy bench kws.tflite vww.tflite --board mps2-an386 --json
-deploy bench kws.tflite --board mps2-an386 --layers --against baseline.json
+deploy bench kws.tflite --board mps2-an386 --layers --baseline b.json
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
-    options.add_boards(parser)
-    parser.add_argument("--layers", action="store_true", help="also show what each layer takes")
-    where = parser.add_mutually_exclusive_group()
+    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="A .tflite or .onnx file")
+    what = options.group(parser, "What is measured")
+    what.add_argument("--layers", action="store_true", help="Also show each layer")
+    where = what.add_mutually_exclusive_group()
     where.add_argument(
-        "--emulated", action="store_true", help="emulate boards that are not here, and estimate their cycles"
+        "--emulated", action="store_true", help="Emulate boards that are not here; estimate their cycles"
     )
     where.add_argument(
-        "--compare", action="store_true", help="also show how far the cycle model is off for measured boards"
+        "--compare", action="store_true", help="Show how far the cycle model is off for measured boards"
     )
-    parser.add_argument(
-        "--clock",
-        metavar="HZ",
-        type=options.count,
-        help="the clock of the boards that --emulated emulates (default: their own)",
+    what.add_argument(
+        "--clock", metavar="HZ", type=options.count, help="Clock of emulated boards [their own]"
     )
-    parser.add_argument(
-        "--repeat",
+    what.add_argument(
+        "--median-of",
         metavar="N",
         type=options.count,
         default=3,
-        help="number of runs, of which the median counts",
+        help="Measure N times; the median counts [3]",
     )
-    parser.add_argument(
-        "--against",
-        metavar="BASELINE.json",
+    compared = options.group(parser, "Comparison with earlier figures")
+    compared.add_argument(
+        "--baseline",
+        metavar="FILE.json",
         type=Path,
-        help="show what is not as in this file, which --json made; exit status 1 where it is worse",
+        help="Show changes since this result of --json; exit with 1 if worse",
     )
-    parser.add_argument(
+    compared.add_argument(
         "--worse",
         metavar="PERCENT",
         type=options.percent,
         default=LIMIT_PERCENT,
-        help=f"by which a figure may be worse than the baseline's (default: {LIMIT_PERCENT:g})",
+        help=f"How much worse a figure may be [{LIMIT_PERCENT:g}]",
     )
-    parser.add_argument(
-        "--markdown", action="store_true", help="show that as Markdown, for a comment on a pull request"
+    compared.add_argument(
+        "--markdown", action="store_true", help="Print changes as Markdown, for a pull request"
     )
-    options.add_compile_options(parser)
-    options.add_toolchain(parser)
+    options.add_boards(parser)
     options.add_line(parser)
+    options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     boards = [load_board(name) for name in arguments.board]
     if arguments.emulated:
-        boards = [emulated(board, arguments.clock) for board in boards]
+        boards = [emulated_board(board, arguments.clock) for board in boards]
     elif arguments.clock:
         raise InputError(
             "--clock is given without --emulated, and real boards have a clock of their own",
             hint="--emulated --clock HZ",
         )
-    baseline = read_baseline(arguments.against) if arguments.against else None
+    baseline = read_baseline(arguments.baseline) if arguments.baseline else None
     if arguments.markdown and baseline is None:
-        raise InputError("--markdown shows what changed since a baseline", hint="--against BASELINE.json")
+        raise InputError("--markdown shows what changed since a baseline", hint="--baseline FILE.json")
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),
         arguments.toolchain,
         line,
-        arguments.repeat,
+        arguments.median_of,
         arguments.layers,
         Modelled.ALL if arguments.compare else Modelled.EMULATED,
     )

@@ -15,7 +15,7 @@ from deploy.console import print_answer, print_result, table
 from platforms.board_files import load_board
 
 EXAMPLE = """
-deploy boards list --core m4 --ram 64K --fits model.tflite
+deploy boards list --core m4 --min-ram 64K --fits model.tflite
 deploy boards show mps2-an386
 deploy boards add STM32F407VG -o my.toml
 """
@@ -25,45 +25,59 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(action="list", json=False, core=None, ram=0, flash=0, platform=None, fits=None)
     parser.set_defaults(markdown=False)
     actions = parser.add_subparsers(dest="action", metavar="list | show B | search WORD | add PART")
-    all_of_them = actions.add_parser("list", help="lists all boards, one per line (the default)")
-    one = actions.add_parser("show", help="shows the facts about a board")
-    one.add_argument("board", metavar="B", help="a board's name or file")
+    all_of_them = actions.add_parser("list", help="List all boards, one per line (the default)")
+    one = actions.add_parser("show", help="Show the facts about a board")
+    one.add_argument("board", metavar="B", help="Board name or file")
     for each in (parser, all_of_them):
         _add_filters(each)
-    search = actions.add_parser("search", help="finds parts in the index of CMSIS packs")
-    search.add_argument("word", metavar="WORD", help="a piece of the part's name, such as STM32F4")
-    add = actions.add_parser("add", help="makes a board file for a part")
-    add.add_argument("part", metavar="PART", help="the part's name, such as STM32F407VG")
-    add.add_argument("-o", "--output", metavar="FILE.toml", type=Path, required=True, help="a new file")
-    add.add_argument("--processor", metavar="P", help="which one, where the part has several")
+    search = actions.add_parser("search", help="Find parts in the index of CMSIS packs")
+    search.add_argument("word", metavar="WORD", help="Piece of the part's name, such as STM32F4")
+    add = actions.add_parser("add", help="Make a board file for a part")
+    add.add_argument("part", metavar="PART", help="Name of the part, such as STM32F407VG")
+    options.add_output(add, "FILE.toml", "A new file", required=True)
+    add.add_argument("--processor", metavar="P", help="Which processor, if the part has several")
     for each in (search, add):
         each.add_argument(
-            "--pack", metavar="FILE.pdsc", type=Path, help="a pack's description to read instead of the index"
+            "--pack", metavar="FILE.pdsc", type=Path, help="Read this pack description instead of the index"
         )
     for each in (parser, all_of_them, one, search):
-        # SUPPRESS: the inner parser's default must not undo what stood before its word
-        each.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print JSON")
+        # SUPPRESS: the inner parser's default must not undo what was given before its verb
+        options.group(each, options.GENERAL).add_argument(
+            "--json", action="store_true", default=argparse.SUPPRESS, help="Print JSON"
+        )
 
 
 def _add_filters(parser: argparse.ArgumentParser) -> None:
-    unset = argparse.SUPPRESS
-    parser.add_argument(
-        "--core", metavar="C", default=unset, help="only boards with this core: m4, cortex-m55, ..."
+    unset, filters = argparse.SUPPRESS, options.group(parser, "Filters")
+    filters.add_argument("--core", metavar="C", default=unset, help="This core: m4, cortex-m55, ...")
+    filters.add_argument(
+        "--min-ram",
+        metavar="BYTES",
+        dest="ram",
+        type=options.size,
+        default=unset,
+        help="At least this RAM: 64K, 1M",
     )
-    parser.add_argument(
-        "--ram", metavar="BYTES", type=options.size, default=unset, help="only with this much RAM: 64K, 1M"
+    filters.add_argument(
+        "--min-flash",
+        metavar="BYTES",
+        dest="flash",
+        type=options.size,
+        default=unset,
+        help="At least this flash",
     )
-    parser.add_argument(
-        "--flash", metavar="BYTES", type=options.size, default=unset, help="only with this much flash"
+    filters.add_argument(
+        "--has-platform",
+        metavar="P",
+        dest="platform",
+        default=unset,
+        help="Built by this platform: zephyr, arduino, ...",
     )
-    parser.add_argument(
-        "--platform", metavar="P", default=unset, help="only those that this platform builds for"
+    filters.add_argument(
+        "--fits", metavar="MODEL", type=Path, default=unset, help="Large enough for this model"
     )
-    parser.add_argument(
-        "--fits", metavar="MODEL", type=Path, default=unset, help="only those that have room for this model"
-    )
+    filters.add_argument("--markdown", action="store_true", default=unset, help="Print a Markdown table")
     options.add_compile_options(parser, without=OF_ONE_BOARD)
-    parser.add_argument("--markdown", action="store_true", default=unset, help="print a table in Markdown")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -17,16 +17,16 @@ deploy bug-report --structure kws.tflite -o report.md -- inspect kws.tflite
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "words", metavar="-- WORD", nargs="*", help="the command line that went wrong; it is run again"
+        "words", metavar="-- COMMAND", nargs="*", help="The command that went wrong; it is run again"
     )
     parser.add_argument(
         "--structure",
         metavar="FILE",
         type=Path,
-        help="a model file, whose operators and shapes are shown, without weights and names",
+        help="Add operators and shapes of this model, without weights and names",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write Markdown into a file instead of printing it"
+        "-o", "--output", metavar="FILE", type=Path, help="Write Markdown into a file instead of printing it"
     )
     options.add_json(parser)
 

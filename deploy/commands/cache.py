@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from deploy.help_page import add_json
+
 EXAMPLE = """
 deploy cache
 deploy cache --keep 0
@@ -15,9 +17,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--keep",
         metavar="N",
         type=int,
-        help="delete all but the N folders that were used last; what is gone is built again when needed",
+        help="Delete all but the N builds used last. Deleted ones are built again if needed",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -18,6 +18,7 @@ from deploy.choosing import require_board_or_target
 from deploy.compiling import Compiled, compile_for
 from deploy.console import print_result
 from deploy.dumping import dump_stages, require_free
+from deploy.help_page import as_detail
 from deploy.open_batch import open_batch_lines
 from deploy.open_sizes import sizes_json, sizes_page
 from deploy.placement_page import placement_facts, placement_lines
@@ -35,40 +36,41 @@ deploy compile kws.tflite --target cortex-m4+fpu,ram=256K,flash=1M -o kws
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
-    options.add_board_or_target(parser)
-    parser.add_argument(
-        "-o",
-        metavar="OUT.tar|FOLDER|OUT.cart",
-        dest="output",
-        type=Path,
+    options.add_output(
+        parser,
+        "OUT.tar|FOLDER|OUT.cart",
+        "Archive to write, or a folder for plain C files. A folder also gets a CMakeLists.txt and a test "
+        "program",
         required=True,
-        help="the archive to write; or a folder, for plain C sources, a CMakeLists.txt and a test program",
     )
-    parser.add_argument(
+    options.add_board_or_target(parser)
+    cartridges = options.group(parser, "Cartridges")
+    cartridges.add_argument(
         "--cartridge",
         action="store_true",
-        help="write OUT.cart: a model that takes the place of another in running firmware (deploy load); "
-        "with --weights external its weights, for firmware with a model of the same structure; with --tables "
-        "a table, for firmware with its kernels",
+        help="Write a model that 'deploy load' puts into running firmware. With --weights external only "
+        "its weights, "
+        "for a model of the same structure; with --tables a table, for firmware that has its kernels",
     )
-    parser.add_argument(
-        "--sign", metavar="KEY.pem", type=Path, help="sign the cartridge with this private key of Ed25519"
+    cartridges.add_argument(
+        "--sign", metavar="KEY.pem", type=Path, help="Sign the cartridge with this Ed25519 private key"
     )
-    options.add_identity(parser, "with --cartridge: ")
-    parser.add_argument(
+    options.add_identity(cartridges)
+    cartridges.add_argument(
         "--firmware",
-        metavar="DIR",
+        metavar="PROJECT",
         type=Path,
-        help="with --tables --cartridge: make sure that the firmware of this project has the model's kernels",
+        help="With --tables: check that this firmware has the kernels",
     )
+    options.add_compile_options(parser)
     options.add_print_after(parser)
-    parser.add_argument(
+    action = options.group(parser, options.EXPERT).add_argument(
         "--dump",
         metavar="DIR",
         type=Path,
-        help="write graphs after passes, loops and C of layers, and a map of memory into a new folder",
+        help="Write graphs, loops, C and a memory map into a new folder",
     )
-    options.add_compile_options(parser)
+    as_detail(action)
     options.add_json(parser)
 
 

@@ -12,7 +12,7 @@ _SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("shell", choices=_SHELLS, help="the shell that is to complete")
+    parser.add_argument("shell", choices=_SHELLS, help="Your shell")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -16,8 +16,8 @@ deploy diff before.tar after.tar
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("one", metavar="A.tar", type=Path, help="an archive, as deploy compile makes it")
-    parser.add_argument("other", metavar="B.tar", type=Path, help="another")
+    parser.add_argument("one", metavar="A.tar", type=Path, help="A result of 'deploy compile'")
+    parser.add_argument("other", metavar="B.tar", type=Path, help="Another one")
     options.add_json(parser)
 
 

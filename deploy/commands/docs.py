@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 
+from deploy.help_page import add_json
+
 EXAMPLE = """
 deploy docs
 deploy docs exporting
@@ -12,8 +14,8 @@ deploy docs ops | less
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("page", metavar="PAGE", nargs="?", help="show this page; without it all are listed")
-    parser.add_argument("--json", action="store_true", help="print JSON, a page's text as Markdown")
+    parser.add_argument("page", metavar="PAGE", nargs="?", help="Page to show [a list of all pages]")
+    add_json(parser, ", a page as Markdown")
 
 
 def run(arguments: argparse.Namespace) -> None:

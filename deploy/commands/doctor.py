@@ -17,9 +17,9 @@ deploy doctor --fix
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     either = parser.add_mutually_exclusive_group()
-    either.add_argument("--board", metavar="B", help="report on that board alone")
+    either.add_argument("--board", metavar="B", help="Report on this board only")
     either.add_argument(
-        "--fix", action="store_true", help="print the command lines that install what is missing; run none"
+        "--fix", action="store_true", help="Print the commands that install what is missing; run none"
     )
     add_json(parser)
 

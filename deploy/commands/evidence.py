@@ -18,37 +18,40 @@ from platforms.board_files import load_board
 EXAMPLE = """
 deploy evidence kws.tar -o evidence
 deploy evidence kws.tar --project firmware --chapter sums -o evidence
-deploy evidence newer.tar --against evidence -o newer
+deploy evidence newer.tar --baseline evidence -o newer
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="OUT.tar|MODEL", type=Path, help="an archive, or a .tflite or .onnx file"
-    )
-    options.add_board(parser, required=False, instead="; a model file needs one")
-    parser.add_argument(
-        "--project",
-        metavar="DIR",
+        "model",
+        metavar="MODEL|ARCHIVE",
         type=Path,
-        help="a project made of the archive: the first page says which of its generated files were changed",
+        help="A .tflite or .onnx file, or a result of 'deploy compile'",
     )
+    options.add_output(parser, "DIR", "Write the evidence into this folder")
     parser.add_argument(
         "--chapter",
         metavar="NAME",
         action="append",
         default=[],
-        help=f"answer this one, the others count as not run: {', '.join(each.name for each in CHAPTERS)}",
+        help=f"Only this chapter; may be repeated. Known: {', '.join(each.name for each in CHAPTERS)}",
     )
     parser.add_argument(
-        "--against",
-        metavar="OLDER",
+        "--project",
+        metavar="PROJECT",
         type=Path,
-        help="an earlier folder: say which of its chapters, and of which layers, are invalid now",
+        help="Project made of the archive: report changed generated files",
     )
-    parser.add_argument("-o", "--output", metavar="DIR", type=Path, help="write the folder")
-    options.add_compile_options(parser)
+    parser.add_argument(
+        "--baseline",
+        metavar="DIR",
+        type=Path,
+        help="Earlier evidence: report which chapters and layers are invalid now",
+    )
+    options.add_board(parser, required=False, instead=". A model file needs one")
     options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 
@@ -56,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     require_known(arguments.chapter)
     if arguments.output:
         require_folder_place(arguments.output)
-    older = read_folder(arguments.against) if arguments.against else None
+    older = read_folder(arguments.baseline) if arguments.baseline else None
     board = load_board(arguments.board) if arguments.board else None
     asked = About(board, arguments.project, arguments.toolchain)
     subject = subject_of(arguments.model, asked, options.compile_options(arguments))

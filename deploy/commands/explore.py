@@ -21,43 +21,40 @@ deploy explore kws.tflite --board nano-33-ble --measure --kept explored.jsonl
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="a .tflite or .onnx file")
-    options.add_boards(parser, default="all of them")
-    parser.add_argument(
+    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="A .tflite or .onnx file")
+    options.add_output(parser, "FILE", "Write all results: .html, .csv or .json")
+    what = options.group(parser, "Exploration")
+    what.add_argument(
         "--vary",
         metavar="OPTION[=V,V]",
         action="append",
         default=[],
-        help="each of these values of an option: optimize=speed,ram; of a switch alone: without and with it",
+        help="Try these values of an option: optimize=speed,ram. A switch alone is tried off and on: stream",
     )
-    parser.add_argument(
-        "--measure", action="store_true", help="measure cycles in an emulator where it fits, which takes time"
+    what.add_argument("--measure", action="store_true", help="Measure cycles in an emulator (slow)")
+    what.add_argument(
+        "--rate", metavar="HZ", type=float, help="With --measure: name the smallest board that is this fast"
     )
-    parser.add_argument(
-        "--rate", metavar="HZ", type=float, help="with --measure: name the smallest board that runs so often"
-    )
-    parser.add_argument(
-        "--data",
-        metavar="LABELLED.npz",
-        type=Path,
-        help='inputs by name and, under "labels", their classes: shows accuracy, too',
-    )
-    options.add_option(parser, DATA["quantize"])
-    parser.add_argument(
+    what.add_argument(
         "--kept",
         metavar="FILE.jsonl",
         type=Path,
-        help="keep results here, and take what is there from before: what was interrupted goes on",
+        help="Keep results here, and continue from them",
     )
-    parser.add_argument(
-        "-j", "--jobs", metavar="N", type=options.count, help="processes at work (default: one for each core)"
+    what.add_argument(
+        "-j", "--jobs", metavar="N", type=options.count, help="Number of processes [one per core]"
     )
-    parser.add_argument("--farm", metavar="ADDRESS", help="let a Dask cluster work instead")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE", type=Path, help="write all results: .html, .csv or .json"
+    what.add_argument("--farm", metavar="ADDRESS", help="Work on a Dask cluster instead")
+    options.group(parser, "Inputs and outputs").add_argument(
+        "--data",
+        metavar="FILE.npz",
+        type=Path,
+        help='Inputs by name and their classes, "labels": show accuracy',
     )
-    options.add_compile_options(parser)
+    options.add_option(parser, DATA["quantize"])
+    options.add_boards(parser, default="all")
     options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 

@@ -20,22 +20,28 @@ deploy export kws.tar --as cmsis-pack --author Acme -o kws.pack
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
-    )
-    parser.add_argument(
-        "--as", metavar="CHANNEL", dest="channel", choices=tuple(CHANNELS), required=True, help="the channel"
-    )
-    parser.add_argument(
-        "-o",
-        metavar="DIR|FILE",
-        dest="output",
+        "model",
+        metavar="MODEL|ARCHIVE",
         type=Path,
+        help="A .tflite or .onnx file, or a result of 'deploy compile'",
+    )
+    parser.add_argument(
+        "--as",
+        metavar="CHANNEL",
+        dest="channel",
+        choices=tuple(CHANNELS),
         required=True,
-        help="a new folder; or one file: .pack for cmsis-pack, .zip for the others",
+        help=f"Kind of package: {', '.join(CHANNELS)}",
+    )
+    options.add_output(
+        parser,
+        "DIR|FILE",
+        "New folder, or one file: .pack for cmsis-pack, else .zip",
+        required=True,
     )
     for option in PACKAGE.values():
         options.add_option(parser, option)
-    options.add_board_or_target(parser, required=False, instead="; for a model file")
+    options.add_board_or_target(parser, required=False, instead=". A model file needs one")
     options.add_compile_options(parser)
     options.add_json(parser)
 

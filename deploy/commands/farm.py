@@ -36,29 +36,37 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "verb",
         choices=("start", "join", "status"),
-        help="start: offers boards until Ctrl-C; join: adds boards to a farm elsewhere, with a copy of its "
-        "file farm.pem; status: says which boards a farm has, and what they do",
-    )
-    parser.add_argument("address", metavar="ADDRESS", nargs="?", help="of the farm, for join and status")
-    options.add_board(parser, required=False, instead="; start and join need one")
-    parser.add_argument(
-        "--boards", metavar="N", type=options.count, default=1, help="number of boards to emulate"
+        help="start: offer boards until Ctrl-C. join: add boards to a farm elsewhere, with a copy of its "
+        "file "
+        "farm.pem. status: show boards and their work",
     )
     parser.add_argument(
+        "address", metavar="ADDRESS", nargs="?", help="Address of the farm, for join and status"
+    )
+    options.add_board(parser, required=False, instead=", for start and join")
+    connection = options.group(parser, options.CONNECTION)
+    connection.add_argument(
+        "--boards", metavar="N", type=options.count, default=1, help="Number of boards to emulate [1]"
+    )
+    connection.add_argument(
         "--serial",
         metavar="NUMBER",
         action="append",
         default=[],
-        help="the serial number of a board on USB; repeat it for each board",
+        help="USB serial number of a board; repeat it for each board",
     )
-    parser.add_argument(
+    connection.add_argument(
         "--host",
         metavar="NAME",
-        help="the address to listen on (default: 127.0.0.1, and for join the one that reaches the farm); "
-        "0.0.0.0 lets machines with the farm's credentials in",
+        help="Address to listen on [127.0.0.1]. For join it is the one that reaches the farm; 0.0.0.0 lets "
+        "machines with the farm's credentials in",
     )
-    parser.add_argument(
-        "--port", metavar="N", type=int, default=8786, help="the port of the scheduler; 0 takes a free one"
+    connection.add_argument(
+        "--listen-port",
+        metavar="N",
+        type=int,
+        default=8786,
+        help="Port of the scheduler; 0 takes a free one [8786]",
     )
     options.add_json(parser)
 
@@ -99,7 +107,7 @@ def _start(arguments: argparse.Namespace) -> None:
             "a farm is started with a board, and finds its address itself", hint="deploy farm start --board B"
         )
     board, boards = _offered(arguments)
-    with farm(board, boards, arguments.host or _LOOPBACK, arguments.port) as cluster:
+    with farm(board, boards, arguments.host or _LOOPBACK, arguments.listen_port) as cluster:
         try:
             facts = {"farm": cluster.scheduler_address, "board": board.name, "boards": len(boards)}
             said = "{farm}  {boards} x {board}".format_map(facts)

@@ -21,26 +21,22 @@ deploy inspect kws.tflite --board mps2-an386 --layer 3 --ir
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "file", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
+        "file",
+        metavar="MODEL|ARCHIVE",
+        type=Path,
+        help="A .tflite or .onnx file, or a result of 'deploy compile'",
     )
-    options.add_board_or_target(
-        parser,
-        required=False,
-        instead="; exit status 1 where the model does not fit; without a board, fitting is not checked",
-    )
-    parser.add_argument("--layers", action="store_true", help="also show a line for each layer")
-    parser.add_argument("--memory", action="store_true", help="also show a map of the arena over time")
-    parser.add_argument("--svg", metavar="FILE", type=Path, help="draw that map as a picture into a file")
-    parser.add_argument(
-        "--layer",
-        metavar="N",
-        help="show one layer instead, by its number or name: its node, loops and C, or what is chosen here",
-    )
+    show = options.group(parser, "What is shown")
+    show.add_argument("--layers", action="store_true", help="A line for each layer")
+    show.add_argument("--memory", action="store_true", help="A map of the arena over time")
+    show.add_argument("--svg", metavar="FILE", type=Path, help="Draw that map into an SVG file")
+    show.add_argument("--layer", metavar="N", help="One layer only, by number or name: node, loops and C")
     for name, title in TEXTS.items():
-        parser.add_argument(f"--{name}", action="store_true", help=f"of that layer, show the {title}")
+        show.add_argument(f"--{name}", action="store_true", help=f"With --layer: only the {title}")
+    options.add_board_or_target(parser, required=False, instead=". Exit status 1 if the model does not fit")
+    options.add_compile_options(parser)
     options.add_explain(parser)
     options.add_print_after(parser)
-    options.add_compile_options(parser)
     options.add_json(parser)
 
 

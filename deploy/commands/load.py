@@ -23,15 +23,15 @@ deploy load --previous kws-firmware --port /dev/ttyACM0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "cartridge",
-        metavar="IN.cart",
+        metavar="FILE.cart",
         type=Path,
         nargs="?",
-        help="made by deploy compile --cartridge for the board",
+        help="A result of 'deploy compile --cartridge' for this board",
     )
     parser.add_argument(
         "--previous",
         action="store_true",
-        help="in place of IN.cart: go back to the cartridge before the last one, which is erased",
+        help="Go back to the cartridge before the last one instead. The last one is erased",
     )
     options.add_project(parser)
     options.add_toolchain(parser)

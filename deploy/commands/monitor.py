@@ -37,15 +37,15 @@ _READ_S = 1.0  # how long one read may wait; monitoring goes on after it
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "directory",
-        metavar="DIR",
+        metavar="PROJECT",
         type=Path,
-        help="a project folder, made by deploy new; with --decode also a file of what a program sent, or -",
+        help="A folder made by 'deploy new'. With --decode also a file with a program's log, or -",
     )
     parser.add_argument(
         "--decode",
         action="store_true",
-        help="explain the log of a program for a sensor (--app kws, ...): decisions, latency, losses; of "
-        "firmware with the server: what the runs of a model with --observe have counted",
+        help="Explain the log: decisions, latency, losses of a sensor program. For firmware with the server: "
+        "statistics of a model compiled with --observe",
     )
     options.add_toolchain(parser)
     options.add_line(parser, ("runner", "serial", "port"))

@@ -15,16 +15,15 @@ deploy new-accelerator my_npu --like strawberry
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("name", metavar="NAME", help="small letters, digits and _: Python and C have it, too")
-    parser.add_argument(
-        "directory", metavar="DIR", type=Path, nargs="?", help="its folder, new or empty; else NAME"
-    )
+    parser.add_argument("name", metavar="NAME", help="Small letters, digits and _; used in Python and C")
+    parser.add_argument("directory", metavar="DIR", type=Path, nargs="?", help="New or empty folder [NAME]")
     parser.add_argument(
         "--like",
         choices=EXAMPLES,
         default=EXAMPLES[0],
-        help="what to begin with: a call for each layer (vanilla, the default), packed weights, scratch and "
-        "layers that belong together (strawberry), a device that works meanwhile (chocolate)",
+        help="Example to start from [vanilla]. vanilla: one call per layer; strawberry: packed weights, "
+        "scratch, "
+        "fused layers; chocolate: a device that works in parallel",
     )
     options.add_json(parser)
 

@@ -22,15 +22,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "name",
         metavar="OPERATOR|MODEL",
         nargs="?",
-        help="only this operator of a format, or op: Gemm, FULLY_CONNECTED, dense; with its limits; "
-        "of a .tflite or .onnx file its operators, and what of them is not supported",
+        help="Operator or op to show with its limits: Gemm, FULLY_CONNECTED, dense. Or a .tflite or .onnx "
+        "file: its "
+        "operators, and which of them are not supported",
     )
-    parser.add_argument(
-        "--meaning", action="store_true", help="of that operator, the loops that it means, of an example"
-    )
+    parser.add_argument("--meaning", action="store_true", help="Show an example of the operator as loops")
     options.add_option(parser, OPTIONS["shape"])
     options.add_option(parser, OPTIONS["value"])
-    parser.add_argument("--json", action="store_true", help="print JSON, limits included")
+    options.add_json(parser, ", limits included")
 
 
 def run(arguments: argparse.Namespace) -> None:

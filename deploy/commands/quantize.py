@@ -15,70 +15,69 @@ from deploy.quantizing import METHODS, WEIGHTS
 
 EXAMPLE = """
 deploy quantize kws.onnx --data calibration.npz -o kws_int8.onnx
-deploy quantize kws.onnx --data c.npz --weights mixed --flash 9KB -o q.tflite
+deploy quantize k.onnx --data c.npz --weight-type mixed --flash 9K -o q.tflite
 deploy quantize kws.onnx --data c.npz --refine -o q.tflite
-deploy quantize kws.onnx --data c.npz --activations int16 -o q.tflite
+deploy quantize kws.onnx --data c.npz --activation-type int16 -o q.tflite
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", metavar="MODEL.onnx", type=Path, help="a float model")
+    parser.add_argument("model", metavar="MODEL.onnx", type=Path, help="A float model")
     parser.add_argument(
         "--data",
-        metavar="CALIB.npz",
+        metavar="FILE.npz",
         type=Path,
         required=True,
-        help=f'samples by input name, the first axis counts them; "{LABELS}" holds their classes if known',
+        help=f'Samples by input name. The first axis counts them; "{LABELS}" holds their classes, if known',
     )
+    options.add_output(parser, "FILE", "File to write: .onnx or .tflite", required=True)
     parser.add_argument(
-        "-o",
-        metavar="INT8",
-        dest="output",
-        type=Path,
-        required=True,
-        help="the file to write: .onnx or .tflite",
-    )
-    parser.add_argument(
-        "--method", choices=tuple(METHODS), default="minmax", help="how ranges are chosen from the samples"
-    )
-    parser.add_argument(
-        "--io",
-        choices=IO_TYPES,
-        default="float32",
-        help="the type of inputs and outputs; int8 spares the board the conversion (default: float32)",
-    )
-    parser.add_argument(
-        "--weights",
-        choices=WEIGHTS,
-        default=WEIGHTS[0],
-        help="the bits of weights of convolutions and dense layers: eight (the default), four, which take"
-        " half the flash on a Cortex-M4, M33 or M55, or four where --flash needs it and that loses least",
-    )
-    parser.add_argument(
-        "--activations",
-        choices=ACTIVATIONS,
-        default=ACTIVATIONS[0],
-        help="the bits of values between layers: eight (the default), 16, or 16 only of those that lose most,"
-        " as many as --signal-to-noise needs",
-    )
-    parser.add_argument(
-        "--flash",
-        metavar="BYTES",
-        type=options.size,
-        help="the flash that mixed weights may take: 65536, 64KB, 1MB",
-    )
-    parser.add_argument(
-        "--signal-to-noise",
-        metavar="DB",
-        type=float,
-        help="the decibels that outputs must stay above the error which four bits make of mixed weights,"
-        " or, with mixed activations, above the error of the whole model: 30",
+        "--method",
+        choices=tuple(METHODS),
+        default="minmax",
+        help="How ranges are chosen from samples [minmax]",
     )
     parser.add_argument(
         "--refine",
         action="store_true",
-        help="try other weights for the same model, with channels whose ranges are alike and with corrected"
-        " biases, and keep what brings the outputs of the samples nearest",
+        help="Also try balanced channels and corrected biases. Whatever brings the outputs of the samples "
+        "nearest is kept",
+    )
+    types = options.group(parser, "Types")
+    types.add_argument(
+        "--io-type",
+        choices=IO_TYPES,
+        default="float32",
+        help="Type of inputs and outputs [float32]. int8 saves the conversion on the board",
+    )
+    types.add_argument(
+        "--weight-type",
+        choices=WEIGHTS,
+        default=WEIGHTS[0],
+        help="Weights of convolutions and dense layers [int8]. int4 needs half the flash on a Cortex-M4, "
+        "M33 or "
+        "M55; mixed uses int4 in the layers that lose least",
+    )
+    types.add_argument(
+        "--activation-type",
+        choices=ACTIVATIONS,
+        default=ACTIVATIONS[0],
+        help="Values between layers [int8]. mixed uses int16 for those that lose most, as many as "
+        "--signal-to-noise needs",
+    )
+    types.add_argument(
+        "--flash",
+        metavar="BYTES",
+        type=options.size,
+        help="Flash budget of mixed weights: 65536, 64KB, 1MB",
+    )
+    types.add_argument(
+        "--signal-to-noise",
+        metavar="DB",
+        type=float,
+        help="Decibels to keep above the error of mixed types, such as 30. For weights it is the error of "
+        "four "
+        "bits, for activations that of the whole model",
     )
     options.add_option(parser, OPTIONS["shape"])
     options.add_json(parser)
@@ -90,12 +89,12 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.data,
         arguments.output,
         arguments.method,
-        arguments.io,
+        arguments.io_type,
         options.compile_options(arguments).shapes,
-        arguments.weights,
+        arguments.weight_type,
         arguments.flash,
         arguments.signal_to_noise,
         arguments.refine,
-        arguments.activations,
+        arguments.activation_type,
     )
     print_answer(arguments.json, answer)

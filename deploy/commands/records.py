@@ -27,17 +27,9 @@ _WHAT = "a file of tuning records or its drawing"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("verb", choices=_VERBS, help="what to do with the records")
-    parser.add_argument(
-        "files", metavar="FILE", nargs="+", type=Path, help="records, as deploy tune wrote them"
-    )
-    parser.add_argument(
-        "-o",
-        metavar="OUT",
-        dest="out",
-        type=Path,
-        help="the file to write: .jsonl for merge, .svg or .html for plot",
-    )
+    parser.add_argument("verb", choices=_VERBS, help="What to do with the records")
+    parser.add_argument("files", metavar="FILE", nargs="+", type=Path, help="Results of 'deploy tune'")
+    options.add_output(parser, "FILE", "File to write: .jsonl for merge, .svg or .html for plot", dest="out")
     options.add_json(parser)
 
 

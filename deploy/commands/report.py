@@ -23,34 +23,32 @@ deploy report kws.tflite --board nucleo-l4r5zi --data labelled.npz -o r.md
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "model", metavar="MODEL|OUT.tar", type=Path, help="a .tflite or .onnx file, or an archive"
-    )
-    options.add_boards(parser)
-    parser.add_argument(
-        "--data",
-        metavar="LABELLED.npz",
+        "model",
+        metavar="MODEL|ARCHIVE",
         type=Path,
-        help='inputs by name and, under "labels", their classes: shows accuracy and values of layers',
+        help="A .tflite or .onnx file, or a result of 'deploy compile'",
     )
+    options.add_output(parser, "FILE", "Write .html, .md or .json instead of printing Markdown")
     parser.add_argument(
+        "--measure", action="store_true", help="Measure cycles in an emulator, of other options, too"
+    )
+    data = options.group(parser, "Inputs and outputs")
+    data.add_argument(
+        "--data",
+        metavar="FILE.npz",
+        type=Path,
+        help='Inputs by name and their classes, "labels": show accuracy and values of layers',
+    )
+    data.add_argument(
         "--float-model",
         metavar="MODEL",
         type=Path,
-        help="the model that this one was quantised from: with --data, each layer's distance to it is shown",
+        help="The float model before quantization: show each layer's error. Needs --data",
     )
     options.add_option(parser, DATA["quantize"])
-    parser.add_argument(
-        "--measure", action="store_true", help="measure cycles in an emulator, of other options too"
-    )
-    parser.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE",
-        type=Path,
-        help="write a web page (.html), Markdown (.md) or JSON (.json), instead of printing Markdown",
-    )
-    options.add_compile_options(parser)
+    options.add_boards(parser)
     options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 

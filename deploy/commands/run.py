@@ -15,7 +15,7 @@ from deploy.counter_check import counter_note
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
 from deploy.device import open_device
-from deploy.firmware import Ready, prepare, ready_for
+from deploy.firmware import Ready, on_emulator, prepare, ready_for
 from deploy.measure import Measured, run_series
 from deploy.meter import Meter, is_emulated, spread
 from deploy.observed import observed_text, read_observed
@@ -39,48 +39,45 @@ _STATISTICS = ("mean", "median", "min", "max", "std")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "source",
-        metavar="MODEL|OUT.tar|DIR",
+        metavar="MODEL|ARCHIVE|PROJECT",
         type=Path,
-        help="a .tflite or .onnx file, an archive or a project folder",
+        help="A .tflite or .onnx file, a result of 'deploy compile', or a folder made by 'deploy new'",
     )
-    options.add_board(parser, required=False, instead="; a project folder names its own")
-    parser.add_argument(
+    data = options.group(parser, "Inputs and outputs")
+    data.add_argument(
         "--inputs",
-        metavar="IN.npz|IN.wav",
+        metavar="FILE",
         type=Path,
-        help="arrays by input name, or input_0, ...; a batch of N, or one more leading axis: N samples; "
-        "or a WAV file with the samples of a front end",
+        help="Inputs from a .npz by input name, or a .wav. Arrays may also be called input_0, ...; N samples "
+        "are a batch, or one extra leading axis. A .wav feeds a front end",
     )
-    parser.add_argument(
-        "--output", metavar="OUT.npz", type=Path, help="outputs are written here, as output_0, ..."
-    )
-    parser.add_argument(
+    options.add_data(parser)
+    options.add_output(data, "FILE.npz", "Write outputs as output_0, output_1, ...")
+    data.add_argument(
         "--print-top",
         metavar="N",
         type=options.count,
-        help=f"print the N largest numbers of each output; {_TOP} without --output",
+        help=f"Print the N largest outputs [{_TOP} without --output]",
     )
-    parser.add_argument(
-        "--repeat", metavar="N", type=options.count, default=1, help="how often the whole series is run"
+    data.add_argument(
+        "--repeat", metavar="N", type=options.count, default=1, help="Run the whole series N times [1]"
     )
-    parser.add_argument(
-        "--model", metavar="NAME", help="which of several models in a project's firmware; else its first"
+    data.add_argument(
+        "--dequantize", action="store_true", help="Convert outputs to floats with the model's scales"
     )
-    parser.add_argument(
-        "--cartridge",
-        metavar="IN.cart",
+    data.add_argument("--model", metavar="NAME", help="Which model of a project with several [the first]")
+    data.add_argument(
+        "--load",
+        metavar="FILE.cart",
+        dest="cartridge",
         type=Path,
-        help="load this first; firmware with slots runs its model",
+        help="Load this cartridge first. Firmware with slots runs it",
     )
-    options.add_data(parser)
-    parser.add_argument(
-        "--dequantize",
-        action="store_true",
-        help="dequantise outputs to floats by the model's scales and zero points",
-    )
-    options.add_compile_options(parser)
-    options.add_toolchain(parser)
+    options.add_board(parser, required=False, instead=". A project has its own")
+    options.add_emulated(parser)
     options.add_line(parser)
+    options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 
@@ -88,6 +85,7 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.output:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
+    prepared = on_emulator(prepared) if arguments.emulated else prepared
     if prepared.sizes and arguments.inputs:
         prepared = at_size_of(prepared, read_arrays(arguments.inputs))
     data = options.data_options(arguments)

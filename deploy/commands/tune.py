@@ -14,6 +14,7 @@ from codegen.job import Job, read_job
 from codegen.kernels.tuning_records import read_records
 from deploy import options
 from deploy.console import print_result
+from deploy.help_page import as_details
 from deploy.keywords import NOT_FOR_TUNING
 from deploy.objectives import BYTES, OBJECTIVES
 from deploy.tuning import TuneChoices, Tuning, begin, constants_before_and_after, tune_model
@@ -27,77 +28,76 @@ EXAMPLE = """
 deploy tune kws.tflite --board mps2-an386 -o kws.jsonl --trials 300
 deploy tune kws.tflite --board mps2-an386 --list
 """
-_ENOUGH = "1 where instructions are counted, else 5"
+_ENOUGH = "1 if instructions are counted, else 5"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
-    options.add_board(parser)
-    parser.add_argument(
-        "-o",
-        metavar="FILE",
-        dest="records",
-        type=Path,
-        help="the file of records, which the search continues",
+    options.add_output(parser, "FILE.jsonl", "File of records. An existing one is continued", dest="records")
+    search = options.group(parser, "Search")
+    search.add_argument("--list", action="store_true", help="List the tasks; measure nothing")
+    search.add_argument(
+        "--tasks", metavar="LIST", default="", help="Tune only these: 1,3-5 or 2- (2 and up). See --list"
     )
-    parser.add_argument("--list", action="store_true", help="show the tasks and measure nothing")
-    parser.add_argument(
-        "--trials", metavar="N", type=options.count, default=300, help="number of points to measure"
+    search.add_argument(
+        "--trials", metavar="N", type=options.count, default=300, help="How many points to measure [300]"
     )
-    parser.add_argument(
-        "--tuner",
-        choices=tuple(TUNERS),
-        help="how points are chosen (default: model where the package lightgbm is installed, else ga)",
+    search.add_argument(
+        "--early-stop", metavar="N", type=options.count, help="Leave a task after N trials without a gain"
     )
-    parser.add_argument(
-        "--tasks", metavar="LIST", default="", help="tune only these, as 1,3-5 or 2- (2 and up); see --list"
+    search.add_argument(
+        "--objective",
+        choices=OBJECTIVES,
+        help="What to minimize [what the board's counter counts]. cycles of emulated boards come from the "
+        "model of their "
+        "core; size is bytes of code and constants",
     )
-    parser.add_argument(
-        "--early-stop", metavar="N", type=options.count, help="leave a task after N trials without a gain"
+    search.add_argument(
+        "--tuner", choices=tuple(TUNERS), help="How points are chosen [model with lightgbm, else ga]"
     )
-    parser.add_argument(
-        "--number", metavar="N", type=options.count, help=f"runs timed together (default: {_ENOUGH})"
+    search.add_argument(
+        "--prior", metavar="FILE", type=Path, help="Records of other models or boards to learn from"
     )
-    parser.add_argument(
-        "--repeat",
+    search.add_argument(
+        "--keep-constants",
+        action="store_true",
+        help="Try nothing that needs more flash for constants",
+    )
+    search.add_argument("--seed", metavar="N", type=int, default=0, help="Seed of random choices [0]")
+    search.add_argument(
+        "--print-schedules",
+        action="store_true",
+        help="Print the best schedules of generated loop nests as Python",
+    )
+    measuring = options.group(parser, "Measuring")
+    measuring.add_argument(
+        "--number", metavar="N", type=options.count, help=f"Runs timed together [{_ENOUGH}]"
+    )
+    measuring.add_argument(
+        "--median-of",
         metavar="N",
         type=options.count,
-        help=f"measurements, of which the median counts (default: {_ENOUGH})",
+        help=f"Measure N times; the median counts [{_ENOUGH}]",
     )
-    parser.add_argument(
-        "--timeout", metavar="S", type=float, default=10.0, help="seconds until a candidate counts as hung"
+    measuring.add_argument(
+        "--timeout", metavar="SECONDS", type=float, default=10.0, help="When a candidate counts as hung [10]"
     )
-    parser.add_argument(
+    measuring.add_argument(
         "--candidates-in",
         choices=("auto", "ram", "image"),
         default="auto",
-        help="put candidates into the RAM of running firmware, or many into one image (default: auto)",
+        help="Load candidates into RAM, or flash many in one image [auto]",
     )
-    parser.add_argument(
-        "--objective",
-        choices=OBJECTIVES,
-        help="what to make small: cycles (of emulated boards by the model of their core), instructions, or "
-        "size, the bytes of code and constants (default: what the board's counter counts)",
-    )
-    parser.add_argument("--farm", metavar="ADDRESS", help="measure on the boards of deploy farm")
-    parser.add_argument(
-        "--prior", metavar="FILE", type=Path, help="records of other models or boards to learn from"
-    )
-    parser.add_argument(
-        "--keep-constants",
-        action="store_true",
-        help="try nothing that takes more flash for constants than the default, as widened weights do",
-    )
-    parser.add_argument("--seed", metavar="N", type=int, default=0, help="seed of the random choices")
-    parser.add_argument(
-        "--print-schedules",
-        action="store_true",
-        help="also print as Python the best schedules of loop nests that have none written by hand",
-    )
-    options.add_compile_options(parser, without=NOT_FOR_TUNING)
-    options.add_toolchain(parser)
+    measuring.add_argument("--farm", metavar="ADDRESS", help="Measure on the boards of 'deploy farm'")
+    options.add_board(parser)
     options.add_line(parser, ("runner", "serial", "port"))
+    options.add_toolchain(parser)
+    options.add_compile_options(parser, without=NOT_FOR_TUNING)
     options.add_json(parser)
+    as_details(
+        parser, "--prior", "--keep-constants", "--seed", "--print-schedules", "--number", "--median-of"
+    )
+    as_details(parser, "--timeout", "--candidates-in", "--tuner", "--early-stop")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -158,7 +158,7 @@ def _choices(arguments: argparse.Namespace) -> TuneChoices:
         tasks=arguments.tasks,
         early_stop=arguments.early_stop,
         number=arguments.number,
-        repeat=arguments.repeat,
+        repeat=arguments.median_of,
         timeout_s=arguments.timeout,
         prior=arguments.prior,
         seed=arguments.seed,

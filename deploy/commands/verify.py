@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from codegen.job import import_model
@@ -10,6 +11,7 @@ from deploy import options
 from deploy.compiling import compile_for
 from deploy.console import print_result
 from deploy.data import Fill, read_data
+from deploy.meter import emulated_board
 from deploy.oracles import ORACLES
 from deploy.quality import Truth, read_labels
 from deploy.samples import RANDOM_SAMPLES, read_arrays
@@ -26,41 +28,46 @@ deploy verify kws.tflite --board host --oracle tflm
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_model(parser)
-    options.add_board(parser)
-    parser.add_argument(
+    data = options.group(parser, "Inputs and outputs")
+    data.add_argument(
         "--inputs",
-        metavar="IN.npz",
+        metavar="FILE",
         type=Path,
-        help=f"as for deploy run; else {RANDOM_SAMPLES} random samples",
-    )
-    parser.add_argument(
-        "--layers", action="store_true", help="compare every layer, name the first that differs"
-    )
-    parser.add_argument(
-        "--labels", metavar="Y.npy", type=Path, help="the samples' classes: prints accuracy and confusion"
-    )
-    parser.add_argument(
-        "--expected",
-        metavar="Z.npz",
-        type=Path,
-        help="outputs by name, or output_0, ..., for all samples: prints RMSE, MAE and cosine",
-    )
-    parser.add_argument(
-        "--oracle",
-        choices=ORACLES,
-        help="also compare with what LiteRT's reference kernels, TensorFlow Lite Micro or ONNX Runtime make "
-        "of the model's file on this computer",
+        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples]",
     )
     options.add_data(parser)
-    options.add_compile_options(parser)
-    options.add_toolchain(parser)
+    checks = options.group(parser, "What is compared")
+    checks.add_argument(
+        "--layers", action="store_true", help="Compare every layer; name the first that differs"
+    )
+    checks.add_argument(
+        "--labels", metavar="FILE.npy", type=Path, help="Classes of the samples: print accuracy"
+    )
+    checks.add_argument(
+        "--expected",
+        metavar="FILE.npz",
+        type=Path,
+        help="Expected outputs by name: print RMSE, MAE, cosine",
+    )
+    checks.add_argument(
+        "--oracle",
+        choices=ORACLES,
+        help="Also compare with another runtime on this computer. litert: LiteRT's reference kernels; tflm: "
+        "TensorFlow Lite Micro; ort: ONNX Runtime",
+    )
+    options.add_board(parser)
+    options.add_emulated(parser)
     options.add_line(parser)
+    options.add_toolchain(parser)
+    options.add_compile_options(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
+    if arguments.emulated:
+        compiled = replace(compiled, board=emulated_board(compiled.board))
     front, data = compiled.artifact.facts.options.front, options.data_options(arguments)
     truth, line, given = _truth(arguments), options.line_options(arguments), arguments.inputs
     verdict = verify_sizes(

@@ -13,29 +13,31 @@ from deploy.model import Model, options_with, require_same
 from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
+from deploy.renamed import renamed
 from platforms.board_files import load_board
 
 
 @takes_options()
+@renamed(against="baseline")
 def evidence(
     model: str | Path | Model | Compiled,
     board: str | None = None,
     project: str | Path | None = None,
     chapter: Sequence[str] = (),
-    against: str | Path | None = None,
+    baseline: str | Path | None = None,
     toolchain: str | None = None,
     **options: Any,
 ) -> Evidence:
-    """Answers questions about the code of an archive, a model file or a compiled model, with proofs.
+    """Returns evidence for a safety assessor about the code of an archive, a model file or a compiled model.
 
-    `chapter` names those to answer, where it is not all. A `project` is compared with the code, and the
-    evidence with that of an earlier folder, `against`: what of that has become invalid. print() shows a line
-    for each chapter; save(path) writes a folder of pages, facts and hashes.
+    `chapter` limits it to these chapters. Generated files of a `project` are compared with the archive. With
+    a `baseline`, an earlier folder of evidence, the result lists which of its chapters are invalid now.
+    print() shows a line for each chapter; save(path) writes a folder of pages, facts and hashes.
     """
     from deploy.proving.folder import read_folder  # the templates' engine takes its time
 
     require_known(chapter)
-    older = None if against is None else read_folder(Path(against))
+    older = None if baseline is None else read_folder(Path(baseline))
     asked = About(
         None if board is None else load_board(board), None if project is None else Path(project), toolchain
     )

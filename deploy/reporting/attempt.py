@@ -11,10 +11,11 @@ from artifact.report import Report
 from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.options import ALL_OPTIONS, CompileOptions
-from deploy.benching import BenchChoices, BoardCost, Modelled, emulated, measure_compiled
+from deploy.benching import BenchChoices, BoardCost, Modelled, measure_compiled
 from deploy.compiling import Compiled, compile_for
 from deploy.inspecting import inspect_model
 from deploy.line import LineOptions
+from deploy.meter import emulated_board
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Measuring:
         """The cost, or the reason why it is not known."""
         options = compiled.job.options
         try:
-            here = emulated(compiled.board)
+            here = emulated_board(compiled.board)
             choices = BenchChoices(options, self.toolchain, LineOptions(), 1, True, Modelled.EMULATED)
             cost = measure_compiled(replace(compiled, board=here), compiled.seconds, choices)
         except DeployError as error:

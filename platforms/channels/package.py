@@ -18,34 +18,44 @@ from platforms.plain_sources import made_up_run, plain_words
 from platforms.project import App, ProjectSource, project_source
 from platforms.templates import filled
 
+_GROUP = "Package"
+
 
 @dataclass(frozen=True, slots=True)
 class PackageOptions:
-    """The options about the words by which a package presents itself."""
+    """The options about a package's metadata."""
 
     version: str = option(
         "1.0.0",
         FormedText("X.Y.Z", r"\d+\.\d+\.\d+", "a version such as 1.2.0"),
-        "--version",
-        "the version of the package (default: 1.0.0)",
+        "--package-version",
+        "Version of the package [1.0.0]",
+        group=_GROUP,
+        is_main=True,
     )
     license: str = option(
         "Apache-2.0",
         FormedText("SPDX", r"[A-Za-z0-9.+-]+", "an SPDX identifier such as MIT"),
         "--license",
-        "the licence of the package, as SPDX names it (default: Apache-2.0, as of the generated code)",
+        "License of the package, as SPDX names it [Apache-2.0, as the generated code]",
+        group=_GROUP,
+        is_main=True,
     )
     author: str = option(
         "Solder",
         FormedText("NAME", r"[\w][\w .<>@-]*", 'a name such as "Ada Byron <ada@example.com>"'),
         "--author",
-        "who answers for the package; a CMSIS-Pack's vendor (default: Solder)",
+        "Author of the package; the vendor of a CMSIS-Pack [Solder]",
+        group=_GROUP,
+        is_main=True,
     )
     url: str = option(
         "https://example.com",
         FormedText("URL", r"https?://[^\s\"'<>&]+", "a URL such as https://example.com/kws"),
         "--url",
-        "where the package is at home (default: https://example.com)",
+        "Home page of the package [https://example.com]",
+        group=_GROUP,
+        is_main=True,
     )
 
 

@@ -503,7 +503,7 @@ def test_commands_make_and_load_cartridges(
     assert said("load", cart, project).startswith(
         "digits runs on mps2-an386 now, digits ran before: slot 1, "
     )
-    ran = said("run", project, "--inputs", inputs, "--cartridge", cart)
+    ran = said("run", project, "--inputs", inputs, "--load", cart)
     assert "1 sample" in ran
     assert " cycles are shown for the model that firmware was built with here)" in ran
     weights, alone, other = (tmp_path / name for name in ("w.tar", "w.cart", "weights"))

@@ -119,7 +119,7 @@ def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callab
     require_package("sklearn", "skl2onnx", "onnxruntime")
     model = fitted(estimators()["a network of numbers"], NUMBERS)
     given: dict[str, Any] = {"example": SAMPLES[:1], "calibration": SAMPLES[:50]}
-    compiled = deploy.compile(model, "host", **given, activations="int16")
+    compiled = deploy.compile(model, "host", **given, activation_type="int16")
     assert isinstance(compiled, CompiledModule)
     assert compiled.conversion is not None
     assert compiled.conversion.quantized is not None
@@ -128,9 +128,9 @@ def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callab
     assert widened.signal_to_noise_db > widened.int8_db + 3
     assert "activations   of 16 bits in " in str(compiled)
     with pytest.raises(InputError, match="mixed activations need a bound"):
-        deploy.compile(model, "host", **given, activations="mixed")
+        deploy.compile(model, "host", **given, activation_type="mixed")
     with pytest.raises(InputError, match='activations "int4" are not known'):
-        deploy.compile(model, "host", **given, activations="int4")
+        deploy.compile(model, "host", **given, activation_type="int4")
 
 
 def own_step() -> Any:

@@ -28,7 +28,6 @@ NO_FUNCTIONS = {"farm", "monitor", "completion", "bug-report", "load"}
 DIFFERENT: dict[str, dict[str, str]] = {
     "bench": {
         "models": "model",
-        "emulated": "emulate",
         "markdown": "bench_changes.changes_markdown() is for machines that comment",
     },
     "boards": {
@@ -142,7 +141,7 @@ def test_a_project_is_made_built_and_flashed_from_python(
 def test_a_compiled_model_is_measured_and_verified(require_tool: Callable[..., None]) -> None:
     require_tool("gcc")
     compiled = deploy.compile(DIGITS, "host")
-    cost = deploy.bench(compiled, repeat=1, layers=True)
+    cost = deploy.bench(compiled, median_of=1, layers=True)
     assert (cost["model"], len(cost["layers"])) == ("digits", len(compiled.model.layers))
     assert "per MAC" in cost.page
     assert str(deploy.verify(compiled)) == repr(deploy.verify(DIGITS, "host"))
@@ -196,7 +195,7 @@ def test_objects_say_what_they_are() -> None:
 def test_quantising_says_what_it_does_not_know(tmp_path: Path) -> None:
     with pytest.raises(deploy.DeployError, match='method "mean" is not known'):
         deploy.quantize("kws.onnx", {}, tmp_path / "kws.onnx", method="mean")
-    with pytest.raises(deploy.DeployError, match='io "uint8" is not known - did you mean "int8"'):
-        deploy.quantize("kws.onnx", {}, tmp_path / "kws.onnx", io="uint8")
+    with pytest.raises(deploy.DeployError, match='io_type "uint8" is not known - did you mean "int8"'):
+        deploy.quantize("kws.onnx", {}, tmp_path / "kws.onnx", io_type="uint8")
     with pytest.raises(deploy.DeployError, match='records has no verb "worst"'):
         deploy.records("a.jsonl", verb="worst")

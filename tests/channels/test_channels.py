@@ -102,7 +102,16 @@ def test_a_package_has_example_readme_licence_and_version(
 def test_the_same_model_gives_the_same_file(tmp_path: Path, run_deploy: Run) -> None:
     for name in ("a.zip", "b.zip"):
         said = run_deploy(
-            "export", DIGITS, "--board", "host", "--as", "cmake", "-o", tmp_path / name, "--version", "2.0.1"
+            "export",
+            DIGITS,
+            "--board",
+            "host",
+            "--as",
+            "cmake",
+            "-o",
+            tmp_path / name,
+            "--package-version",
+            "2.0.1",
         )
         assert said.status == 0, said.err
     assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
@@ -410,7 +419,7 @@ def test_a_board_for_what_is_compiled_is_refused(tmp_path: Path, run_deploy: Run
 @pytest.mark.parametrize(
     ("option", "word", "sentence"),
     [
-        ("--version", "1.0", '"1.0" is not a version such as 1.2.0'),
+        ("--package-version", "1.0", '"1.0" is not a version such as 1.2.0'),
         ("--license", "GPL 2", '"GPL 2" is not an SPDX identifier such as MIT'),
         ("--url", "kws", '"kws" is not a URL such as https://example.com/kws'),
     ],

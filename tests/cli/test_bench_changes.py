@@ -1,4 +1,4 @@
-"""`deploy bench --against` says what is not as in a baseline, and fails where it is worse."""
+"""`deploy bench --baseline` says what is not as in a baseline, and fails where it is worse."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_a_file_that_is_not_a_baseline_is_refused(case: str, tmp_path: Path, run
     path = tmp_path / "baseline.json"
     if text is not None:
         path.write_text(text)
-    outcome = run_deploy("bench", DIGITS, "--board", BOARD, "--against", path)
+    outcome = run_deploy("bench", DIGITS, "--board", BOARD, "--baseline", path)
     assert outcome.status == 1
     assert said in outcome.err
     assert "deploy bench MODEL --board B --json > BASELINE.json makes one" in outcome.err
@@ -128,7 +128,7 @@ def test_a_case_that_could_not_be_measured_then_is_new_now() -> None:
 
 def test_percentages_are_read(run_deploy: Run) -> None:
     assert (
-        "'-1' is not a percentage of 0 or more"
+        "--worse must be a percentage of 0 or more, not -1"
         in run_deploy("bench", DIGITS, "--board", BOARD, "--worse=-1").err
     )
     alone = run_deploy("bench", DIGITS, "--board", BOARD, "--markdown")
@@ -143,14 +143,14 @@ def test_a_model_against_itself_and_against_a_slower_self(
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     path = tmp_path / "baseline.json"
     path.write_text(run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--json").out)
-    again = run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--against", path)
+    again = run_deploy("bench", DIGITS, "--board", BOARD, "--layers", "--baseline", path)
     assert again.status == 0, again.err
     assert again.out.startswith("1 case of the baseline measured again: 0 figures changed")
     small = run_deploy(
-        "bench", DIGITS, "--board", BOARD, "--optimize", "size", "--against", path, "--markdown"
+        "bench", DIGITS, "--board", BOARD, "--optimize", "size", "--baseline", path, "--markdown"
     )
     assert small.status == 1
     assert "figures more than 1% over the baseline" in small.err or "1 figure more than" in small.err
     assert "| digits | mps2-an386 |  | instructions | " in small.out
-    answer = deploy.bench(DIGITS, board=BOARD, optimize="size", against=path)
+    answer = deploy.bench(DIGITS, board=BOARD, optimize="size", baseline=path)
     assert answer["changes"]["worse"][0]["figure"] == "instructions"

@@ -33,10 +33,10 @@ def names(run_deploy: Run, *words: object) -> set[str]:
     [
         (["--core", "m4"], "nrf52840dk", "nucleo-f746zg"),
         (["--core", "cortex-m55"], "mps3-an547", "ek-ra8m1"),
-        (["--ram", "256K"], "nrf52840dk", "metro-m4"),
+        (["--min-ram", "256K"], "nrf52840dk", "metro-m4"),
         (["--flash", "1M"], "nrf52840dk", "nano-33-ble"),
-        (["--platform", "arduino"], "metro-m4", "nrf52840dk"),
-        (["--core", "m4", "--ram", "256K", "--platform", "arduino"], "nano-33-ble", "portenta-h7"),
+        (["--has-platform", "arduino"], "metro-m4", "nrf52840dk"),
+        (["--core", "m4", "--min-ram", "256K", "--has-platform", "arduino"], "nano-33-ble", "portenta-h7"),
     ],
 )
 def test_a_filter_leaves_the_boards_that_suit(
@@ -52,7 +52,7 @@ def test_a_filter_leaves_the_boards_that_suit(
     ("words", "message"),
     [
         (["--core", "cortex-m44"], 'core "cortex-m44" is not known - did you mean "cortex-m4"?'),
-        (["--platform", "zefyr"], 'platform "zefyr" is not known - did you mean "zephyr"?'),
+        (["--has-platform", "zefyr"], 'platform "zefyr" is not known - did you mean "zephyr"?'),
     ],
 )
 def test_a_filter_for_what_no_board_can_have_is_reported(
@@ -64,7 +64,7 @@ def test_a_filter_for_what_no_board_can_have_is_reported(
 
 
 def test_no_board_at_all_is_said_so(run_deploy: Run) -> None:
-    assert run_deploy("boards", "list", "--core", "m3", "--ram", "1024M").out == "no board is like that\n"
+    assert run_deploy("boards", "list", "--core", "m3", "--min-ram", "1024M").out == "no board is like that\n"
 
 
 @pytest.mark.slow

@@ -1,15 +1,18 @@
-"""Every command explains itself, in the same words whichever way it is asked; the words are golden."""
+"""Every command explains itself at 80 columns: -h briefly, --help completely. Complete pages are golden."""
 
 from __future__ import annotations
 
+import argparse
 import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from deploy.command import load_command
+import deploy
+from deploy.command import command_parser, load_command
 from deploy.commands import COMMANDS
+from deploy.renamed import RENAMED_FLAGS
 
 Run = Callable[..., Any]
 
@@ -34,7 +37,7 @@ def test_help_for_a_command_is_the_same_both_ways(name: str, run_deploy: Run) ->
     assert asked_before.status == asked_after.status == 0
 
 
-@pytest.mark.parametrize("words", [["help"], ["-h"], ["--help"]])
+@pytest.mark.parametrize("words", [["help"], ["-h"], ["--help"], ["help", "--help"], ["help", "help"]])
 def test_help_without_a_command_lists_them_all(words: list[str], run_deploy: Run) -> None:
     out = run_deploy(*words).out
     assert re.findall(r"^  ([\w-]+) {2,}", out, re.MULTILINE)[: len(COMMANDS)] == list(COMMANDS)
@@ -51,7 +54,66 @@ def test_nothing_at_all_is_wrong_usage_and_shows_the_commands(run_deploy: Run) -
     outcome = run_deploy()
     assert outcome.status == 2
     assert outcome.out == ""
-    assert "commands:" in outcome.err
+    assert "Compile and inspect" in outcome.err
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_help_fits_80_columns_and_short_help_two_screens(name: str, run_deploy: Run) -> None:
+    brief, complete = (run_deploy(name, flag).out.splitlines() for flag in ("-h", "--help"))
+    assert max(map(len, [*brief, *complete])) <= 80
+    assert len(brief) <= 60
+    assert not [
+        line for line in brief if line.startswith("  -") and line.split()[0] not in " ".join(complete)
+    ]
+
+
+def test_short_help_leads_to_the_complete_one(run_deploy: Run) -> None:
+    assert run_deploy("run", "-h").out.splitlines()[-1] == "deploy run --help shows all options."
+    assert "--approximate" not in run_deploy("run", "-h").out
+    assert "--approximate" in run_deploy("run", "--help").out
+
+
+def own_flags() -> dict[str, dict[str, tuple[bool, str]]]:
+    """Flag -> command -> whether it takes a value, and which table it is from ("" for the command itself)."""
+    found: dict[str, dict[str, tuple[bool, str]]] = {}
+    for name in COMMANDS:
+        waiting = [(name, command_parser(name, load_command(name)))]
+        while waiting:
+            command, parser = waiting.pop()
+            for action in parser._actions:
+                if isinstance(action, argparse._SubParsersAction):
+                    waiting += [(f"{name} {verb}", inner) for verb, inner in action.choices.items()]
+                for flag in action.option_strings:
+                    is_table = action.dest.startswith("option_")
+                    found.setdefault(flag, {})[command] = (action.nargs != 0, action.dest if is_table else "")
+    return found
+
+
+# The budget of weights for the quantizer; several boards for a farm; the key that `new` puts into firmware.
+ANOTHER_FORM = {"--flash", "--serial", "--line-key"}
+
+
+def test_a_flag_has_one_meaning() -> None:
+    """No command has its own flag named like a shared option, nor a switch that takes a value elsewhere."""
+    flags = own_flags()
+    assert {flag for flag, uses in flags.items() if len(set(uses.values())) > 1} <= ANOTHER_FORM
+    assert set(flags["-o"]) == set(flags["--output"])
+
+
+@pytest.mark.parametrize(
+    ("command", "old", "new"),
+    [(command, old, new) for command, names in RENAMED_FLAGS.items() for old, new in names.items()],
+)
+def test_an_old_flag_is_answered_with_the_new_one(command: str, old: str, new: str, run_deploy: Run) -> None:
+    outcome = run_deploy(command, old, "x")
+    assert outcome.status == 2
+    assert f'option "{old}" is now "{new}"' in outcome.err
+    assert new in own_flags()
+
+
+def test_an_old_keyword_is_answered_with_the_new_one() -> None:
+    with pytest.raises(TypeError, match="no argument 'io' any more: it is now 'io_type'"):
+        deploy.quantize("kws.onnx", {}, "q.onnx", io="int8")  # type: ignore[call-arg]
 
 
 def test_help_for_an_unknown_command_names_the_nearest(run_deploy: Run) -> None:

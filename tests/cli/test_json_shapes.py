@@ -30,7 +30,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "accelerators": [["accelerators"]],
     "bench": [
         ["bench", DIGITS, "--board", "mps2-an386"],
-        ["bench", DIGITS, "--board", "mps2-an386", "--against", "said_0.json"],
+        ["bench", DIGITS, "--board", "mps2-an386", "--baseline", "said_0.json"],
         ["bench", DIGITS, "--board", "mps2-an386", "--layers"],
         ["bench", DIGITS, "--board", "host"],
         ["bench", DIGITS, "--board", "host", "--cores", "2"],
@@ -53,7 +53,7 @@ LINES: Mapping[str, Sequence[Sequence[object]]] = {
     "evidence": [
         ["evidence", "a.tar", "--chapter", "coverage"],
         ["evidence", DIGITS, "--board", "host", "--chapter", "sums", "-o", "older"],
-        ["evidence", "b.tar", "--chapter", "sums", "--against", "older"],
+        ["evidence", "b.tar", "--chapter", "sums", "--baseline", "older"],
     ],
     "explore": [["explore", DIGITS, "--board", "mps2-an386", "--measure", "--rate", "20"]],
     "export": [["export", "a.tar", "--as", "single-file", "-o", "exported"]],

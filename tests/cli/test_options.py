@@ -40,5 +40,5 @@ def test_what_is_not_a_size_is_refused_with_examples(text: str) -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", ""])
 def test_a_number_of_times_is_1_or_more(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="is not a number of 1 or more"):
+    with pytest.raises(argparse.ArgumentTypeError, match="must be a whole number of 1 or more"):
         count(text)

@@ -150,7 +150,7 @@ def test_a_model_that_takes_integers_is_not_quantised_again(
     float_model: Path, data: Path, tmp_path: Path, run_deploy: Deploy
 ) -> None:
     out = tmp_path / "int8.onnx"
-    run_deploy("quantize", float_model, "--data", data, "-o", out, "--io", "int8")
+    run_deploy("quantize", float_model, "--data", data, "-o", out, "--io-type", "int8")
     said = run_deploy("quantize", out, "--data", data, "-o", tmp_path / "again.onnx")
     assert said.status == 1
     assert said.err.startswith("error: the model is quantised already: it has a ")

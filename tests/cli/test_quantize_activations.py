@@ -1,4 +1,4 @@
-"""deploy quantize --activations: values of 16 bits, of all layers or of those that lose most."""
+"""deploy quantize --activation-type: values of 16 bits, of all layers or of those that lose most."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Pa
     wide, reached = [], []
     options = [("mixed", "--signal-to-noise", str(each)) for each in ASKED_DB]
     for words in (*options, ("int16",)):
-        said = quantize("--activations", *words, "--json")
+        said = quantize("--activation-type", *words, "--json")
         assert said.status == 0, said.err
         facts = json.loads(said.out)["widened"]
         assert 33 < facts["int8_db"] < 36
@@ -135,7 +135,7 @@ def test_more_decibels_are_more_values_of_16_bits(quantize: Deploy, tmp_path: Pa
 def test_limits_that_eight_bits_have_in_their_range_are_limits_of_16_bit_layers(
     quantize: Deploy, tmp_path: Path
 ) -> None:
-    assert quantize("--activations", "int16").status == 0
+    assert quantize("--activation-type", "int16").status == 0
     graph = load_model(tmp_path / "q.onnx")
     layers = [node.op for node in graph.nodes if node.op.name in ("conv2d", "depthwise_conv2d", "add")]
     assert [getattr(op, "activation", None) for op in layers] == [
@@ -153,7 +153,7 @@ def test_a_layer_of_other_limits_keeps_eight_bits_and_conversions_are_of_integer
     quantize: Deploy, tmp_path: Path
 ) -> None:
     network(tmp_path / "net.onnx", highest=4)
-    said = quantize("--activations", "int16", "--io", "int8", "--json")
+    said = quantize("--activation-type", "int16", "--io-type", "int8", "--json")
     assert said.status == 0, said.err
     values = json.loads(said.out)["widened"]["activations"]
     assert [each["value"] for each in values] == ["relu6", "deeper"]
@@ -167,7 +167,7 @@ def test_both_formats_give_the_same_integers_near_those_of_onnx_runtime(
 ) -> None:
     names = ("q.onnx", "q.tflite")
     for name in names:
-        assert quantize("--activations", *options, name=name).status == 0
+        assert quantize("--activation-type", *options, name=name).status == 0
     graphs = [load_model(tmp_path / name) for name in names]
     of_onnx, of_tflite = ([result_of(graph, image[None]) for image in IMAGES] for graph in graphs)
     assert np.array_equal(of_onnx, of_tflite)
@@ -182,7 +182,7 @@ def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
     """In C with sanitizers, and in each layer of the board's."""
     require_tool("gcc", "arm-none-eabi-gcc", "qemu-system-arm")
     network(tmp_path / "net.onnx", highest=4)
-    assert quantize("--activations", "int16", "--io", "int8").status == 0
+    assert quantize("--activation-type", "int16", "--io-type", "int8").status == 0
     graph = load_model(tmp_path / "q.onnx")
     rng = np.random.default_rng(8)
     images = [rng.integers(-128, 128, (1, 2, 8, 8)).astype(np.int8) for _ in range(2)]
@@ -194,7 +194,7 @@ def test_c_and_a_cortex_m4_give_the_integers_of_the_reference(
 
 
 def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
-    lines = quantize("--activations", "mixed", "--signal-to-noise", "40").out.splitlines()
+    lines = quantize("--activation-type", "mixed", "--signal-to-noise", "40").out.splitlines()
     place = next(number for number, line in enumerate(lines) if line.startswith("outputs, signal to noise"))
     assert lines[place] == "outputs, signal to noise: 34.4 dB with all in eight bits, 45.5 dB so"
     assert [line.split()[:3] for line in lines[place - 5 : place]] == [
@@ -208,7 +208,7 @@ def test_the_page_says_the_bits_of_each_value(quantize: Deploy) -> None:
 
 
 def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
-    assert quantize("--activations", "mixed", "--signal-to-noise", "90").err == (
+    assert quantize("--activation-type", "mixed", "--signal-to-noise", "90").err == (
         "error: activations of 16 bits keep the outputs 74.0 dB above the error,"
         " less than the 90 dB that they must\n"
         "  hint: --signal-to-noise 73, or weights of eight bits, or --refine\n"
@@ -216,7 +216,7 @@ def test_more_decibels_than_16_bits_give_are_reported(quantize: Deploy) -> None:
 
 
 def test_mixed_activations_have_a_bound(quantize: Deploy) -> None:
-    assert quantize("--activations", "mixed").err == (
+    assert quantize("--activation-type", "mixed").err == (
         "error: mixed activations need a bound, the decibels of signal to noise\n"
-        "  hint: --activations mixed --signal-to-noise 40\n"
+        "  hint: --activation-type mixed --signal-to-noise 40\n"
     )

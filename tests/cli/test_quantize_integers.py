@@ -1,4 +1,4 @@
-"""deploy quantize --io: a network with a softmax computes with integers from input to output."""
+"""deploy quantize --io-type: a network with a softmax computes with integers from input to output."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def network(path: Path, last: str = "Softmax") -> Path:
 def quantised(folder: Path, suffix: str, io: str, run_deploy: Deploy) -> tuple[Path, dict[str, Any]]:
     np.savez(folder / "calib.npz", x=IMAGES)
     out = folder / f"{io}.{suffix}"
-    words = ("--data", folder / "calib.npz", "-o", out, "--io", io, "--json")
+    words = ("--data", folder / "calib.npz", "-o", out, "--io-type", io, "--json")
     said = run_deploy("quantize", network(folder / "net.onnx"), *words)
     assert said.status == 0, said.err
     return out, json.loads(said.out)
@@ -93,7 +93,7 @@ def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_
     """In steps of a sixteenth; what is less than the largest by more than 16 is lost in them."""
     np.savez(tmp_path / "calib.npz", x=IMAGES)
     out = tmp_path / "a.tflite"
-    words = ("--data", tmp_path / "calib.npz", "-o", out, "--io", "int8")
+    words = ("--data", tmp_path / "calib.npz", "-o", out, "--io-type", "int8")
     said = run_deploy("quantize", network(tmp_path / "net.onnx", last="LogSoftmax"), *words)
     assert said.status == 0, said.err
     graph = load_model(out)
@@ -105,7 +105,7 @@ def test_a_logarithm_of_a_softmax_is_computed_with_integers(tmp_path: Path, run_
 
 def test_an_end_in_floats_is_named(tmp_path: Path, run_deploy: Deploy) -> None:
     np.savez(tmp_path / "calib.npz", x=IMAGES)
-    words = ("--data", tmp_path / "calib.npz", "-o", tmp_path / "a.onnx", "--io", "int8")
+    words = ("--data", tmp_path / "calib.npz", "-o", tmp_path / "a.onnx", "--io-type", "int8")
     said = run_deploy("quantize", network(tmp_path / "net.onnx", last="Softplus"), *words)
     assert (said.status, said.err) == (
         1,

@@ -76,7 +76,7 @@ def test_both_formats_are_the_same_layers_and_give_the_same_integers(
     net, graphs = network(tmp_path / "net.onnx"), []
     for suffix in ("tflite", "onnx"):
         out = tmp_path / f"int8.{suffix}"
-        words = ("--data", tmp_path / "calib.npz", "-o", out, "--io", "int8")
+        words = ("--data", tmp_path / "calib.npz", "-o", out, "--io-type", "int8")
         said = run_deploy("quantize", net, *words)
         assert said.status == 0, said.err
         graphs.append(load_model(out, overrides=InputOverrides({})))

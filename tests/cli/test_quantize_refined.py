@@ -160,7 +160,7 @@ def test_channels_that_are_unlike_lose_much_and_are_made_alike(refine: Refine) -
 
 
 def test_biases_take_back_what_four_bits_add(refine: Refine) -> None:
-    found = decibels(refine(0.1, "--refine", "--weights", "int4"))
+    found = decibels(refine(0.1, "--refine", "--weight-type", "int4"))
     assert found["corrected biases"] > found["as it is"] + 6
 
 
@@ -182,7 +182,7 @@ def test_four_bits_are_taken_as_far_as_the_loss_allows(refine: Refine) -> None:
         (22, ["conv1", "conv3"]),
         (5, ["conv1", "conv3", "y"]),
     ):
-        facts = refine(0.1, "--weights", "mixed", "--signal-to-noise", str(least_db))
+        facts = refine(0.1, "--weight-type", "mixed", "--signal-to-noise", str(least_db))
         assert [each["value"] for each in facts["weights"] if each["bits"] == 4] == narrow, least_db
 
 

@@ -1,4 +1,4 @@
-"""deploy quantize --weights: weights of four bits, of all layers or of those that lose least."""
+"""deploy quantize --weight-type: weights of four bits, of all layers or of those that lose least."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_depthwise_layers_and_weights_that_two_layers_read_stay(tmp_path: Path) 
 @pytest.mark.slow
 def test_all_weights_have_four_bits_and_a_cortex_m4_takes_them_so(quantize: Deploy, tmp_path: Path) -> None:
     for suffix in (".onnx", ".tflite"):
-        said = quantize("--weights", "int4", "--io", "int8", "--json", suffix=suffix)
+        said = quantize("--weight-type", "int4", "--io-type", "int8", "--json", suffix=suffix)
         assert said.status == 0, said.err
         facts = json.loads(said.out)["weights"]
         assert [(each["value"], each["op"], each["bits"], each["bytes"]) for each in facts] == [
@@ -173,14 +173,14 @@ def test_mixed_weights_stay_within_the_bound_with_the_least_loss(quantize: Deplo
         (71, [4, 4]),
         (63, [4, 4]),
     ):
-        facts = json.loads(quantize("--weights", "mixed", "--flash", str(bound), "--json").out)["weights"]
+        facts = json.loads(quantize("--weight-type", "mixed", "--flash", str(bound), "--json").out)["weights"]
         assert [each["bits"] for each in facts] == bits
         assert sum(each["bytes"] for each in facts) <= bound
     assert 15 < facts[0]["signal_to_noise_db"] < facts[1]["signal_to_noise_db"]
 
 
 def test_the_page_says_the_bits_and_bytes_of_each_layer(quantize: Deploy) -> None:
-    page = quantize("--weights", "mixed", "--flash", "72").out.splitlines()
+    page = quantize("--weight-type", "mixed", "--flash", "72").out.splitlines()
     place = page.index("these weights take 72 bytes")
     assert page[place - 3].split()[:2] == ["weights", "of"]
     assert page[place - 2].split()[:4] == ["conv", "Conv", "4", "54"]
@@ -193,7 +193,7 @@ def test_weights_of_eight_bits_are_not_looked_at(quantize: Deploy) -> None:
 
 
 def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> None:
-    said = quantize("--weights", "mixed", "--flash", "62")
+    said = quantize("--weight-type", "mixed", "--flash", "62")
     assert said.err == (
         "error: weights of four bits take 63 bytes, more than the 62 that they may\n"
         "  hint: a model with fewer channels or layers\n"
@@ -203,15 +203,15 @@ def test_a_bound_that_four_bits_do_not_meet_is_reported(quantize: Deploy) -> Non
 @pytest.mark.parametrize(
     "options",
     [
-        ("--weights", "mixed"),
+        ("--weight-type", "mixed"),
         ("--flash", "1KB"),
-        ("--weights", "int4", "--flash", "9"),
+        ("--weight-type", "int4", "--flash", "9"),
         ("--signal-to-noise", "30"),
-        ("--weights", "mixed", "--flash", "1KB", "--signal-to-noise", "30"),
+        ("--weight-type", "mixed", "--flash", "1KB", "--signal-to-noise", "30"),
     ],
 )
 def test_a_bound_and_mixed_weights_belong_together(options: tuple[str, ...], quantize: Deploy) -> None:
     assert quantize(*options).err == (
         "error: mixed weights need a bound, of flash or of signal to noise, and other weights have none\n"
-        "  hint: --weights mixed --flash 64KB, or --weights mixed --signal-to-noise 30\n"
+        "  hint: --weight-type mixed --flash 64KB, or --weight-type mixed --signal-to-noise 30\n"
     )

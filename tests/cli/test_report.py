@@ -221,7 +221,7 @@ def test_cycles_are_those_of_bench(
     require_package("unicorn", "capstone")
     require_tool("arm-none-eabi-gcc")
     (board,) = deploy.report(DIGITS, board=ROOMY, measure=True).as_json()["boards"]
-    benched = deploy.bench(DIGITS, board=ROOMY, emulate=True, layers=True)
+    benched = deploy.bench(DIGITS, board=ROOMY, emulated=True, layers=True)
     assert board["cycles"] == benched["cycle_model"]["cycles"]
     by_layer = [layer["cycle_model"]["cycles"] for layer in benched["layers"]]
     assert [layer["cycles"] for layer in board["layers"]] == by_layer

@@ -196,4 +196,4 @@ def test_options_for_compiling_are_refused_where_nothing_is_compiled(
 ) -> None:
     run_deploy("compile", model, "--board", "host", "-o", tmp_path / "a.tar")
     words = ("run", tmp_path / "a.tar", "--board", "host", "--inputs", "in.npz", "--optimize", "ram")
-    complaint(*words).names("E102", "compiled already", "FOLDER/a.tar", "give the model file")
+    complaint(*words).names("E102", "compiled already", "FOLDER/a.tar", "the model file")

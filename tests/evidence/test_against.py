@@ -194,9 +194,9 @@ def test_the_command_compares(subject: Subject, graph: Graph, tmp_path: Path, ru
     write_archive(artifact(with_another_weight(graph), "ab" * 32), tmp_path / "new.tar")
     asked = [word for name in ITSELF for word in ("--chapter", name)]
     assert run_deploy("evidence", tmp_path / "old.tar", *asked, "-o", tmp_path / "old").status == 0
-    said = run_deploy("evidence", tmp_path / "new.tar", *asked, "--against", tmp_path / "old")
+    said = run_deploy("evidence", tmp_path / "new.tar", *asked, "--baseline", tmp_path / "old")
     assert said.status == 0, said.err
     assert (
         "the older folder answers 2 chapters, of which 2 are invalid now: sums, traceability; 1 layer changed"
     ) in said.out
-    assert run_deploy("evidence", tmp_path / "new.tar", "--against", tmp_path).status == 1
+    assert run_deploy("evidence", tmp_path / "new.tar", "--baseline", tmp_path).status == 1

@@ -500,10 +500,10 @@ def test_an_older_folder_that_was_tampered_with_is_refused(
     change, is_redone, says = RESULTS[what]
     older = tmp_path / "older"
     deploy.evidence(archives["strict"], chapter=("sums",)).save(older)
-    deploy.evidence(archives["strict"], chapter=("sums",), against=older)
+    deploy.evidence(archives["strict"], chapter=("sums",), baseline=older)
     change(older)
     if is_redone:
         with_hashes(older)
     with pytest.raises(InputError) as caught:
-        deploy.evidence(archives["strict"], chapter=("sums",), against=older)
+        deploy.evidence(archives["strict"], chapter=("sums",), baseline=older)
     assert says in caught.value.what

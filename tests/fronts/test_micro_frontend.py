@@ -212,6 +212,6 @@ def test_a_program_takes_continuous_sound_in_one_lane(tmp_path: Path) -> None:
     for words, lanes in ((CONTINUOUS, 1), (WORDS, 2)):
         compiled = deploy.compile(path, board="host", front=words, back="classes", stream=True)
         place = tmp_path / str(lanes)
-        deploy.new(compiled, place, app="kws", labels="a,b,c,d")
+        deploy.new(compiled, place, app="kws", class_names="a,b,c,d")
         (header,) = place.rglob("app.h")
         assert f"#define LANES {lanes}u" in header.read_text()

@@ -17,13 +17,17 @@ from platforms.board_files import SECTIONS, all_boards, load_board
 INTRODUCTION = """\
 # Boards
 
-Written by `make golden` from the files of the boards. `deploy boards list` filters them (`--core`, `--ram`,
-`--flash`, `--platform`, and `--fits MODEL` for those with room), `deploy boards show B` tells all that is
-known of one, with the sources. `emulated-tested` boards run in an emulator in the tests, `build-tested` ones
-are built for; of `data-only` ones the facts are known: models are compiled and measured against their memory.
+Find a board: `deploy boards list` filters by `--core`, `--min-ram`, `--min-flash` and `--has-platform`, and
+`--fits MODEL` lists boards with enough memory. `deploy boards show B` prints all facts with their sources.
 
-A board that is not here needs no entry: `--target cortex-m4+fpu,ram=256K,flash=1M`, or
-[a file of your own](adding-a-board.md).
+| status | meaning |
+|---|---|
+| `emulated-tested` | runs in an emulator in our tests |
+| `build-tested` | built in our tests |
+| `data-only` | memory and clock are known: compile and inspect models for it |
+
+No board here? Use `--target cortex-m4+fpu,ram=256K,flash=1M`, or write [a board file](adding-a-board.md).
+`make golden` writes this page.
 """
 ASKS_FOR_A_BOARD = re.compile(r"""\bboard(?:_name|\.name)?\s*(?:==|!=|in\b)\s*["'({\[]""")
 

@@ -25,7 +25,7 @@ def accuracies(shared_dir: Path, count: int, folder: Path) -> tuple[float, float
     features, classes = data["x_int8"][:count], data["y"][:count]
     path = shared_dir / "models" / "tiny_kws_dscnn_int8" / "model.tflite"
     compiled = deploy.compile(path, board="host", back="classes", stream=True)
-    deploy.new(compiled, folder / "app", app="kws", labels=LABELS)
+    deploy.new(compiled, folder / "app", app="kws", class_names=LABELS)
     made = ["make", "-s", "CC=cc -DLANES=1u"]  # windows that do not overlap: a clip each
     subprocess.run(made, cwd=folder / "app", check=True, capture_output=True)
     np.savetxt(folder / "clips.csv", features.reshape(-1, features.shape[2]), "%d", ",")

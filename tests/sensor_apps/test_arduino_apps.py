@@ -27,7 +27,7 @@ WARNINGS = ["-Wall", "-Wextra", "-Werror"]
 
 def sketch(app: str, folder: Path, model: Path, front: str, labels: str, **options: Any) -> Path:
     compiled = deploy.compile(model, board=BOARD, stream=True, front=front, back=BACK, **options)
-    deploy.new(compiled, folder, app=app, platform="arduino", labels=labels)
+    deploy.new(compiled, folder, app=app, platform="arduino", class_names=labels)
     return folder
 
 
@@ -60,7 +60,7 @@ def test_a_sketch_decides_as_this_computer_s_program(
     front, labels = APPS[app]
     model, recording = model_for(app, tmp_path, shared_dir), recording_for(app, tmp_path, shared_dir)
     compiled = deploy.compile(model, board="host", stream=True, front=front, back=BACK)
-    deploy.new(compiled, tmp_path / "desk", app=app, labels=labels)
+    deploy.new(compiled, tmp_path / "desk", app=app, class_names=labels)
     subprocess.run(["make", "-s"], cwd=tmp_path / "desk", check=True)
     desk = [tmp_path / "desk" / "build" / "firmware", recording]
     wanted = runs(subprocess.run(desk, capture_output=True, check=True).stdout)

@@ -137,7 +137,7 @@ def test_a_recording_is_refused(name: str, archives: Mapping[str, Compiled], tmp
 def test_labels_may_stand_in_a_file(archives: Mapping[str, Compiled], tmp_path: Path) -> None:
     (tmp_path / "labels.txt").write_text("one\ntwo\nthree\nfour\nfive\n")
     labels = str(tmp_path / "labels.txt")
-    deploy.new(archives["for this computer"], tmp_path / "p", app="kws", labels=labels)
+    deploy.new(archives["for this computer"], tmp_path / "p", app="kws", class_names=labels)
     assert '    "three",\n' in (tmp_path / "p" / "src" / "decision.c").read_text()
 
 

@@ -49,7 +49,7 @@ def project(
 ) -> Path:
     require_tool("cc", "make")
     folder = tmp_path_factory.mktemp("listener") / "project"
-    deploy.new(listener(shared_dir, "host"), folder, app="kws", labels=LABELS)
+    deploy.new(listener(shared_dir, "host"), folder, app="kws", class_names=LABELS)
     return folder
 
 
@@ -184,7 +184,7 @@ def firmware(
 ) -> Path:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     folder = tmp_path_factory.mktemp("firmware") / "project"
-    deploy.new(listener(shared_dir, "mps2-an386"), folder, app="kws", labels=LABELS, recording=words)
+    deploy.new(listener(shared_dir, "mps2-an386"), folder, app="kws", class_names=LABELS, recording=words)
     return folder
 
 

@@ -196,7 +196,7 @@ def test_a_farm_says_where_it_is_and_ends_at_ctrl_c_without_a_word(
     require_package: Callable[..., None], own_folders: None, tmp_path: Path
 ) -> None:
     require_package("distributed", "cryptography")
-    start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--port", "0")
+    start = ("-m", "deploy", "farm", "start", "--board", "mps2-an386", "--boards", "2", "--listen-port", "0")
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "start_new_session": True}
     with start_in_foreground((sys.executable, *start), **pipes) as it:
         assert it.stdout is not None
