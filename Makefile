@@ -56,6 +56,9 @@ bench:  ## measure every case again; read the difference before committing it
 	$(RUN) benchmarks measure-memory
 	$(RUN) benchmarks memory > benchmarks/memory.md
 
+bench-all: bench  ## measure every page of figures again, in hours: each says at which commit it was made
+	$(RUN) benchmarks pages
+
 fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damaged files of all kinds
 	$(PYTHON) .ci/prepare.py check
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py

@@ -51,6 +51,7 @@ from benchmarks.operators import HEAD as HEAD_OF_OPERATORS
 from benchmarks.operators import operator_rows
 from benchmarks.orders import HEAD as HEAD_OF_ORDERS
 from benchmarks.orders import order_row
+from benchmarks.pages import make_pages
 from benchmarks.passes import HEAD as HEAD_OF_PASSES
 from benchmarks.passes import pass_rows
 from benchmarks.place import HEAD as HEAD_OF_PLACE
@@ -293,6 +294,7 @@ def _measure_spaces() -> None:
 
 
 COMMANDS = {
+    "pages": make_pages,
     "backends": _backends,
     "cartridges": _cartridges,
     "measure": _measure,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from benchmarks.__main__ import COMMANDS, main
+from benchmarks.pages import BY_HAND, HELD, HERE, PAGES, unstamped
 
 
 @pytest.mark.parametrize("argv", [[], ["--help"], ["measured"]])
@@ -14,3 +17,10 @@ def test_the_commands_are_named(argv: list[str], capsys: pytest.CaptureFixture[s
         capsys.readouterr().err
         == f"usage: python -m benchmarks COMMAND [MODEL|BOARD ...]\n  {', '.join(COMMANDS)}\n"
     )
+
+
+def test_every_page_of_figures_is_held_by_a_test_or_names_its_commit(repo_root: Path) -> None:
+    assert list(unstamped(repo_root / "docs")) == []
+    assert {path.name for path in HERE.glob("*.md")} == {*PAGES, *HELD, *BY_HAND}
+    assert all((repo_root / test).is_file() for test in HELD.values())
+    assert set(PAGES.values()) <= set(COMMANDS)

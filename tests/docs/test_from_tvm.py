@@ -1,4 +1,4 @@
-"""The page for those who come from TVM names commands, options and functions that exist."""
+"""The pages for those who come from TVM and TFLite Micro name commands, options and functions that exist."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 import pytest
 
 import deploy
+from codegen.accelerators import ACCELERATORS
 from codegen.lang.template import TemplateKnobs
 from deploy import lang
 from deploy.building import BuiltKernel
 from deploy.command import command_parser, load_command
 from deploy.compiling import Compiled
 from deploy.inspecting import Inspection
+from deploy.searching import SearchedSchedule
 
 _SPAN = re.compile(r"`([^`]+)`")
 PLACES = {
@@ -25,23 +27,53 @@ PLACES = {
     "BuiltKernel": BuiltKernel,
     "Compiled": Compiled,
     "Inspection": Inspection,
+    "SearchedSchedule": SearchedSchedule,
 }
+
+
+def spans_of(page: Path) -> list[str]:
+    """All code in the right columns of the page's tables."""
+    rows = [line.rsplit(" | ", 1)[1] for line in page.read_text().splitlines() if line.startswith("| ")]
+    return [span for row in rows for span in _SPAN.findall(row)]
 
 
 @pytest.fixture
 def spans(repo_root: Path) -> list[str]:
-    """All code in the right columns of the page's tables."""
-    page = (repo_root / "docs" / "from-tvm.md").read_text(encoding="utf-8")
-    rows = [line.rsplit(" | ", 1)[1] for line in page.splitlines() if line.startswith("| `")]
-    return [span for row in rows for span in _SPAN.findall(row)]
+    return spans_of(repo_root / "docs" / "from-tvm.md")
 
 
-def test_its_commands_are_understood(spans: list[str]) -> None:
-    commands = [span for span in spans if span.startswith("deploy ")]
-    assert len(commands) > 10
+@pytest.mark.parametrize("page", ["from-tvm.md", "from-tflm.md"])
+def test_its_commands_are_understood(
+    page: str, repo_root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "CMSIS-NN/Include").mkdir(parents=True)
+    (tmp_path / "CMSIS-NN/Include/arm_nnfunctions.h").touch()  # commands look for it
+    monkeypatch.chdir(tmp_path)
+    commands = [span for span in spans_of(repo_root / "docs" / page) if span.startswith("deploy ")]
+    assert len(commands) > 6
     for line in commands:
         _, command, *words = shlex.split(line)
         command_parser(command, load_command(command)).parse_args(words)
+
+
+def test_no_call_hides_where_it_belongs(spans: list[str]) -> None:
+    """Of a bare `script()` nobody can look up whether it is there."""
+    assert [span for span in spans if re.fullmatch(r"[a-z_]+\(\)", span)] == []
+
+
+@pytest.mark.parametrize("name", ["cmsis-nn", "gemm-npu"])
+def test_an_accelerator_is_named_and_is_there(name: str, spans: list[str]) -> None:
+    """CMSIS-NN and VTA have counterparts; an example to copy is none."""
+    asked = [word.partition(":")[0] for span in spans for word in re.findall(r"--accelerator (\S+)", span)]
+    assert name in asked
+    assert set(asked) <= {"cmsis-nn", "gemm-npu"}
+    assert set(asked) <= set(ACCELERATORS)
+
+
+def test_replacing_a_model_has_a_counterpart(repo_root: Path) -> None:
+    page = (repo_root / "docs" / "from-tflm.md").read_text()
+    assert "deploy load" in page
+    assert "replacing the model" not in page[page.index("What has no counterpart") :]
 
 
 def test_its_functions_and_methods_are_there(spans: list[str]) -> None:
