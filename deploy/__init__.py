@@ -25,12 +25,16 @@ of `--json`, and prints as the command's page. What the user must put right is r
 
 from __future__ import annotations
 
+import os
+import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from importlib.machinery import PathFinder
 
-from aot.errors import DeployError
-
+TYPE_CHECKING = False  # as typing has it, which would take as long to load as all else here
 if TYPE_CHECKING:
+    from typing import Any
+
+    from aot.errors import DeployError
     from deploy.accelerator_package.write import new_accelerator
     from deploy.api import compile, diff, in_process, inspect
     from deploy.cache_page import cache
@@ -48,6 +52,28 @@ if TYPE_CHECKING:
     from deploy.quantize_file import quantize
     from deploy.reporting.by_name import report
 
+_HIDEABLE = ("aot", "artifact", "boards", "codegen", "platforms", "project_templates")
+
+
+def _refuse_hidden_packages() -> None:
+    """Raises ImportError if another file or folder would be imported in place of one of Solder's packages.
+
+    Python looks first in the folder of the program that it runs.
+    """
+    ours = os.path.realpath(f"{__file__}/../..")  # pathlib takes its time
+    for name in _HIDEABLE:
+        spec = getattr(sys.modules.get(name), "__spec__", None) or PathFinder.find_spec(name)
+        if spec is None:  # of an installation that finds its packages in another way
+            continue
+        place = spec.origin or next(iter(spec.submodule_search_locations or [""]))
+        if not os.path.realpath(place).startswith(f"{ours}{os.sep}{name}{os.sep}"):
+            what = f"{place} hides Solder's package {name}: rename it, or start Python in another folder"
+            if sys.argv[:1] == ["-m"]:  # python -m deploy: a line is enough
+                raise SystemExit(f"error: {what}")
+            raise ImportError(what)
+
+
+_refuse_hidden_packages()
 _MODULES = {
     **dict.fromkeys(("compile", "diff", "in_process", "inspect"), "api"),
     **dict.fromkeys(("Model", "load"), "model"),
@@ -109,6 +135,8 @@ if not TYPE_CHECKING:  # whose imports above say what there is
 
     def __getattr__(name: str) -> Any:
         """Loads the compiler when it is first asked for: `deploy --help` imports this package too."""
+        if name == "DeployError":
+            return import_module("aot.errors").DeployError
         if name not in _MODULES:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
         return getattr(import_module(f"deploy.{_MODULES[name]}"), name)

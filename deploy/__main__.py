@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-import atexit
-import errno
-import gc
-import os
-import re
-import signal
 import sys
-import traceback
-from collections.abc import Sequence
-from contextlib import ExitStack
 
-from aot.errors import DeployError, MachineError, did_you_mean
-from codegen.version import VERSION
-from deploy.ascii_spellings import spell_out_what_cannot_be_shown
-from deploy.command import PROGRAM, command_parser, load_command, top_help
-from deploy.command_lines import command_lines_shown
-from deploy.commands import COMMANDS
-from deploy.console import print_error, progress_hidden
-from deploy.error_pages import error_pages, shown
-from deploy.parser import Parser, UsageError
-from deploy.terminal_width import fitted, terminal_columns
+try:
+    import atexit
+    import errno
+    import gc
+    import os
+    import re
+    import signal
+    import traceback
+    from collections.abc import Sequence
+    from contextlib import ExitStack
+
+    from aot.errors import DeployError, MachineError, did_you_mean
+    from codegen.version import VERSION
+    from deploy.ascii_spellings import spell_out_what_cannot_be_shown
+    from deploy.command import PROGRAM, command_parser, load_command, top_help
+    from deploy.command_lines import command_lines_shown
+    from deploy.commands import COMMANDS
+    from deploy.console import print_error, progress_hidden
+    from deploy.error_pages import error_pages, shown
+    from deploy.parser import Parser, UsageError
+    from deploy.terminal_width import fitted, terminal_columns
+except KeyboardInterrupt:  # loading takes long enough to be interrupted
+    print("interrupted", file=sys.stderr)
+    raise SystemExit(130) from None
 
 FINE = 0
 USERS_PROBLEM = 1
@@ -37,36 +42,43 @@ _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, e
 _COLLECTED_AFTER = 2_000_000
 _COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
 _ERROR_CODE = re.compile(r"[eE]\d{3}")
+_interrupts: list[int] = []  # what Ctrl-C has sent to this process
 _HELP = ("-h", "--help", "help")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
-    if argv is None:  # a process of our own, not a call from Python
-        gc.set_threshold(_COLLECTED_AFTER)
-        atexit.register(gc.freeze)  # a last look for cycles would take a tenth of a second
-        _end_in_order()
-        spell_out_what_cannot_be_shown()
     try:
-        return _run(list(sys.argv[1:] if argv is None else argv))
+        if argv is None:  # a process of our own, not a call from Python
+            gc.set_threshold(_COLLECTED_AFTER)
+            atexit.register(gc.freeze)  # a last look for cycles would take a tenth of a second
+            _end_in_order()
+            signal.signal(signal.SIGINT, _interrupted)
+            spell_out_what_cannot_be_shown()
+        status = _run(list(sys.argv[1:] if argv is None else argv))
+        if argv is None:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # all is done, and Python takes a while to end
     except UsageError as error:
         print_error(shown(error))
-        return WRONG_USAGE
+        status = WRONG_USAGE
     except DeployError as error:
         print_error(shown(error))
-        return USERS_PROBLEM
+        status = USERS_PROBLEM
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return INTERRUPTED
+        status = _report_interrupt()
     except BrokenPipeError:
         # The reader of our output has gone, as in `deploy ... | head`. Python would complain at its exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return READER_GONE
+        status = READER_GONE
     except OSError as error:
-        return _report_machine(error)
+        status = _report_machine(error)
+    except MemoryError:
+        print_error(shown(MachineError("this computer has too little memory for that")))
+        status = USERS_PROBLEM
     except Exception:  # whatever it is, it is not the user's problem
-        _report_bug()
-        return OUR_BUG
+        # NumPy makes an ImportError of an interrupt while it is loaded.
+        status = _report_interrupt() if _interrupts else _report_bug()
+    return status
 
 
 def _end_in_order() -> None:
@@ -74,6 +86,11 @@ def _end_in_order() -> None:
     for name in ("SIGTERM", "SIGHUP"):
         if hasattr(signal, name):  # Windows has no SIGHUP
             signal.signal(getattr(signal, name), _ended)
+
+
+def _interrupted(number: int, frame: object) -> None:
+    _interrupts.append(number)
+    raise KeyboardInterrupt
 
 
 def _ended(number: int, frame: object) -> None:
@@ -154,22 +171,28 @@ def _unknown(name: str) -> UsageError:
     )
 
 
+def _report_interrupt() -> int:
+    exec("")  # else Python ends by the signal, where the interrupt came within another exec of a text
+    print("interrupted", file=sys.stderr)
+    return INTERRUPTED
+
+
 def _report_machine(error: OSError) -> int:
     """A full disk is nobody's bug, wherever it is met."""
     if error.errno not in _LACKS:
-        _report_bug()
-        return OUR_BUG
+        return _report_bug()
     print_error(shown(MachineError(os.strerror(error.errno), str(error.filename or ""))))
     return USERS_PROBLEM
 
 
-def _report_bug() -> None:
+def _report_bug() -> int:
     traceback.print_exc()
     print(
         f"\nThis is a bug in Solder {VERSION}, not in what you did.\n"
         "Please report it: the lines above, and what `deploy bug-report -- YOUR COMMAND LINE` prints.",
         file=sys.stderr,
     )
+    return OUR_BUG
 
 
 if __name__ == "__main__":

@@ -37,5 +37,5 @@ def _held(project: Path) -> frozenset[str]:
             str(path),
             "deploy compile --tables -o OUT.tar, then deploy new OUT.tar DIR --slots 128K: it does",
         ) from error
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise InputError("the list of kernels cannot be read", str(path)) from error

@@ -15,6 +15,7 @@ from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from aot.records import dataclass
+from deploy.array_files import read_npy
 from deploy.console import table
 from deploy.samples import read_arrays
 
@@ -80,14 +81,7 @@ def read_labels(path: Path) -> Array:
             held = ", ".join(f'"{key}"' for key in arrays) or "nothing"
             raise InputError(f'the file of labels has no "{LABELS}"', f"{path} holds {held}")
         return arrays[LABELS]
-    try:
-        labels: Array = np.load(path, allow_pickle=False)
-    except OSError as error:
-        raise InputError(f"the file of labels cannot be read: {error.strerror}", str(path)) from None
-    except (ValueError, EOFError):
-        hint = "numpy writes one: np.save(file, labels)"
-        raise InputError("the file of labels is not an .npy file of plain numbers", str(path), hint) from None
-    return labels
+    return read_npy(path, "file of labels", "numpy writes one: np.save(file, labels)")
 
 
 def _is_npz(path: Path) -> bool:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from collections.abc import Mapping, Sequence
 from math import prod
 from pathlib import Path
@@ -14,6 +12,7 @@ from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from aot.records import dataclass
+from deploy.array_files import read_npz
 
 RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given
 _SEED = 20_260_000  # any number; the same on every machine
@@ -81,25 +80,7 @@ def _random(spec: TensorSpec, rng: np.random.Generator) -> Array:
 
 def read_arrays(path: Path) -> dict[str, Array]:
     """Reads all arrays of an .npz file. Raises InputError."""
-    try:
-        with path.open("rb") as file:
-            return _arrays(np.load(file, allow_pickle=False), path)
-    except FileNotFoundError:
-        raise InputError("the file of inputs does not exist", str(path), _HOW) from None
-    except OSError as error:
-        raise InputError(f"the file of inputs cannot be read: {error.strerror}", str(path)) from None
-    except (ValueError, EOFError, zipfile.BadZipFile, zlib.error):
-        # NumPy's own message would advise to load pickles
-        raise InputError("the file of inputs is not an .npz file of plain numbers", str(path), _HOW) from None
-
-
-_HOW = "numpy writes one: np.savez(file, input_0=array)"
-
-
-def _arrays(loaded: object, path: Path) -> dict[str, Array]:
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
-        raise InputError("the file of inputs holds a single array without a name", str(path), _HOW)
-    return {key: loaded[key] for key in loaded.files}
+    return read_npz(path, "file of inputs", "numpy writes one: np.savez(file, input_0=array)")
 
 
 def _by_spec(

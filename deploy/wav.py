@@ -19,7 +19,10 @@ def read_wav(path: Path, sample_rate: int | None) -> Array:
     """The samples of one channel, [1, n]; `sample_rate` is that of a front end. Raises InputError."""
     try:
         with wave.open(str(path)) as file:
-            form, data = file.getparams(), file.readframes(file.getnframes())
+            form = file.getparams()
+            # A header may claim more than there is, as those of recorders do that never learned the length.
+            frames = min(form.nframes, path.stat().st_size // max(1, form.nchannels * form.sampwidth))
+            data = file.readframes(frames)
     except FileNotFoundError:
         raise InputError("the file of inputs does not exist", str(path)) from None
     except OSError as error:

@@ -12,7 +12,13 @@ from aot.ir.types import Array, TensorType
 from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 
+MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to compute with
 SEE_OPS = "deploy docs ops lists what each operator supports"
+
+
+def too_large(what: str, tensor: TensorType) -> str:
+    size = f"takes {tensor.bytes:,} bytes, the limit is {MAX_TENSOR_BYTES:,}"
+    return f"{what} of shape {list(tensor.shape)} {size}"
 
 
 class Names:

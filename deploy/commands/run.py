@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
+from aot.errors import DeployError
 from deploy import options
 from deploy.cartridge import load_into, read_cartridge
 from deploy.console import print_result, progress, table
 from deploy.counter_check import counter_note
 from deploy.cycle_model import ModelCycles, cycles_of_sample
 from deploy.data import read_data
-from deploy.device import open_device
+from deploy.device import Device, open_device
 from deploy.firmware import Ready, on_emulator, prepare, ready_for
 from deploy.measure import Measured, run_series
 from deploy.meter import Meter, is_emulated, spread
-from deploy.observed import observed_text, read_observed
+from deploy.observed import Observed, observed_text, read_observed
 from deploy.reals import as_reals
 from deploy.results import require_results_place, write_results
 from deploy.samples import Samples, read_arrays
@@ -106,7 +107,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
         with progress("running", len(samples) * arguments.repeat) as bar:
             measured = run_series(device, samples, arguments.repeat, bar.step)
-        counters = device.session.observed(device.model) if prepared.may_observe else None
+        seen, unread = _observed(device) if prepared.may_observe else (None, "")
         note = counter_note(ready.board, device.board)
         ready = replace(ready, board=device.board)
     specs = prepared.outputs or measured.specs
@@ -119,14 +120,22 @@ def run(arguments: argparse.Namespace) -> None:
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
     facts |= {"cycle_model": cycles.as_json()} if cycles else {}
-    seen = None if counters is None else read_observed(counters)
     facts |= {"observed": seen.as_json()} if seen else {}
-    counters_text = "" if seen is None else observed_text(seen, Meter(ready.board), prepared.layers)
+    counters_text = unread if seen is None else observed_text(seen, Meter(ready.board), prepared.layers)
     if top:
         facts["largest"] = top_facts(measured.outputs, specs, top)
     shown = top_text(measured.outputs, specs, top) if top else ""
     page = (_text(ready, facts, cycles or lacks, note), counters_text, shown)
     print_result(arguments.json, facts, "\n\n".join(filter(None, page)))
+
+
+def _observed(device: Device) -> tuple[Observed | None, str]:
+    """What the model's runs have counted; or why it cannot be read, which takes no outputs away."""
+    try:
+        counters = device.session.observed(device.model)
+        return (None if counters is None else read_observed(counters)), ""
+    except DeployError as error:
+        return None, f"observed: not read, since {error.what}"
 
 
 def _lacks_cycles(ready: Ready, has_cartridge: bool) -> str:

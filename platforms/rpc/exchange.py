@@ -15,6 +15,7 @@ from platforms.transport.base import Clock, Transport
 
 READ_BYTES = 4096
 LOG_LINES = 200  # of the device's log that are shown during one request; more is a device gone wild
+LOG_BYTES = 65_536  # of it in a session
 GARBAGE_BYTES = 256  # of what is not a frame, kept for the message
 PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
 QUIET_S = 0.002  # after that, only when no byte has come for so long
@@ -72,6 +73,7 @@ class Exchange:
         self._decoder = Decoder()
         self._first_rate = line.bits_per_second
         self._run_s = deadlines.run_s
+        self._log_bytes_left = LOG_BYTES
 
     def trust_device(self, keeps_deadline: bool) -> None:
         """Waits longer for a device that ends a run by itself, so that it can say so."""
@@ -171,8 +173,13 @@ class Exchange:
             heard.boot_nonce = int.from_bytes(packet.payload, "little")
 
     def _log(self, text: str, effort: Effort) -> None:
+        if self._log_bytes_left < 0:
+            return
         effort.logged += 1
-        if effort.logged <= LOG_LINES:
+        self._log_bytes_left -= len(text) + 1
+        if self._log_bytes_left < 0:
+            self._on_log(f"(more than {LOG_BYTES:,} bytes in this session: the rest is not shown)")
+        elif effort.logged <= LOG_LINES:
             self._on_log(text)
         elif effort.logged == LOG_LINES + 1:
             self._on_log(f"(more than {LOG_LINES} lines during {effort.operation}: the rest is not shown)")

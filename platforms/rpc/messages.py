@@ -28,9 +28,13 @@ class MalformedPayloadError(ValueError):
     """A payload is shorter than its kind."""
 
 
+TEXT_BYTES = 1024
+
+
 def text_of(said: bytes) -> str:
-    """The text that a device sent, safe to be shown on a terminal."""
-    return printable(said.decode("utf-8", "replace"))
+    """The text that a device sent, safe to be shown on a terminal, and cut where it is too long for one."""
+    text = printable(said[:TEXT_BYTES].decode("utf-8", "replace"))
+    return text if len(said) <= TEXT_BYTES else f"{text} ({len(said):,} bytes)"
 
 
 @dataclass(slots=True)

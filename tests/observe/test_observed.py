@@ -13,10 +13,11 @@ from counted_by_reference import Counted, counted, looked_at
 from observe_cost import costs
 
 import deploy
-from aot.errors import InputError
+from aot.errors import DeviceError, InputError
 from aot.ir.types import Array
 from deploy.compiling import Compiled
 from deploy.observed import Observed, observed_lines, read_observed
+from platforms.rpc.session import Session
 
 pytestmark = [pytest.mark.cc]
 
@@ -188,3 +189,25 @@ def test_they_are_said_in_words() -> None:
         "  drift          +0.30 deviations",
         "  time of a run  8 ticks, from 7 ticks to 9 ticks",
     ]
+
+
+@pytest.mark.parametrize("reply", [b"odd", DeviceError("device does not answer"), InputError("malformed")])
+def test_run_keeps_its_outputs_where_counters_cannot_be_read(
+    reply: bytes | Exception,
+    tmp_path: Path,
+    run_deploy: Callable[..., Any],
+    require_tool: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def observed(_session: Session, _model: object) -> bytes:
+        if isinstance(reply, Exception):
+            raise reply
+        return reply
+
+    require_tool("cc", "make")
+    monkeypatch.setattr(Session, "observed", observed)
+    words = ("--board", "host", "--observe", "--fill", "random", "--output", tmp_path / "out.npz")
+    outcome = run_deploy("run", digits(), *words)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert "\nobserved: not read, since " in outcome.out
+    assert (tmp_path / "out.npz").exists()

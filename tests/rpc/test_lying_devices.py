@@ -13,9 +13,12 @@ from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from deploy.commands.monitor import harmless
+from platforms.rpc.exchange import LOG_BYTES
+from platforms.rpc.failures import DeviceSilentError
 from platforms.rpc.frame import Decoder, encode_frame
 from platforms.rpc.function_type import DeviceArrayType
 from platforms.rpc.messages import RemoteModel
+from platforms.rpc.messages import text_of as safe_text
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import (
     PROTOCOL_VERSION,
@@ -96,6 +99,24 @@ def test_an_endless_log_is_cut_and_ends_with_the_request() -> None:
     assert text_of(session.stats).splitlines()[0] == "error: device does not answer within 5 s (stats)"
     assert logged[:200] == ["again"] * 200
     assert logged[200:] == ["(more than 200 lines during stats: the rest is not shown)"]
+
+
+def test_logs_of_a_whole_session_are_cut_by_their_bytes() -> None:
+    """A line may be as long as a frame, and each request may have 200 of them."""
+    session, line, logged = rambling(Notice.LOG, b"\0" * 4000, 1)
+    frame = encode_frame(Packet(Notice.LOG, 0, 0, b"\0" * 4000).pack())
+    line.says = lambda: frame * 30
+    for _ in range(5):
+        with pytest.raises(DeviceSilentError):
+            session.stats()
+    assert sum(map(len, logged)) < 2 * LOG_BYTES
+    assert logged[-1] == "(more than 65,536 bytes in this session: the rest is not shown)"
+    assert logged.count(logged[-1]) == 1
+
+
+def test_a_text_is_cut_and_says_how_long_it_was() -> None:
+    assert safe_text(b"a" * 1024) == "a" * 1024
+    assert safe_text(b"a" * 4000) == "a" * 1024 + " (4,000 bytes)"
 
 
 def describing(answers: dict[int, bytes]) -> Session:

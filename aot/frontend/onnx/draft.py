@@ -9,7 +9,7 @@ from math import prod
 import numpy as np
 
 from aot.errors import ModelError
-from aot.frontend.builder import SEE_OPS, GraphBuilder, Names
+from aot.frontend.builder import MAX_TENSOR_BYTES, SEE_OPS, GraphBuilder, Names, too_large
 from aot.frontend.onnx.counts import Counts
 from aot.frontend.onnx.stored import Stored
 from aot.frontend.strides import rearrangement
@@ -99,6 +99,8 @@ class OnnxDraft(GraphBuilder):
         types = self.types_of(inputs)
         ((dtype, shape),) = op.infer(types)
         result = TensorType(DType(dtype), shape, quant)
+        if result.bytes > MAX_TENSOR_BYTES:
+            raise place.fail(too_large("its result", result))
         if 0 in shape:  # whatever it is computed from
             return self.constant(np.zeros(shape, result.dtype.numpy), place.label, quant)
         violation = self.violation(op, inputs, result)

@@ -11,6 +11,7 @@ import numpy as np
 import onnx
 
 from aot.errors import ModelError
+from aot.frontend.builder import MAX_TENSOR_BYTES, too_large
 from aot.frontend.onnx import open_sizes
 from aot.frontend.onnx.elements import stored_type
 from aot.frontend.onnx.errors import LeftOpenError
@@ -75,6 +76,8 @@ def _input(info: onnx.ValueInfoProto, shapes: Shapes, values: Mapping[str, Array
         array = _fixed(info, values[info.name].astype(dtype.numpy), file_name)
         return Input(info.name, element, TensorType(dtype, array.shape), array)
     shape = _shape(info, shapes, file_name)
+    if TensorType(dtype, shape).bytes > MAX_TENSOR_BYTES:
+        raise ModelError(too_large(f'input "{info.name}"', TensorType(dtype, shape)), file_name)
     # Of no elements there is only one such tensor, so nobody has to give it.
     only = np.zeros(shape, dtype.numpy) if 0 in shape else None
     return Input(info.name, element, TensorType(dtype, shape), only)

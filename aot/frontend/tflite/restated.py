@@ -14,8 +14,8 @@ from math import prod
 import numpy as np
 import tflite
 
+from aot.frontend.builder import MAX_TENSOR_BYTES
 from aot.frontend.tflite.draft import TfliteDraft, TfliteOperator
-from aot.frontend.tflite.tensors import MAX_TENSOR_BYTES
 from aot.ir.types import Array
 
 Shape = tuple[int, ...]

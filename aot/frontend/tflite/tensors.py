@@ -10,6 +10,7 @@ import numpy.typing as npt
 import tflite
 
 from aot.errors import ModelError
+from aot.frontend.builder import MAX_TENSOR_BYTES
 from aot.frontend.tflite.sparse import SparsityError, dense, read_sparsity
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.printable import printable
@@ -34,7 +35,6 @@ _ONLY_CONSTANT = {
 }
 _DTYPE_NAMES = {number: name for name, number in vars(tflite.TensorType).items() if isinstance(number, int)}
 _WITHOUT_SPARSITY = "convert the model without sparsity"
-MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to reckon with
 
 
 @dataclass(frozen=True)
