@@ -57,11 +57,12 @@ def bench_page(costs: Sequence[BoardCost]) -> str:
 def _row(cost: BoardCost) -> tuple[str, ...]:
     unit = Meter(cost.board).unit
     instructions = cost.count if unit == "instructions" else None
-    cycles, seconds = _measured_cycles(cost), cost.seconds
+    cycles = _measured_cycles(cost)
     if cycles is None and cost.cycles:
-        cycles, seconds = cost.cycles.run.count, cost.cycles.seconds
+        cycles = cost.cycles.run.count
+    time = "-" if cost.time_s is None else f"{cost.time_s * 1e3:.4g}"
     counts = (count_text(instructions), count_text(cycles))
-    times = (f"{seconds * 1e3:.4g}", _per_mac(cost.count, cost.macs))
+    times = (time, _per_mac(cost.count, cost.macs))
     memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
     sizes = (count_text(size) for size in memory)
     return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
@@ -132,8 +133,10 @@ def _waits(cost: LayerCost, name: str) -> int | None:
 
 
 def _weight(layer: LayerCost) -> float:
-    """The cost whose share is printed: modelled cycles where there are some, else time."""
-    return layer.cycles.count if layer.cycles else layer.seconds
+    """The cost whose share is printed: modelled cycles, or else time, or else instructions."""
+    if layer.cycles:
+        return layer.cycles.count
+    return layer.count if layer.seconds is None else layer.seconds
 
 
 def _per_mac(count: int | None, macs: int) -> str:

@@ -40,7 +40,7 @@ class LayerCost:
 
     layer: LayerInfo
     count: int  # instructions or cycles
-    seconds: float
+    seconds: float | None  # measured; None on a board that counts instructions
     cycles: Cycles | None  # by the model; None where there is none
     unplaced: Cycles | None = None  # the same with all constants in flash, where --place has moved some
 
@@ -52,7 +52,7 @@ class BoardCost:
     model: str
     board: Board
     count: int | None  # instructions or cycles; None where the board counts neither
-    seconds: float
+    seconds: float | None  # measured; None on a board that counts instructions
     macs: int
     arena_bytes: int
     io_bytes: int  # of inputs and outputs in the caller's memory
@@ -66,13 +66,26 @@ class BoardCost:
     cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
     cores: int = 1  # that compute it
 
+    @property
+    def time_s(self) -> float | None:
+        """The time of a run: measured, or else by the cycle model; None if neither is known."""
+        return self.cycles.seconds if self.seconds is None and self.cycles else self.seconds
+
+    @property
+    def time_source(self) -> str:
+        """Where the time is from: "measured", "cycle model" or "unknown"."""
+        if self.seconds is not None:
+            return "measured"
+        return "cycle model" if self.cycles else "unknown"
+
     def as_json(self) -> dict[str, Any]:
         unit = Meter(self.board).unit
         facts: dict[str, Any] = {
             "model": self.model,
             "board": self.board.name,
             **({unit: self.count} if unit else {}),
-            "time_s": self.seconds,
+            "time_s": self.time_s,
+            "time_source": self.time_source,
             "macs": self.macs,
             "arena_bytes": self.arena_bytes,
             "io_bytes": self.io_bytes,
@@ -152,7 +165,7 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         model=facts.name,
         board=board,
         count=meter.count(ticks) if meter.unit else None,
-        seconds=meter.seconds(ticks),
+        seconds=meter.measured_seconds(ticks),
         macs=facts.macs,
         arena_bytes=arena_bytes if is_own else facts.arena_bytes,
         io_bytes=facts.io_bytes_beside,
@@ -209,7 +222,7 @@ def _layer_costs(
         LayerCost(
             layer,
             meter.count(found.ticks),
-            meter.seconds(found.ticks),
+            meter.measured_seconds(found.ticks),
             by_model.get(layer.index),
             unplaced.get(layer.index),
         )

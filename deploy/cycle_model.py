@@ -41,7 +41,6 @@ class ModelCycles:
     def as_json(self) -> dict[str, Any]:
         return {
             "cycles": self.run.count,
-            "time_s": self.seconds,
             "clock_hz": self.board.clock_hz,
             "parts": dict(self.run.parts),
             "model": described(self.board),

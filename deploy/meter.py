@@ -66,8 +66,12 @@ class Meter:
             return counter.instructions(ticks)
         return round(ticks * self.board.clock_hz / counter.hz)
 
+    def measured_seconds(self, ticks: int) -> float | None:
+        """The time that these ticks took; None on a board that counts instructions: they take no fixed time."""
+        return None if self.unit == "instructions" else self.seconds(ticks)
+
     def seconds(self, ticks: int) -> float:
-        """Converts ticks to seconds; an emulated board counts as if each instruction took one cycle."""
+        """At least as long as these ticks take: an instruction takes one cycle or more."""
         if self.unit == "instructions":
             return self.count(ticks) / self.board.clock_hz
         return ticks / self.board.counter.hz

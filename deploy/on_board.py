@@ -50,12 +50,13 @@ class Run(Paged):
     outputs: Mapping[str, Array]  # by name; with an axis for the samples where the inputs had one
     unit: str  # "instructions", "cycles", or "" where the board counts neither
     count: Spread  # per run, in that unit
-    seconds: Spread  # per run
+    seconds: Spread | None  # per run; None on an emulated board, whose instructions take no fixed time
 
     def __str__(self) -> str:
-        counted = f"{self.count.mean:,.0f} {self.unit}, " if self.unit else ""
+        costs = [f"{self.count.mean:,.0f} {self.unit}"] if self.unit else []
+        costs += [f"{self.seconds.mean * 1e3:,.4g} ms"] if self.seconds else []
         outputs = (f"{name} {array.dtype}{list(array.shape)}" for name, array in self.outputs.items())
-        return f"{', '.join(outputs)} in {counted}{self.seconds.mean * 1e3:,.4g} ms"
+        return f"{', '.join(outputs)} in {', '.join(costs)}"
 
     def __repr__(self) -> str:
         return f"<{self}>"
@@ -99,7 +100,7 @@ def run_of(meter: Meter, prepared: Prepared, samples: Samples, measured: Measure
         outputs=as_reals(outputs, prepared.outputs or measured.specs) if dequantize else outputs,
         unit=meter.unit,
         count=spread([meter.count(ticks) for ticks in measured.ticks]),
-        seconds=spread([meter.seconds(ticks) for ticks in measured.ticks]),
+        seconds=None if meter.unit == "instructions" else spread([*map(meter.seconds, measured.ticks)]),
     )
 
 

@@ -119,7 +119,7 @@ def run(arguments: argparse.Namespace) -> None:
     cycles = cycles_of_sample(ready, samples.each[0], line) if is_modelled else None
     top = arguments.print_top or (None if arguments.output else _TOP)
     facts = _facts(ready, samples, measured, arguments)
-    facts |= {"cycle_model": cycles.as_json()} if cycles else {}
+    facts |= {"cycle_model": {**cycles.as_json(), "time_s": cycles.seconds}} if cycles else {}
     facts |= {"observed": seen.as_json()} if seen else {}
     counters_text = unread if seen is None else observed_text(seen, Meter(ready.board), prepared.layers)
     if top:
@@ -153,6 +153,7 @@ def _facts(
     meter = Meter(ready.board)
     counts = [meter.count(ticks) for ticks in measured.ticks] if meter.unit else []
     times = [meter.seconds(ticks) for ticks in measured.ticks] if meter.measures else []
+    times = [] if meter.unit == "instructions" else times  # which take no fixed time
     return {
         "model": ready.model_name,
         "board": ready.board.name,
@@ -173,14 +174,13 @@ def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str, note: 
     """The page that is printed; `cycles` may be why there are none, and `note` is about the counter."""
     times = f", {facts['repeat']} times" if facts["repeat"] > 1 else ""
     lines = [f"{ready.model_name} on {ready.board.name}: {counted(facts['samples'], 'sample')}{times}", ""]
-    rows = _rows(ready, facts, isinstance(cycles, str))
+    rows = _rows(ready, facts)
     lines += [table(("per run", *_STATISTICS), rows)] if rows else []
     if isinstance(cycles, ModelCycles):
         lines.append(f"first sample: {cycles.run.count:,} cycles, {cycles.seconds * 1e3:,.4f} ms")
         lines.append(f"(by {described(ready.board)})")
     elif is_emulated(ready.board):
-        lines.append(f"(time at {ready.board.clock_hz / 1e6:g} MHz, if each instruction took one cycle:")
-        lines.append(f" {cycles})")
+        lines.append(f"(no time: {cycles})")
     if note:
         lines.append(f"({note})")
     if facts["output_file"]:
@@ -189,10 +189,9 @@ def _text(ready: Ready, facts: dict[str, Any], cycles: ModelCycles | str, note: 
     return "\n".join(lines)
 
 
-def _rows(ready: Ready, facts: dict[str, Any], with_time: bool) -> list[tuple[str, ...]]:
+def _rows(ready: Ready, facts: dict[str, Any]) -> list[tuple[str, ...]]:
     unit = Meter(ready.board).unit
     counts = [(unit, *(f"{facts[unit][name]:,.0f}" for name in _STATISTICS))] if unit else []
-    if not Meter(ready.board).measures:
+    if "time_s" not in facts:
         return counts
-    times = [("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]
-    return counts + (times if with_time else [])
+    return [*counts, ("time, ms", *(f"{facts['time_s'][name] * 1e3:,.4f}" for name in _STATISTICS))]

@@ -49,8 +49,8 @@ class Trial:
     @property
     def cells(self) -> tuple[str, ...]:
         cost, meter = self.cost, Meter(self.cost.board)
-        pace = f"at {cost.board.clock_hz / 1e6:g} MHz and one each cycle"
-        counted = f"{cost.count:,} {meter.unit}, {pace} " if cost.count is not None else ""
+        costs = [f"{cost.count:,} {meter.unit}"] if cost.count is not None else []
+        costs += [f"{cost.time_s * 1e3:.3f} ms"] if cost.time_s is not None else []
         stack = f", {cost.stack_bytes:,} of stack" if cost.stack_bytes is not None else ""
         return (
             cost.toolchain,
@@ -59,7 +59,7 @@ class Trial:
             "in every bit" if self.equal else "NO",
             f"{cost.arena_bytes:,} bytes of arena{stack}",
             f"{cost.code_bytes:,} bytes of code, {cost.constants_bytes:,} of constants",
-            f"{counted}{cost.seconds * 1e3:.3f} ms",
+            ", ".join(costs),
         )
 
 

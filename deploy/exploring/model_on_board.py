@@ -65,9 +65,12 @@ def explore_one(asked: ModelOnBoard) -> dict[str, Any]:
         "error": attempt.not_measured,
     }
     if cost is not None:
-        cycles = cost.cycles
-        seconds = cycles.seconds if cycles else cost.seconds
-        found |= {"cycles": cycles.run.count if cycles else None, "time_s": seconds, "rate_hz": 1 / seconds}
+        cycles, time_s = cost.cycles, cost.time_s
+        found |= {
+            "cycles": cycles.run.count if cycles else None,
+            "time_s": time_s,
+            "rate_hz": 1 / time_s if time_s else None,
+        }
     return found
 
 

@@ -69,7 +69,7 @@ def _cost_facts(cycles: ModelCycles | None) -> dict[str, Any]:
     if cycles is None:
         return {"cycles": None, "time_s": None, "measured": ""}
     facts = cycles.as_json()
-    return {"cycles": facts["cycles"], "time_s": facts["time_s"], "measured": facts["model"]}
+    return {"cycles": facts["cycles"], "time_s": cycles.seconds, "measured": facts["model"]}
 
 
 def _memory_use_text(use: MemoryUse) -> str:

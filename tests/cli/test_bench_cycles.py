@@ -26,7 +26,9 @@ def test_cycles_of_an_emulated_board_add_up_over_parts_and_layers(model: Path, r
     (facts,) = json.loads(run_deploy(*words).out)
     told = facts["cycle_model"]
     assert facts["instructions"] < told["cycles"] < 2 * facts["instructions"]
-    assert told["time_s"] == told["cycles"] / told["clock_hz"]
+    assert facts["time_s"] == told["cycles"] / told["clock_hz"]
+    assert facts["time_source"] == "cycle model"
+    assert "time_s" not in told, "one time"
     assert tuple(told["parts"]) == PARTS
     assert sum(told["parts"].values()) == told["cycles"]
     assert told["parts"]["flash waits"] == 0
@@ -62,6 +64,7 @@ def test_the_table_says_where_cycles_are_from(
     heads, first, second, *_ = outcome.out.splitlines()
     assert heads.split()[2:4] == ["instructions", "cycles"]
     assert (first.split()[3] == "-", second.split()[3]) == (False, "-")
+    assert (first.split()[4] == "-", second.split()[4]) == (False, "-"), "no cycles, no time"
     assert "cycles on mps2-an386: a model of cortex-m4 at 25 MHz and memory that never waits; " in outcome.out
     assert "cycles on qemu-riscv32: nothing is known of what instructions take on a rv32imac" in outcome.out
 

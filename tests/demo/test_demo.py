@@ -18,7 +18,7 @@ TRIAL = Trial(
         model="digits",
         board=load_board("mps2-an386"),
         count=78710,
-        seconds=78710 / 25e6,
+        seconds=None,  # it counts instructions
         macs=25344,
         arena_bytes=1152,
         io_bytes=0,
@@ -46,7 +46,7 @@ def test_a_page_says_what_a_board_costs() -> None:
         "  equal to the reference  in every bit\n"
         "  RAM                     1,152 bytes of arena, 291 of stack\n"
         "  flash                   7,041 bytes of code, 4,651 of constants\n"
-        "  time per digit          78,710 instructions, at 25 MHz and one each cycle 3.148 ms"
+        "  time per digit          78,710 instructions"
     )
 
 

@@ -1,0 +1,49 @@
+"""A time is measured or made of cycles; instructions alone have none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from boards.board import Board
+from deploy.bench_page import bench_page
+from deploy.benching import BoardCost
+from deploy.cycle_model import ModelCycles
+from platforms.board_files import load_board
+from platforms.cycles.estimate import Cycles
+from platforms.cycles.parts import PARTS
+
+
+def cost_on(board: Board, seconds: float | None, cycles: ModelCycles | None = None) -> BoardCost:
+    sizes = (100, 0, 50, 40, 900, 300)  # arena, inputs and outputs, stack, its bound, code, constants
+    return BoardCost("net", board, 120_000, seconds, 60_000, *sizes, 0.1, "gcc", (), cycles)
+
+
+EMULATED = load_board("mps2-an386")
+MODELLED = ModelCycles(EMULATED, Cycles(120_000, dict.fromkeys(PARTS, 25_000)), {})
+
+
+@pytest.mark.parametrize(
+    ("cost", "time_s", "source", "shown"),
+    [
+        (cost_on(EMULATED, None), None, "unknown", "-"),
+        (cost_on(EMULATED, None, MODELLED), MODELLED.seconds, "cycle model", None),
+        (cost_on(load_board("nucleo-f446re"), 0.0125), 0.0125, "measured", "12.5"),
+    ],
+    ids=["instructions alone", "with cycles", "a real board"],
+)
+def test_time_has_one_value_and_its_source(
+    cost: BoardCost, time_s: float | None, source: str, shown: str | None
+) -> None:
+    facts = cost.as_json()
+    assert (facts["time_s"], facts["time_source"]) == (time_s, source)
+    assert "time_s" not in facts.get("cycle_model", {})
+    row = bench_page([cost]).splitlines()[1].split()
+    assert row[4] == (shown if shown is not None else f"{MODELLED.seconds * 1e3:.4g}")
+
+
+def test_a_measured_time_stays_where_cycles_are_modelled_too() -> None:
+    measured = cost_on(load_board("nucleo-f446re"), 0.0125, MODELLED)
+    assert (measured.time_s, measured.time_source) == (0.0125, "measured")
+    assert replace(measured, seconds=None).time_s == MODELLED.seconds
