@@ -67,7 +67,7 @@ class Meter:
         return round(ticks * self.board.clock_hz / counter.hz)
 
     def measured_seconds(self, ticks: int) -> float | None:
-        """The time that these ticks took; None on a board that counts instructions: they take no fixed time."""
+        """The time that these ticks took; None on a board that counts instructions."""
         return None if self.unit == "instructions" else self.seconds(ticks)
 
     def seconds(self, ticks: int) -> float:

@@ -10,14 +10,14 @@ import numpy as np
 from aot.errors import InputError
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import Array
+from aot.ir.types import Array, DType, TensorType
 from aot.records import dataclass
 from codegen.job import ImportedModel
 from deploy.compare import reference_outputs
 from deploy.data import DataOptions, make_data
 from deploy.quality import LABELS, Accuracy, Truth, accuracy_of, require_truth
 from deploy.reporting.layer_values import MOST_SAMPLES, real_numbers
-from deploy.samples import Samples
+from deploy.samples import Samples, make_samples
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class GivenData:
     """The samples, their classes where they are known, and the float model where there is one."""
 
     samples: Samples
+    as_given: Samples  # with floats where those were given: integers may have been clamped
     labels: Array | None = None
     float_model: ImportedModel | None = None
 
@@ -68,7 +69,17 @@ def give_data(
     require_truth(Truth(labels), len(samples), outputs)
     if float_model is not None:
         _require_alike(float_model.graph, inputs)
-    return GivenData(samples, labels, float_model)
+    as_given = samples
+    if quantize:
+        specs = [_as_given(spec, number, of_inputs) for number, spec in enumerate(inputs)]
+        as_given = make_samples(of_inputs, specs, where)
+    return GivenData(samples, as_given, labels, float_model)
+
+
+def _as_given(spec: TensorSpec, number: int, arrays: Mapping[str, Array]) -> TensorSpec:
+    """An input in floats, where floats are given for it."""
+    array = np.asarray(arrays.get(spec.name, arrays.get(f"input_{number}")))
+    return TensorSpec(spec.name, TensorType(DType.F32, spec.shape)) if array.dtype.kind == "f" else spec
 
 
 def on_data(graph: Graph, data: GivenData) -> OnData:
@@ -80,16 +91,16 @@ def on_data(graph: Graph, data: GivenData) -> OnData:
     found = OnData(len(data.samples), accuracy_of(data.labels, outputs, outputs))
     if real is None:
         return found
-    theirs = reference_outputs(real.graph, as_floats(graph, data.samples))
+    theirs = reference_outputs(real.graph, as_floats(graph, data.as_given))
     accuracy = accuracy_of(data.labels, theirs, theirs)
     return OnData(len(data.samples), found.accuracy, real.source_name, accuracy.reference)
 
 
 def as_floats(graph: Graph, samples: Samples) -> Samples:
-    """The floats that the samples of a quantised model stand for."""
+    """The floats that samples of a quantised model stand for; floats stay as they were given."""
     each = (
         tuple(
-            real_numbers(graph.types[name], array).astype(np.float32)
+            array if array.dtype.kind == "f" else real_numbers(graph.types[name], array).astype(np.float32)
             for name, array in zip(graph.inputs, sample, strict=True)
         )
         for sample in samples.each

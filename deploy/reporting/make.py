@@ -84,4 +84,4 @@ def _watched_floats(model: ImportedModel, attempt: Attempt, data: GivenData) -> 
     seen = inspect_model(model, attempt.board, CompileOptions())
     assert seen.compiled is not None  # a model file's
     graph = seen.compiled.graph
-    return Watching(graph, seen.report.facts.layers, watch(graph, as_floats(attempt.graph, data.samples)))
+    return Watching(graph, seen.report.facts.layers, watch(graph, as_floats(attempt.graph, data.as_given)))

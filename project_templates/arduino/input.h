@@ -6,6 +6,10 @@
 
 #include "app.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The sketch's: starts the sensor. */
 bool input_start(void);
 
@@ -14,5 +18,9 @@ void input_wait(void);
 
 /* Takes a row of ROW_ELEMENTS from the sketch or its interrupts. */
 void sensor_row_came(const app_element *row);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -3,7 +3,7 @@
 
 #define STATUS_FAULT 70
 
-void board_fault(const void *frame);
+void board_fault(const void *frame) __attribute__((used));
 
 void board_fault(const void *frame)
 {

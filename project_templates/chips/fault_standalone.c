@@ -6,7 +6,7 @@
 #define FRAME_LR 5u
 #define FRAME_PC 6u
 
-void board_fault(const uint32_t *frame);
+void board_fault(const uint32_t *frame) __attribute__((used));
 void board_on_fault(uint32_t pc, uint32_t lr);
 
 static void tell(const char *text)

@@ -6,6 +6,10 @@
 #include "solder_firmware.h"
 #include "solder_protocol.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Bytes of all arenas together. */
 uint32_t solder_arena_total(const uint32_t *sizes, uint32_t count);
 
@@ -38,5 +42,9 @@ enum solder_status solder_arena_begin_trial(uint32_t model);
 void solder_arena_finish_run(void);
 /* No model's data: the next write or trial starts from the model's initial state. */
 void solder_arena_forget(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,6 +8,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct solder_heap {
     uint8_t *base; /* aligned to SOLDER_HEAP_ALIGNMENT */
     uint32_t bytes;
@@ -38,5 +42,9 @@ uint8_t solder_array_make(const uint8_t *payload, uint32_t count, struct solder_
 uint8_t solder_array_free(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_array_put(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_array_get(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

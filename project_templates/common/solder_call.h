@@ -6,6 +6,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A function's name and signature. */
 uint8_t solder_call_describe(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 
@@ -13,5 +17,9 @@ uint8_t solder_call_describe(const uint8_t *payload, uint32_t count, struct sold
    16 bits, for each argument its type in 8 bits, its kind in 8, two of nothing, and in 32 its count (of an array that
    follows) or handle (of one in free RAM); then scalars and arrays, each from a multiple of 8 bytes on. */
 uint8_t solder_call_by_number(const uint8_t *payload, uint32_t count, struct solder_reply *reply, uint32_t deadline_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -20,6 +20,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 void solder_cartridge_start(void);
 uint8_t solder_cartridge_begin(void);
 uint8_t solder_cartridge_take(uint32_t offset, const uint8_t *bytes, uint32_t count);
@@ -71,5 +75,9 @@ int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const
 uint8_t solder_cartridge_ask(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_cartridge_put(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_cartridge_swap(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

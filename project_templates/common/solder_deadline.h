@@ -5,8 +5,16 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Unless called again within so many milliseconds, the device stops with SOLDER_FAULT_WATCHDOG; 0: no deadline.
    Returns whether it will. */
 int solder_port_deadline(uint32_t milliseconds);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

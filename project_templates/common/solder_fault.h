@@ -9,6 +9,10 @@
 
 #include "solder_protocol.h" /* enum solder_fault_cause */
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Memory that the startup code neither zeroes nor loads; the linker script places .noinit. */
 #ifndef SOLDER_NOINIT
 #define SOLDER_NOINIT __attribute__((section(".noinit")))
@@ -40,5 +44,9 @@ void solder_fault_keep(const struct solder_fault *fault);
 /* Once, early after each start: counts the boot, or starts counting after power on.
    Returns a number that differs from one boot to the next. */
 uint32_t solder_fault_boot(uint32_t ticks);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

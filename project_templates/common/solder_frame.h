@@ -6,6 +6,10 @@
 
 #include "solder_protocol.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SOLDER_FRAME_BYTES (SOLDER_HEADER_BYTES + SOLDER_PAYLOAD_BYTES + SOLDER_CRC_BYTES)
 
 enum solder_decoded {
@@ -43,5 +47,9 @@ void solder_encode(const struct solder_piece pieces[SOLDER_SEND_PIECES], solder_
 
 /* CRC-32 (the one of zip and Ethernet) of more bytes; starts with 0. */
 uint32_t solder_crc32(uint32_t crc, const uint8_t *bytes, uint32_t count);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -11,6 +11,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #ifndef SOLDER_FUNCTIONS
 #error "this firmware is made without calls by name: add -DSOLDER_FUNCTIONS to flags/compile"
 #endif
@@ -45,8 +49,12 @@ typedef uint32_t solder_u32;
 typedef int64_t solder_i64;
 typedef uint64_t solder_u64;
 typedef float solder_f32;
+#ifdef __cplusplus
+typedef bool solder_bool;
+#else
 typedef _Bool solder_bool;
 typedef _Bool solder__Bool; /* where `bool` is a macro */
+#endif
 
 #define SOLDER_FUNCTION(name, signature)                                                                            \
     static void solder_call_##name(void *result, void *const *arguments)                                            \
@@ -98,5 +106,9 @@ typedef _Bool solder__Bool; /* where `bool` is a macro */
 #define SOLDER_ARGUMENTS_6(a, b, c, d, e, f) SOLDER_ARGUMENTS_5(a, b, c, d, e), SOLDER_ARGUMENT(5, f)
 #define SOLDER_ARGUMENTS_7(a, b, c, d, e, f, g) SOLDER_ARGUMENTS_6(a, b, c, d, e, f), SOLDER_ARGUMENT(6, g)
 #define SOLDER_ARGUMENTS_8(a, b, c, d, e, f, g, h) SOLDER_ARGUMENTS_7(a, b, c, d, e, f, g), SOLDER_ARGUMENT(7, h)
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern uint32_t solder_run_deadline_ms; /* as the host said in hello; 0: none */
 
 void solder_hello_begin(uint32_t nonce);
@@ -17,5 +21,9 @@ uint8_t solder_hello_unlock(const uint8_t *payload, uint32_t count, struct solde
 
 /* Whether this message is not answered before the key was shown. */
 uint8_t solder_hello_shuts(uint8_t message);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 extern const uint32_t solder_line_key[8]; /* of line_key.c, which the project's owner keeps to himself */
 
 void solder_lock_close(void);
@@ -18,5 +22,9 @@ uint8_t solder_lock_is_open(void);
 void solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply);
 /* SOLDER_OK, and the line is open, if these 32 bytes answer the last challenge. */
 uint8_t solder_lock_open(const uint8_t *answer);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "solder_firmware.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct solder_timing {
     int32_t code;   /* of the first run that failed, else 0 */
     uint64_t ticks; /* of all runs together */
@@ -21,5 +25,9 @@ struct solder_timing solder_time_runs(const struct solder_model *model, uint32_t
 
 /* The same around a function that does nothing, the shortest of a few: what measuring itself costs. */
 struct solder_timing solder_time_nothing(uint32_t number);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

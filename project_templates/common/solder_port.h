@@ -8,6 +8,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Waits until at least one byte has come (sleeping or polling, as the platform likes) and returns how many
    bytes were stored, at most `capacity`; 0 means end of input and ends the server.
    The host sends one frame and then waits for the reply, so a UART may be polled without an interrupt:
@@ -41,5 +45,9 @@ struct solder_stack solder_port_stack(void);
 /* Restarts the device as after power on, except that memory in SOLDER_NOINIT keeps its content.
    Does not return. A host process starts its own program anew on the same stdin and stdout. */
 void solder_port_reset(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

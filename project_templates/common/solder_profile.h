@@ -6,6 +6,10 @@
 
 #include "solder_firmware.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #ifdef SOLDER_LAYER_HOOK
 #define SOLDER_CAN_PROFILE 1
 #else
@@ -17,5 +21,9 @@
    Returns the model's code. */
 int32_t solder_profile_run(const struct solder_model *model, uint32_t first, uint32_t count, uint8_t *entries,
                            uint32_t deadline_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

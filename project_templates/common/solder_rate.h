@@ -10,6 +10,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The highest rate in bits per second that the port can take. */
 uint32_t solder_port_most_rate(void);
 
@@ -21,5 +25,9 @@ uint8_t solder_rate_change(const uint8_t *payload, uint32_t count, struct solder
 
 /* A frame has come. */
 void solder_rate_heard(int is_good);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

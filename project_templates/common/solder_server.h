@@ -4,7 +4,15 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Serves until solder_port_read reports the end of input. */
 void solder_server_run(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

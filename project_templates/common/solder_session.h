@@ -10,6 +10,10 @@
 
 #include "solder_protocol.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Of a reply's own data: the longest is that of a time request. Data read from the arena come on top. */
 #define SOLDER_REPLY_BYTES (17u + 8u * SOLDER_MOST_REPEATS)
 
@@ -50,5 +54,9 @@ void solder_reply32(struct solder_reply *reply, uint32_t value);
 void solder_reply64(struct solder_reply *reply, uint64_t value);
 /* How something that was timed ended, and what the ticks are that follow. */
 void solder_reply_counter(struct solder_reply *reply, int32_t code);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define SOLDER_SHA256_BYTES 32u
 #define SOLDER_SHA256_BLOCK 64u
 
@@ -12,5 +16,9 @@ void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8]);
 
 /* HMAC (RFC 2104) of one block with a key of 32 bytes. */
 void solder_hmac_sha256(const uint32_t key[8], const uint32_t message[16], uint32_t digest[8]);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -9,6 +9,10 @@
 
 #include "solder_session.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct solder_slot {
     uint8_t *base; /* aligned to SOLDER_SLOT_ALIGNMENT */
     uint32_t bytes;
@@ -30,5 +34,9 @@ uint8_t solder_slot_load(const uint8_t *payload, uint32_t count, struct solder_r
 uint8_t solder_slot_fetch(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_slot_check(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
 uint8_t solder_slot_call(const uint8_t *payload, uint32_t count, struct solder_reply *reply);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -4,6 +4,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* At start and before runs: marks the free stack. */
 void solder_stack_paint(void);
 /* After runs, whose stack began at `top`. All of it is an overflow, and the device starts anew. */
@@ -13,5 +17,9 @@ void solder_stack_after_runs(const volatile void *top);
    themselves. 0: not known. */
 uint32_t solder_stack_used(void);
 uint32_t solder_stack_used_by_runs(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include "solder_model.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* The memory that a kernel reaches through a pointer, or through each of several. */
 struct solder_kernel_pointers {
     uint32_t bytes;
@@ -45,5 +49,9 @@ uint8_t solder_table_check(const struct solder_table *table);
 
 /* The model of a table that has been checked; there is one at a time. */
 const struct solder_model *solder_table_model(const struct solder_table *table);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

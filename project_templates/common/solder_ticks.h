@@ -4,11 +4,19 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Ticks from `since` to now, if less than one period. */
 uint32_t solder_ticks_since(uint32_t since);
 
 /* `ticks` since solder_ticks_begin() with the periods that they lack. */
 void solder_ticks_begin(void);
 uint64_t solder_whole_ticks(uint64_t ticks);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -13,8 +13,9 @@
 #define TICKS_PER_MS (BOARD_CLOCK_HZ / 1000u)
 #define PERIOD_MS (SYST_MOST / TICKS_PER_MS)
 
-/* Outside the variables that are watched while loaded code runs: they count then. */
-SOLDER_NOINIT uint32_t board_periods_left;
+/* Outside the variables that are watched while loaded code runs: they count then. Written by SysTick_Handler, whose
+   assembly is all that names it as far as link-time optimization sees. */
+SOLDER_NOINIT __attribute__((used)) volatile uint32_t board_periods_left;
 
 static SOLDER_NOINIT uint32_t periods; /* at the beginning */
 
@@ -26,7 +27,8 @@ int solder_port_deadline(uint32_t milliseconds)
 
     SYST_CSR = 0;
     if (milliseconds != 0) {
-        periods = board_periods_left = milliseconds / period_ms + (milliseconds % period_ms != 0);
+        periods = milliseconds / period_ms + (milliseconds % period_ms != 0);
+        board_periods_left = periods;
         SYST_RVR = period_ms * TICKS_PER_MS;
         SYST_CVR = 0;
         SYST_CSR = SYST_RUN;

@@ -32,7 +32,7 @@ struct frame {
     uint32_t r0, r1, r2, r3, r12, lr, pc, psr;
 };
 
-void board_fault(const struct frame *frame);
+void board_fault(const struct frame *frame) __attribute__((used));
 
 static uint32_t cause_of(uint32_t cfsr, uint32_t address, int frame_is_whole)
 {

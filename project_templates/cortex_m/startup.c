@@ -28,8 +28,8 @@ void Interrupt_Handler(void); /* interrupts.c */
 #define VECTORS_ALIGN 4
 #endif
 
-/* Its own small stack: the fault may be that the other one is full. */
-uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(8)));
+/* Its own small stack: the fault may be that the other one is full. Only assembly names it, as it does board_fault. */
+uint32_t board_fault_stack[64] __attribute__((used, section(".noinit"), aligned(8)));
 
 union vector {
     uint32_t *stack;
@@ -107,7 +107,7 @@ void Reset_Handler(void)
 }
 
 /* Hands the stack pointer of the moment of the fault to board_fault (fault.c), on a stack that works. */
-__attribute__((naked)) void Fault_Handler(void)
+__attribute__((naked, used)) void Fault_Handler(void)
 {
     __asm__ volatile("mrs r0, msp\n"
                      "ldr r1, 1f\n"

@@ -5,7 +5,7 @@
 
 #define INTERRUPT 0x80000000u
 
-void board_fault(uint32_t sp, uint32_t ra);
+void board_fault(uint32_t sp, uint32_t ra) __attribute__((used));
 
 /* By the exception's number in mcause. */
 static const uint8_t causes[] = {

@@ -5,11 +5,11 @@
 
 int main(void);
 void Reset_Handler(void);
-void board_start(void);
-void board_trap(void);
+void board_start(void) __attribute__((used)); /* only assembly names these two */
+void board_trap(void) __attribute__((used));
 
 /* Its own small stack: the trap may be that the other one is full. */
-uint32_t board_fault_stack[64] __attribute__((section(".noinit"), aligned(16)));
+uint32_t board_fault_stack[64] __attribute__((used, section(".noinit"), aligned(16)));
 
 /* Lies first in memory, which is where this processor starts. */
 __attribute__((naked, section(".vectors"))) void Reset_Handler(void)

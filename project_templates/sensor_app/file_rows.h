@@ -6,10 +6,18 @@
 
 #include "app.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Reads what stands before the first row. Returns NULL, or the reason why the file does not fit the model. */
 const char *file_open(FILE *file);
 
 /* Stores the next row and returns 1; 0 at the end, where *why is set if the file is damaged. */
 int file_row(FILE *file, app_element *row, const char **why);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -5,11 +5,19 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 void log_begin(const char *record);
 void log_text(const char *text);
 void log_number(uint32_t number);
 void log_bytes(const void *bytes, uint32_t count); /* as hexadecimal digits */
 void log_thousandths(float number); /* rounded down; what is too large, or no number, becomes the limit */
 void log_end(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -6,6 +6,10 @@
 
 #include "app.h"
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum sensor_status {
     SENSOR_ROW,     /* a row was stored */
     SENSOR_END,     /* a recording has ended: there are no more rows */
@@ -21,5 +25,9 @@ enum sensor_status sensor_read(app_element *row, uint32_t *lost_rows);
 
 /* What is wrong, after SENSOR_FAILED. */
 const char *sensor_fault(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

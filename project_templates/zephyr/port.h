@@ -2,6 +2,14 @@
 #ifndef PORT_H
 #define PORT_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 void port_begin(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

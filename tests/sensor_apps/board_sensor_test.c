@@ -57,6 +57,7 @@ int main(void)
 #else
 int main(void)
 {
+    came = taken = 0xFFFFFFFCu; /* the count of rows wraps in the middle of what follows */
     now = 0xFF00u;
     if (sensor_begin(NULL) != SENSOR_ROW) {
         return 1;

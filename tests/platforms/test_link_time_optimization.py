@@ -1,0 +1,91 @@
+"""Bare-metal firmware links and runs with -flto: what only assembly names stays."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from platforms.base import BuildChoices, platform_of
+from platforms.board_files import load_board
+from platforms.project import App, ProjectSource
+from platforms.rpc.deadlines import Deadlines
+from platforms.rpc.session import Session
+
+WAITS = Deadlines(hello_s=60, answer_s=60, run_s=60, device_run_s=5, retry_s=4, retry_most_s=60)
+GCC = {"qemu-riscv32": "riscv64-unknown-elf-gcc"}
+RUNNERS = {"qemu-riscv32": "qemu-riscv32", "mps2-an386": "qemu"}
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("app", [App.RPC, App.STANDALONE], ids=lambda app: app.value)
+@pytest.mark.parametrize("name", ["mps2-an386", "qemu-microbit", "qemu-riscv32", "nucleo-f446re", "rpi-pico"])
+def test_firmware_links_with_link_time_optimization(
+    name: str, app: App, tiny: ProjectSource, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    compiler = GCC.get(name, "arm-none-eabi-gcc")
+    for tool in (compiler, *(["qemu-system-arm", "qemu-system-riscv32"] if name in RUNNERS else [])):
+        require_tool(tool)
+    board = load_board(name)
+    platform = platform_of(board, "baremetal")
+    platform.generate(tiny, tmp_path / "app", board, app)
+    for flags in ("compile", "gcc/link"):
+        file = tmp_path / "app" / "flags" / flags
+        file.write_text(f"{file.read_text()}-flto\n")
+    firmware = platform.build(tmp_path / "app", board, BuildChoices(compiler))
+    if app is not App.RPC or name not in RUNNERS:
+        return
+    session = Session(platform.open_line(firmware, board, RUNNERS[name]), WAITS)
+    try:
+        session.hello()
+        model = session.describe()[0]
+        session.write_input(model, 0, bytes([1, 2, 127, 255]))
+        session.run(model)
+        assert session.read_output(model, 0) == bytes([2, 3, 128, 0])
+    finally:
+        session.close()
+
+
+WAITING = """\
+#include "deadline.c"
+void wait(void);
+void wait(void)
+{
+    const uint32_t start = solder_port_milliseconds();
+    while (solder_port_milliseconds() == start) {
+    }
+}
+"""
+
+
+@pytest.mark.arm
+def test_a_loop_that_waits_for_an_interrupt_reads_what_it_writes(
+    repo_root: Path, tmp_path: Path, require_tool: Callable[..., None]
+) -> None:
+    require_tool("arm-none-eabi-gcc")
+    templates = repo_root / "project_templates"
+    (tmp_path / "wait.c").write_text(WAITING)
+    (tmp_path / "board.h").write_text(
+        "#include <stdint.h>\n#define BOARD_CLOCK_HZ 25000000u\n"
+        "#define BOARD_REGISTER(place) (*(volatile uint32_t *)(place))\n"
+    )
+    folders = [f"-I{folder}" for folder in (tmp_path, templates / "cortex_m", templates / "common")]
+    argv = [
+        "arm-none-eabi-gcc",
+        "-mthumb",
+        "-mcpu=cortex-m4",
+        "-O2",
+        *folders,
+        "-S",
+        "wait.c",
+        "-o",
+        "wait.s",
+    ]
+    subprocess.run(argv, cwd=tmp_path, check=True)
+    body = (tmp_path / "wait.s").read_text().partition("\nwait:\n")[2].partition(".size\twait")[0]
+    (loop,) = re.findall(r"^(\.L\d+):\n((?:\t.*\n)*?)\tb\w*\t\1\n", body, re.MULTILINE)
+    assert "ldr\t" in loop[1], body
