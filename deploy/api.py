@@ -18,7 +18,7 @@ from deploy.inspecting import Inspection, inspect_file, inspect_model
 from deploy.jobs import compile_or_explain, job_for
 from deploy.kept_folders import cached
 from deploy.keywords import takes_options
-from deploy.model import Model, imported_with, options_with, read_artifact, require_same
+from deploy.model import Model, imported_with, model_path, options_with, read_artifact, require_same
 from deploy.module_words import ModuleWords, require_no_module_words
 from platforms.shared_library import HostModel
 from platforms.shared_library import build as build_library
@@ -78,7 +78,7 @@ def inspect(
     known, found = options_with(model, options), board_or_target(board, target)
     if isinstance(model, Model):
         return inspect_model(imported_with(model, known), found, known)
-    return inspect_file(Path(model), found, known)
+    return inspect_file(model_path(model), found, known)
 
 
 def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDifference:

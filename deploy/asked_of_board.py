@@ -13,7 +13,7 @@ from deploy.compiling import Compiled, compile_for
 from deploy.data import DATA, DataOptions
 from deploy.firmware import Prepared, named_board, prepare, prepare_compiled
 from deploy.line import LINE, LineOptions
-from deploy.model import Model, imported_with, options_with, require_same
+from deploy.model import Model, imported_with, model_path, options_with, require_same
 
 
 def take_line(options: dict[str, Any]) -> LineOptions:
@@ -38,7 +38,7 @@ def prepared_of(
     if isinstance(model, Model):
         imported = imported_with(model, known)
         return prepare_compiled(compile_for(imported, named_board(board, model.path), known))
-    return prepare(Path(model), board, known)
+    return prepare(model_path(model), board, known)
 
 
 def compiled_of(

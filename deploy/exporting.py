@@ -19,7 +19,7 @@ from deploy.choosing import require_board_or_target
 from deploy.compare import reference_outputs
 from deploy.compiling import Compiled, compile_for
 from deploy.keywords import takes_options
-from deploy.model import Model, imported_with, options_with, read_artifact
+from deploy.model import Model, imported_with, model_path, options_with, read_artifact
 from deploy.options import require_no_options
 from deploy.samples import Samples
 from platforms.channels import CHANNELS
@@ -85,7 +85,7 @@ def zipped(files: Mapping[str, str], folder: str) -> bytes:
 def _artifact(
     model: str | Path | Model | Compiled, board: str | None, target: str | None, options: Mapping[str, object]
 ) -> Artifact:
-    if isinstance(model, Compiled) or (not isinstance(model, Model) and is_archive(Path(model))):
+    if isinstance(model, Compiled) or (not isinstance(model, Model) and is_archive(model_path(model))):
         artifact = read_artifact(model)
         where = artifact.facts.source_name
         require_no_options(read_options(options), where)

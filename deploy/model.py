@@ -23,6 +23,7 @@ from codegen.job import ImportedModel, import_model
 from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.answer import Paged
 from deploy.compiling import Compiled
+from deploy.frameworks.table import framework_of
 from deploy.keywords import READING, takes_options
 from deploy.options import require_no_options
 from deploy.reals import as_integers, as_reals
@@ -78,19 +79,32 @@ class Model(Paged):
 def load(path: str | Path, **options: Any) -> Model:
     """Reads a model file. Raises ModelError for what is not supported."""
     known = read_options(options, names=READING)
-    return Model(Path(path), import_model(Path(path), known), known)
+    place = model_path(path)
+    return Model(place, import_model(place, known), known)
+
+
+def model_path(model: object) -> Path:
+    """The path of a model's file. Raises InputError for anything else, with what to do about it."""
+    if isinstance(model, str | os.PathLike):
+        return Path(model)
+    framework = framework_of(model)
+    if framework is not None:
+        raise InputError(
+            f"this is a {framework.thing} of {framework.name}, and a model's file is needed here",
+            hint=f"compiled = deploy.compile({framework.thing}, board=..., example={framework.example})\n"
+            "give `compiled`, or the archive that compiled.save(path) writes",
+        )
+    raise InputError(
+        f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}",
+        hint="deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too",
+    )
 
 
 def imported_with(model: str | Path | Model, options: CompileOptions) -> ImportedModel:
     """The loaded model; it is read again where these options give its file another meaning."""
-    if not isinstance(model, str | os.PathLike | Model):
-        raise InputError(
-            f"a model is a file's path or what deploy.load gives, and this is of type {type(model).__name__}",
-            hint="deploy.compile takes models of PyTorch, Keras, scikit-learn and JAX too",
-        )
     if isinstance(model, Model) and _reading(model.options) == _reading(options):
         return model.imported
-    return import_model(model.path if isinstance(model, Model) else Path(model), options)
+    return import_model(model.path if isinstance(model, Model) else model_path(model), options)
 
 
 def _reading(options: CompileOptions) -> list[object]:
@@ -124,4 +138,4 @@ def by_name(inputs: Inputs) -> Mapping[str, Array]:
 
 def read_artifact(model: str | Path | Compiled) -> Artifact:
     """The artifact of a compiled model, or of an archive."""
-    return model.artifact if isinstance(model, Compiled) else read_archive(Path(model))
+    return model.artifact if isinstance(model, Compiled) else read_archive(model_path(model))

@@ -21,6 +21,7 @@ from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
 from deploy.files import require_place
+from deploy.model import model_path
 from deploy.open_sizes import require_one_size
 from deploy.quantizing import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
 from deploy.quantizing import quantize as quantized
@@ -61,7 +62,7 @@ def quantize(
     refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
     nearer.
     """
-    path, place = Path(model), Path(output)
+    path, place = model_path(model), Path(output)
     _require_known("method", method, METHODS)
     _require_known("io_type", io_type, IO_TYPES)
     _require_known("weight_type", weight_type, WEIGHTS)

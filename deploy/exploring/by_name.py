@@ -15,6 +15,7 @@ from deploy.exploring.run import ALL, ExploreRequest
 from deploy.exploring.run import explore as explore_asked
 from deploy.exploring.vary import all_options
 from deploy.keywords import takes_options
+from deploy.model import model_path
 from deploy.reporting.attempt import Measuring
 
 
@@ -39,10 +40,10 @@ def explore(
     emulator, so that a `rate` of runs a second can be asked for; `data` has inputs and "labels" for accuracy.
     With a file `kept` an exploration that was interrupted goes on; `jobs` processes work, or a `farm`.
     """
-    paths = [models] if isinstance(models, str | Path) else models
+    paths = models if isinstance(models, list | tuple) else [models]
     return explore_asked(
         ExploreRequest(
-            models=tuple(Path(path) for path in paths),
+            models=tuple(model_path(path) for path in paths),
             boards=(board,) if isinstance(board, str) else tuple(board),
             options=tuple(all_options(read_options(options), vary or {})),
             measuring=Measuring(toolchain) if measure else None,

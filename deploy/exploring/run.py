@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
+from types import ModuleType
 
 from aot.errors import InputError
 from aot.frontend.load import read_model
@@ -102,8 +104,26 @@ def _executor(asked: ExploreRequest) -> Iterator[Executor | None]:
     if jobs == 1:
         yield None
         return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+    with _importable_main(), ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
         yield pool
+
+
+@contextmanager
+def _importable_main() -> Iterator[None]:
+    """Hides a script that works when it is imported: each process would import it, and explore anew.
+
+    A script that looks at __name__ is imported, so that what it registers is known in the processes.
+    """
+    main = sys.modules["__main__"]
+    file = getattr(main, "__file__", None)
+    if file is None or not Path(file).is_file() or b"__name__" in Path(file).read_bytes():
+        yield
+        return
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
 
 
 def _accuracy(path: Path, asked: ExploreRequest) -> float | None:

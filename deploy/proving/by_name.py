@@ -9,7 +9,7 @@ from typing import Any
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled
 from deploy.keywords import takes_options
-from deploy.model import Model, options_with, require_same
+from deploy.model import Model, model_path, options_with, require_same
 from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
@@ -44,5 +44,5 @@ def evidence(
     if isinstance(model, Compiled):
         require_same(model, board, options)
         return gather(subject_of(model, asked, CompileOptions()), chapter, older=older)
-    given = model if isinstance(model, Model) else Path(model)
+    given = model if isinstance(model, Model) else model_path(model)
     return gather(subject_of(given, asked, options_with(model, options)), chapter, older=older)

@@ -14,7 +14,7 @@ from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled
 from deploy.keywords import takes_options
-from deploy.model import Model, imported_with, options_with, require_same
+from deploy.model import Model, imported_with, model_path, options_with, require_same
 from deploy.reporting.asked import Asked, read_subject, report_on
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.model_report import ModelReport
@@ -43,7 +43,7 @@ def report(
         boards=tuple(load_board(name) for name in ([board] if isinstance(board, str) else board)),
         arrays=None if data is None else {name: np.asarray(array) for name, array in data.items()},
         quantize=quantize,
-        float_model=None if float_model is None else import_model(Path(float_model), known),
+        float_model=None if float_model is None else import_model(model_path(float_model), known),
         measuring=Measuring(toolchain) if measure else None,
     )
     if isinstance(model, Compiled):
@@ -56,4 +56,4 @@ def _of(model: str | Path | Model | Compiled, options: CompileOptions) -> Import
         return model.artifact
     if isinstance(model, Model):
         return imported_with(model, options)
-    return read_subject(Path(model), options)
+    return read_subject(model_path(model), options)
