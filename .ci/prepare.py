@@ -46,6 +46,7 @@ FILES = {
     "/usr/lib/picolibc/riscv64-unknown-elf/include/string.h": ("picolibc-riscv64-unknown-elf",),
     "/usr/lib/avr/include/string.h": ("avr-libc",),
     "/usr/include/sodium.h": ("libsodium-dev",),
+    "/usr/include/psa/crypto.h": ("libmbedtls-dev",),
 }
 DEBIAN = Path("/etc/debian_version")  # where these files are is Debian's choice
 LOCK_TIMEOUT_S = 300  # a fresh machine may be installing updates by itself

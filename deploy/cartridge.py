@@ -197,6 +197,8 @@ _WAYS_OUT: Mapping[int, str] = {
     Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with "
     "--weights external",
     Status.CARTRIDGE_OLDER: _OLDER,
+    Status.NO_VERIFIER: "\ndeploy new --verify LIBRARY makes firmware that can: libsodium and monocypher "
+    "with a key of Ed25519, psa with P-256",
     Status.NO_PREVIOUS: "\ndeploy load IN.cart   brings any other",
     Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   names these layers",
 }

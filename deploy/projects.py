@@ -25,9 +25,10 @@ from deploy.supported import platform_for
 from platforms.base import BuildChoices, Firmware
 from platforms.board_files import load_board
 from platforms.cartridge.header import identity
+from platforms.cartridge.in_firmware import OWN_VERIFIER
 from platforms.elf import ProgramSizes, sizes
 from platforms.folder import read_project
-from platforms.project import App, share_firmware
+from platforms.project import App, ProjectSource, share_firmware
 from platforms.rpc.line_key import read_line_key
 from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
 from platforms.stack_depth import StackDepth, run_stack
@@ -53,18 +54,20 @@ def new(
     product: str = "",
     model_version: int = 0,
     allow_downgrades: bool = False,
+    verify: str | None = None,
 ) -> Answer:
     """Creates a project folder from an archive or a compiled model, with everything its board and platform
     need.
 
     `others` are more models for the same firmware. `board` may be omitted for a compiled model. `functions`
     are C files whose functions can be called by name. `slots` reserves two cartridges of that many bytes, for
-    models with an arena of at most `arena` bytes; with a public key they must be signed. Cartridges must be
-    for the same `product`, with a version of at least that of the running model unless `allow_downgrades`;
-    `model_version` is that of the built-in model. If the model was compiled with `tables`, cartridges are
-    tables that use its kernels and those of the models in `kernels`. With a line key, the server answers only
-    clients that have it. Sensor apps need `class_names`, `rate` in rows per second if no front end has it,
-    and optionally a `recording` to play instead of the sensor.
+    models with an arena of at most `arena` bytes; with a public key they must be signed, and `verify` names
+    the library that verifies signatures: libsodium, monocypher, psa, or own for a function to fill in.
+    Cartridges must be for the same `product`, with a version of at least that of the running model unless
+    `allow_downgrades`; `model_version` is that of the built-in model. If the model was compiled with
+    `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
+    key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
+    second if no front end has it, and optionally a `recording` to play instead of the sensor.
     """
     first, *more = (read_artifact(each) for each in (archive, *others))
     place = load_board(board or _board_of(archive))
@@ -79,7 +82,17 @@ def new(
     lenders = [source_for(read_artifact(each), place) for each in kernels]
     model = identity(product, model_version)
     with_functions = source_with(source, functions)
-    source = with_slots(with_functions, slots, arena, public_key, lenders, model, allow_downgrades)
+    source = with_slots(
+        with_functions,
+        slots,
+        arena,
+        public_key,
+        lenders,
+        model,
+        allow_downgrades,
+        verify,
+        is_computer=builder.name == "host",
+    )
     source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
     choices = SensorChoices(class_names, rate, None if recording is None else Path(recording))
     source = with_pipeline(source, first, App(app), place, builder.name, choices)
@@ -94,9 +107,19 @@ def new(
     }
     page = (
         f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
-        f"  next: deploy build {shlex.quote(str(directory))}"
+        f"  next: deploy build {shlex.quote(str(directory))}{_to_fill_in(source)}"
     )
     return Answer(facts, page)
+
+
+def _to_fill_in(source: ProjectSource) -> str:
+    slots = source.cartridges
+    if slots is None or not slots.public_key or slots.verifier != OWN_VERIFIER:
+        return ""
+    return (
+        "\n  signatures: src/verify.c is yours to fill in, and refuses every cartridge until then; "
+        "--verify monocypher, libsodium or psa writes it for that library"
+    )
 
 
 def _board_of(model: str | Path | Compiled) -> str:

@@ -17,6 +17,8 @@ from platforms.cartridge.header import (
     SIGNATURE_BYTES,
     Identity,
 )
+from platforms.cartridge.in_firmware import OWN_VERIFIER, PSA, VERIFIERS
+from platforms.cartridge.signing import P256_BYTES
 from platforms.cartridge.signing import public_key as read_public_key
 from platforms.project import ProjectSource, Slots, with_lenders
 
@@ -31,6 +33,8 @@ def with_slots(
     lenders: Sequence[ProjectSource] = (),
     model: Identity = NO_PRODUCT,
     takes_older: bool = False,
+    verifier: str | None = None,
+    is_computer: bool = False,
 ) -> ProjectSource:
     """The same firmware with room for cartridges; tables run the lenders' kernels too. Raises InputError."""
     if slots is None:
@@ -40,10 +44,11 @@ def with_slots(
             ("kernels", bool(lenders)),
             ("product or version", model != NO_PRODUCT),
             ("permission to go back", takes_older),
+            ("library for signatures", verifier is not None),
         )
         for name, is_said in said:
             if is_said:
-                are = "are" if name.endswith("s") else "is"
+                are = "are" if name == "kernels" else "is"
                 raise InputError(
                     f"the {name} {are} for cartridges, and there are no slots for them", hint="--slots 128K"
                 )
@@ -59,7 +64,7 @@ def with_slots(
         )
     whole = -(-(slots + RECORDS_BYTES) // BLOCK_BYTES) * BLOCK_BYTES
     key = read_public_key(Path(public_key)) if public_key else b""
-    taken = Slots(whole, key, model, takes_older)
+    taken = Slots(whole, key, model, takes_older, _verifier(key, verifier, is_computer))
     if source.structure:
         return _with_weights(source, slots, arena, taken)
     if len(source.arenas) > MOST_ARENAS:
@@ -73,6 +78,27 @@ def with_slots(
     first, *others = source.arenas
     arenas = (replace(first, bytes=max(first.bytes, arena or 0)), *others)
     return replace(source, arenas=arenas, cartridges=taken)
+
+
+def _verifier(key: bytes, chosen: str | None, is_computer: bool) -> str:
+    """What verifies signatures by that key. Raises InputError for a library that cannot."""
+    of_p256 = len(key) == P256_BYTES
+    if chosen is None:
+        return (PSA if of_p256 else "libsodium") if is_computer else OWN_VERIFIER
+    if chosen not in VERIFIERS:
+        raise InputError(
+            f"there is no function for the library {chosen}", hint=f"--verify {', '.join(VERIFIERS)}"
+        )
+    if not key:
+        raise InputError(
+            f"{chosen} is to verify signatures, and there is no key for them", hint="--public-key KEY.pem"
+        )
+    if of_p256 and chosen not in (PSA, OWN_VERIFIER):
+        raise InputError(
+            f"{chosen} does not verify signatures by P-256",
+            hint="--verify psa, or a key of Ed25519: openssl genpkey -algorithm ed25519 -out key.pem",
+        )
+    return chosen
 
 
 def _with_weights(source: ProjectSource, slots: int, arena: int | None, taken: Slots) -> ProjectSource:

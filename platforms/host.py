@@ -10,6 +10,7 @@ from aot.errors import MissingToolError
 from boards.board import Board
 from boards.board_keys import Section
 from platforms.base import CompilerPlatform
+from platforms.cartridge.in_firmware import verifier_libraries
 from platforms.layout import PlatformFiles, project_files
 from platforms.project import App, ProjectSource
 from platforms.templates import template_text
@@ -44,10 +45,10 @@ class Host(CompilerPlatform):
                 own[f"src/{name}"] = template_text("host", name)
         if source.functions:
             own["src/heap.c"] = template_text("host", "heap.c")
-        return project_files(source, board, app, _platform_files(own))
+        return project_files(source, board, app, _platform_files(own, verifier_libraries(source)))
 
 
-def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
+def _platform_files(files: Mapping[str, str], libraries: tuple[str, ...]) -> PlatformFiles:
     return PlatformFiles(
         platform=Host.name,
         program=Host.program_name,
@@ -57,7 +58,7 @@ def _platform_files(files: Mapping[str, str]) -> PlatformFiles:
         folders={"src/port.c": "the seven functions by which the runtime reaches this computer"},
         compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
         can_sanitize=True,
-        link_flags={"gcc": ("-lm",), "zig": ("-lm",)},
+        link_flags=dict.fromkeys(("gcc", "zig"), ("-lm", *libraries)),
     )
 
 

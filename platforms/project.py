@@ -36,6 +36,7 @@ class Slots:
     public_key: bytes = b""  # of those who may make them; b"": anybody
     model: Identity = field(default_factory=Identity)  # of the one that is built in
     takes_older: bool = False  # than the one that runs
+    verifier: str = "own"  # of VERIFIERS, for signatures
 
 
 class SensorKind(Enum):

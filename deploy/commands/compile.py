@@ -53,7 +53,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "for a model of the same structure; with --tables a table, for firmware that has its kernels",
     )
     cartridges.add_argument(
-        "--sign", metavar="KEY.pem", type=Path, help="Sign the cartridge with this Ed25519 private key"
+        "--sign",
+        metavar="KEY.pem",
+        type=Path,
+        help="Sign the cartridge with this Ed25519 or P-256 private key",
     )
     options.add_identity(cartridges)
     cartridges.add_argument(

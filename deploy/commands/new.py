@@ -8,6 +8,7 @@ from pathlib import Path
 from deploy import options
 from deploy.console import print_answer
 from deploy.projects import new
+from platforms.cartridge.in_firmware import VERIFIERS
 from platforms.project import App
 
 EXAMPLE = """
@@ -80,7 +81,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--public-key",
         metavar="KEY.pem",
         type=Path,
-        help="Accept only signed cartridges. The program supplies solder_port_verify",
+        help="Accept only cartridges signed with this key, of Ed25519 or P-256",
+    )
+    slots.add_argument(
+        "--verify",
+        choices=VERIFIERS,
+        help="Library that verifies signatures; own leaves src/verify.c to you [libsodium or psa on this "
+        "computer, else own]",
     )
     options.add_identity(slots)
     slots.add_argument(
@@ -123,5 +130,6 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.product,
         arguments.model_version,
         arguments.allow_downgrades,
+        arguments.verify,
     )
     print_answer(arguments.json, answer)

@@ -6,10 +6,18 @@ import json
 
 from boards.board import Board
 from platforms.cartridge.header import core_text, structure_text, tables_text
-from platforms.project import ProjectSource
-from platforms.templates import filled
+from platforms.project import ProjectSource, Slots
+from platforms.templates import filled, template_text
 
 KERNELS_FILE = "kernels.json"
+# The bodies of solder_port_verify that projects get, and what a computer links them with.
+OWN_VERIFIER, PSA = "own", "psa"
+VERIFIERS = {
+    "libsodium": ("-lsodium",),
+    "monocypher": (),
+    PSA: ("-lmbedcrypto",),
+    OWN_VERIFIER: (),
+}
 
 
 def cartridge_flags(source: ProjectSource) -> list[str]:
@@ -18,7 +26,7 @@ def cartridge_flags(source: ProjectSource) -> list[str]:
         return []
     weights = ["-DSOLDER_WEIGHTS"] if source.takes_weights else []
     tables = ["-DSOLDER_TABLES"] if source.takes_tables else []
-    key = ["-DSOLDER_CARTRIDGE_KEY"] if slots.public_key else []
+    key = [f"-DSOLDER_CARTRIDGE_KEY={len(slots.public_key)}"] if slots.public_key else []
     return [
         "-DSOLDER_CARTRIDGES",
         *weights,
@@ -42,7 +50,22 @@ def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
         "key": key,
         "model": source.cartridges.model,
     }
-    return {"src/cartridges.c": filled("project", "cartridges.c.jinja", **words), **_kernels_file(source)}
+    return {
+        "src/cartridges.c": filled("project", "cartridges.c.jinja", **words),
+        **_verify_file(source.cartridges),
+        **_kernels_file(source),
+    }
+
+
+def _verify_file(slots: Slots) -> dict[str, str]:
+    """The function that verifies signatures, by the library that was chosen."""
+    return {"src/verify.c": template_text("verify", f"{slots.verifier}.c")} if slots.public_key else {}
+
+
+def verifier_libraries(source: ProjectSource) -> tuple[str, ...]:
+    """What a program of a computer is linked with, so that it can verify signatures."""
+    slots = source.cartridges
+    return () if slots is None or not slots.public_key else VERIFIERS[slots.verifier]
 
 
 def _taken(source: ProjectSource, board: Board) -> str:

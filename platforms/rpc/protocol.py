@@ -113,6 +113,7 @@ class Status(IntEnum):
     CARTRIDGE_PRODUCT = 38
     CARTRIDGE_OLDER = 39
     NO_PREVIOUS = 40
+    NO_VERIFIER = 41
     LOCKED = 64
     WRONG_KEY = 65
 
@@ -225,6 +226,7 @@ STATUS_MEANING = {
     Status.CARTRIDGE_PRODUCT: "the cartridge is for another product",
     Status.CARTRIDGE_OLDER: "the cartridge is older than the model that runs",
     Status.NO_PREVIOUS: "there is no cartridge to go back to: the other slot holds none that has run",
+    Status.NO_VERIFIER: "the firmware cannot verify signatures by its key: solder_port_verify says so",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
 }

@@ -178,8 +178,11 @@ static uint8_t check(uint32_t slot, uint32_t count)
         return SOLDER_CARTRIDGE_DAMAGED;
     }
 #ifdef SOLDER_CARTRIDGE_KEY
-    if (header->is_signed == 0 || !solder_port_verify(solder_cartridge_key, behind + SOLDER_SHA256_BYTES, behind)) {
-        return SOLDER_CARTRIDGE_OTHER_KEY;
+    const enum solder_signature found =
+        header->is_signed == 0 ? SOLDER_SIGNATURE_WRONG
+                               : solder_port_verify(solder_cartridge_key, behind + SOLDER_SHA256_BYTES, behind);
+    if (found != SOLDER_SIGNATURE_VALID) {
+        return found == SOLDER_SIGNATURE_UNCHECKED ? SOLDER_NO_VERIFIER : SOLDER_CARTRIDGE_OTHER_KEY;
     }
 #endif
     if (header->format != SOLDER_CARTRIDGE_FORMAT) {

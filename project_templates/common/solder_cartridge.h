@@ -66,10 +66,22 @@ int solder_port_program(uint8_t *to, const uint8_t *bytes, uint32_t count);
 /* Makes written bytes visible to instruction fetches: caches, barriers. */
 void solder_port_sync_code(const uint8_t *code, uint32_t bytes);
 
-/* Where the project defines SOLDER_CARTRIDGE_KEY: the public key of those who may make cartridges, and whether a
-   signature (Ed25519) of a SHA-256 was made with it. A program supplies this function, of the library that it has. */
-extern const uint8_t solder_cartridge_key[32];
-int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const uint8_t digest[32]);
+#ifdef SOLDER_CARTRIDGE_KEY
+/* The public key of those who may make cartridges. The project defines how many bytes it has: 32 of Ed25519, or 65 of
+   ECDSA with P-256 (0x04, x, y). */
+extern const uint8_t solder_cartridge_key[SOLDER_CARTRIDGE_KEY];
+
+/* None is 0, 1 or -1: a body that hands on what a library returns accepts nothing. */
+enum solder_signature {
+    SOLDER_SIGNATURE_VALID = 0x5A3C,
+    SOLDER_SIGNATURE_WRONG = 0x2D96,
+    SOLDER_SIGNATURE_UNCHECKED = 0x7169 /* the library cannot check it */
+};
+
+/* Whether the key's owner signed this SHA-256. By Ed25519 it is the message; by P-256 the hash, and the signature is r
+   and s. A program supplies this function; deploy new --verify writes it for some libraries. */
+enum solder_signature solder_port_verify(const uint8_t *key, const uint8_t signature[64], const uint8_t digest[32]);
+#endif
 
 /* The requests. */
 uint8_t solder_cartridge_ask(const uint8_t *payload, uint32_t count, struct solder_reply *reply);

@@ -111,6 +111,7 @@ enum solder_status {
     SOLDER_CARTRIDGE_PRODUCT = 38, /* the cartridge is for another product */
     SOLDER_CARTRIDGE_OLDER = 39, /* the cartridge is older than the model that runs */
     SOLDER_NO_PREVIOUS = 40, /* there is no cartridge to go back to: the other slot holds none that has run */
+    SOLDER_NO_VERIFIER = 41, /* the firmware cannot verify signatures by its key: solder_port_verify says so */
     SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
     SOLDER_WRONG_KEY = 65 /* the firmware was made with another line key */
 };

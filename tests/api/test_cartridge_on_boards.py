@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cartridge_press import public_pem, write_key
 from chain_model import chain
 
 import deploy
@@ -313,6 +314,69 @@ def test_slots_for_weights_say_what_they_are_not_for(tmp_path: Path) -> None:
     assert f"with header and hash {need:,}" in refused(slots=1024)
     assert "digits stays, and its weights come" in refused(slots=16 * 1024, arena=4096)
     assert "beside digits there are others" in refused(slots=16 * 1024, others=[plain])
+
+
+@pytest.mark.parametrize("kind", ["ed25519", "p256"])
+def test_a_signed_project_links_as_it_is_made(
+    kind: str, ask_for: Callable[[str], None], require_package: Callable[..., None], tmp_path: Path
+) -> None:
+    ask_for("host")
+    require_package("cryptography")
+    key, other = (write_key(tmp_path / f"{name}.pem", kind) for name in ("key", "other"))
+    (tmp_path / "public.pem").write_bytes(public_pem(key))
+    compiled = deploy.compile(DIGITS, board="host")
+    deploy.new(compiled, tmp_path / "project", slots=24 * 1024, public_key=tmp_path / "public.pem")
+    with deploy.connect(tmp_path / "project") as device:
+        for signer in (None, other):
+            compiled.save_cartridge(tmp_path / "no.cart", signer)
+            with pytest.raises(
+                deploy.DeployError, match="is not signed with the key that the firmware asks for"
+            ):
+                device.load(tmp_path / "no.cart")
+        compiled.save_cartridge(tmp_path / "yes.cart", key)
+        device.load(tmp_path / "yes.cart")
+        assert np.array_equal(answers(device), deploy.load(DIGITS).run(IMAGES)["digit"])
+
+
+@pytest.mark.qemu
+def test_firmware_that_cannot_verify_refuses_all(
+    ask_for: Callable[[str], None], require_package: Callable[..., None], tmp_path: Path
+) -> None:
+    ask_for("mps2-an386")
+    require_package("cryptography")
+    key = write_key(tmp_path / "key.pem")
+    compiled = deploy.compile(DIGITS, board="mps2-an386")
+    made = deploy.new(compiled, tmp_path / "project", slots=24 * 1024, public_key=key)
+    assert "signatures: src/verify.c is yours to fill in, and refuses every cartridge" in str(made)
+    compiled.save_cartridge(tmp_path / "signed.cart", key)
+    with deploy.connect(tmp_path / "project") as device:
+        with pytest.raises(
+            deploy.DeployError, match="the firmware cannot verify signatures by its key"
+        ) as no:
+            device.load(tmp_path / "signed.cart")
+        assert "deploy new --verify LIBRARY makes firmware that can" in str(no.value)
+
+
+def test_a_library_for_signatures_needs_a_key_that_it_knows(
+    require_package: Callable[..., None], tmp_path: Path
+) -> None:
+    require_package("cryptography")
+    compiled = deploy.compile(DIGITS, board="host")
+    p256 = write_key(tmp_path / "p256.pem", "p256")
+
+    def refused(**more: Any) -> str:
+        with pytest.raises(deploy.DeployError) as caught:
+            deploy.new(compiled, tmp_path / "project", **more)
+        return str(caught.value)
+
+    assert "the library for signatures is for cartridges" in refused(verify="psa")
+    assert "psa is to verify signatures, and there is no key for them" in refused(slots=8192, verify="psa")
+    assert "there is no function for the library openssl" in refused(
+        slots=8192, public_key=p256, verify="openssl"
+    )
+    assert "monocypher does not verify signatures by P-256" in refused(
+        slots=8192, public_key=p256, verify="monocypher"
+    )
 
 
 def test_products_versions_and_the_way_back(ask_for: Callable[[str], None], tmp_path: Path) -> None:

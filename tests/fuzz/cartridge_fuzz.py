@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from cartridge_press import MODEL, PRESSES, Press, c_bytes, tiny_source, write_key
+from cartridge_press import MODEL, PRESSES, VERIFY, Press, key_flags, tiny_source, write_key
 
 from platforms.cartridge.header import read_header
 from platforms.cartridge.signing import public_key
@@ -40,11 +40,10 @@ def fuzz_program(press: Press, key: Path, runtime: Path | None = None) -> Path:
         "-O1",
         *SANITIZERS,
         f"-DSLOT_BYTES={SLOT_BYTES}u",
-        "-DSOLDER_CARTRIDGE_KEY",
-        f"-DKEY={c_bytes(public_key(key))}",
+        *key_flags(public_key(key)),
         "-lsodium",
     )
-    return press.program(*flags, name="fuzz", runtime=runtime)
+    return press.program(*flags, name="fuzz", runtime=runtime, verify=VERIFY / "libsodium.c")
 
 
 def pool(press: Press, mine: Path, theirs: Path) -> list[str]:

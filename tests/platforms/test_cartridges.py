@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -17,9 +18,11 @@ from cartridge_press import (
     PRESSES,
     STRUCTURE,
     TABLES,
+    VERIFY,
     Press,
     TablePress,
-    c_bytes,
+    key_flags,
+    public_pem,
     write_key,
 )
 
@@ -328,7 +331,7 @@ def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
     for key in keys:
         write_key(key)
     mine, theirs = keys
-    program = press.program("-DSOLDER_CARTRIDGE_KEY", f"-DKEY={c_bytes(public_key(mine))}", "-lsodium")
+    program = press.program(*key_flags(public_key(mine)), "-lsodium", verify=VERIFY / "libsodium.c")
     old = press.write("signed.cart", press.made(1, mine))
     signed = press.made(2, mine)
     cases = (
@@ -343,13 +346,99 @@ def test_firmware_with_a_key_takes_what_was_signed_with_it_only(
     assert taken(press, program, old, [signed]) == [(Status.OK, 2)]
 
 
+MONOCYPHER = """
+#ifndef STAND_IN
+#define STAND_IN
+#include <stddef.h>
+#include <stdint.h>
+/* As Monocypher 4 declares it: 0 if the signature holds. */
+int crypto_ed25519_check(const uint8_t *signature, const uint8_t *key, const uint8_t *message, size_t count);
+#endif
+"""
+STAND_IN = """
+#include <monocypher-ed25519.h>
+#include <sodium.h>
+int crypto_ed25519_check(const uint8_t *signature, const uint8_t *key, const uint8_t *message, size_t count)
+{
+    return crypto_sign_verify_detached(signature, message, count, key);
+}
+"""
+# What is linked, and whether the library verifies keys of this kind.
+LIBRARIES = {
+    "libsodium": (("-lsodium",), "ed25519", Status.OK),
+    "monocypher": (("-lsodium",), "ed25519", Status.OK),  # whose function the other's stands in for
+    "psa": (("-lmbedcrypto",), "p256", Status.OK),
+    "psa without Ed25519": (("-lmbedcrypto",), "ed25519", Status.NO_VERIFIER),
+    "own": ((), "ed25519", Status.NO_VERIFIER),
+}
+
+
+@only("weights")
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_each_body_that_projects_get_verifies_or_refuses(
+    library: str, press: Press, require_package: Callable[..., None], require_tool: Callable[..., None]
+) -> None:
+    require_package("cryptography")
+    for header in ("sodium.h", "psa/crypto.h"):
+        if not (Path("/usr/include") / header).is_file():
+            require_tool(f"{header}, by libsodium-dev or libmbedtls-dev")
+    libraries, kind, expected = LIBRARIES[library]
+    folder = press.folder / library.replace(" ", "-")
+    folder.mkdir()
+    (folder / "monocypher-ed25519.h").write_text(MONOCYPHER)
+    mine, theirs = (write_key(folder / f"{name}.pem", kind) for name in ("mine", "theirs"))
+    verify = folder / "verify.c"
+    body = (VERIFY / f"{library.split()[0]}.c").read_text(encoding="utf-8")
+    verify.write_text(body + (STAND_IN if library == "monocypher" else ""))
+    program = press.program(*key_flags(public_key(mine)), f"-I{folder}", *libraries, verify=verify)
+    signed = press.made(2, mine)
+    wrong = Status.NO_VERIFIER if expected != Status.OK else Status.CARTRIDGE_OTHER_KEY
+    cases = (
+        (press.made(2), Status.CARTRIDGE_OTHER_KEY),
+        (press.made(2, theirs), wrong),
+        (signed[:-1] + bytes([signed[-1] ^ 1]), wrong),
+        (signed[:-64] + bytes(64), wrong),
+        (signed, expected),
+    )
+    paths = [press.write(f"body{n}.cart", data) for n, (data, _) in enumerate(cases)]
+    found = [line.split()[0] for line in press.said(program, "try", *paths)]
+    assert found == [f"{status:d}" for _, status in cases]
+
+
+def test_no_code_of_a_library_means_valid(repo_root: Path) -> None:
+    """Bodies that hand on 0, 1, -1 or whatever else a library returns accept nothing."""
+    text = (repo_root / "project_templates" / "common" / "solder_cartridge.h").read_text(encoding="utf-8")
+    values = [int(value, 16) for value in re.findall(r"SOLDER_SIGNATURE_\w+ = (0x[0-9A-F]+)", text)]
+    assert len(set(values)) == 3
+    assert min(values) > 0x1000
+    assert all(bin(a ^ b).count("1") >= 4 for a in values for b in values if a != b)
+
+
+def test_a_public_key_is_read_without_the_package(
+    require_package: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_package("cryptography")
+    for kind, size in (("ed25519", 32), ("p256", 65)):
+        private = write_key(tmp_path / f"{kind}.pem", kind)
+        public = tmp_path / f"{kind}-public.pem"
+        public.write_bytes(public_pem(private))
+        key = public_key(private)
+        assert len(key) == size
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "cryptography", None)
+            without.setitem(sys.modules, "cryptography.hazmat.primitives", None)
+            assert public_key(public) == key
+            with pytest.raises(DeployError, match="private keys are read by the Python package cryptography"):
+                public_key(private)
+
+
 def test_a_file_that_holds_no_key_is_named(require_package: Callable[..., None], tmp_path: Path) -> None:
     require_package("cryptography")
     path = tmp_path / "key.pem"
     path.write_text("-----BEGIN NONSENSE-----")
-    with pytest.raises(DeployError, match="the file holds no public key of Ed25519"):
+    with pytest.raises(DeployError, match="the file holds no public key of Ed25519 or P-256"):
         public_key(path)
-    with pytest.raises(DeployError, match="the file holds no private key of Ed25519"):
+    with pytest.raises(DeployError, match="the file holds no private key of Ed25519 or P-256"):
         sign(bytes(64), path)
     with pytest.raises(DeployError, match="the key cannot be read"):
         public_key(tmp_path / "absent.pem")

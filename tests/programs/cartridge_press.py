@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
@@ -35,6 +34,7 @@ from platforms.project import ProjectSource
 ROOT = Path(__file__).resolve().parents[2]
 RUNTIME = ROOT / "project_templates" / "common"
 FIRMWARE = ROOT / "tests" / "platforms" / "cartridge_update"
+VERIFY = ROOT / "project_templates" / "verify"
 TINY = ROOT / "tests" / "platforms" / "tiny_model"
 HOST = load_board("host")
 CORE = core_text(HOST.target)
@@ -104,11 +104,14 @@ class Press:
         path.write_bytes(data)
         return path
 
-    def program(self, *more: str, name: str = "update", runtime: Path | None = None) -> Path:
-        """Builds <name>_main.c with the loader of this runtime."""
+    def program(
+        self, *more: str, name: str = "update", runtime: Path | None = None, verify: Path | None = None
+    ) -> Path:
+        """Builds <name>_main.c with the loader of this runtime, and what verifies signatures."""
         built = self.folder / f"{name}{len(more)}"
         of = runtime or self.runtime
         files = [FIRMWARE / f"{name}_main.c", FIRMWARE / "firmware.c", *sorted(of.glob("*.c"))]
+        files += [verify] if verify else []
         flags = (*FLAGS, *self.flags, f'-DCORE="{self.needs(1).core}"', f"-I{of}")
         subprocess.run(["gcc", *flags, *map(str, files), "-o", str(built), *more], check=True)
         return built
@@ -156,13 +159,17 @@ class TablePress(Press):
 PRESSES = {"code": Press, "weights": WeightPress, "tables": TablePress}
 
 
-def write_key(path: Path) -> Path:
-    """A new private key of Ed25519."""
+def write_key(path: Path, kind: str = "ed25519") -> Path:
+    """A new private key of Ed25519, or of P-256."""
     from cryptography.hazmat.primitives import serialization
-    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+    from cryptography.hazmat.primitives.asymmetric import ec, ed25519
 
+    makes = {
+        "ed25519": ed25519.Ed25519PrivateKey.generate,
+        "p256": lambda: ec.generate_private_key(ec.SECP256R1()),
+    }
     path.write_bytes(
-        Ed25519PrivateKey.generate().private_bytes(
+        makes[kind]().private_bytes(
             serialization.Encoding.PEM,
             serialization.PrivateFormat.PKCS8,
             serialization.NoEncryption(),
@@ -171,5 +178,15 @@ def write_key(path: Path) -> Path:
     return path
 
 
-def c_bytes(data: Sequence[int]) -> str:
-    return ", ".join(str(byte) for byte in data)
+def public_pem(private: Path) -> bytes:
+    """The public key's file."""
+    from cryptography.hazmat.primitives import serialization
+
+    key = serialization.load_pem_private_key(private.read_bytes(), None)
+    encoding, form = serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
+    return bytes(key.public_key().public_bytes(encoding, form))
+
+
+def key_flags(key: bytes) -> tuple[str, ...]:
+    """How firmware.c gets a public key."""
+    return (f"-DSOLDER_CARTRIDGE_KEY={len(key)}", f"-DKEY={', '.join(str(byte) for byte in key)}")

@@ -146,13 +146,7 @@ void solder_port_sync_code(const uint8_t *code, uint32_t bytes)
 }
 
 #ifdef SOLDER_CARTRIDGE_KEY
-#include <sodium.h>
-const uint8_t solder_cartridge_key[32] = {KEY};
-
-int solder_port_verify(const uint8_t key[32], const uint8_t signature[64], const uint8_t digest[32])
-{
-    return crypto_sign_verify_detached(signature, digest, 32, key) == 0;
-}
+const uint8_t solder_cartridge_key[SOLDER_CARTRIDGE_KEY] = {KEY};
 #endif
 
 uint32_t solder_port_milliseconds(void)

@@ -3,6 +3,7 @@
    update_main power OLD NEW     an update interrupted at every byte that is erased or written
    update_main flip OLD NEW      every bit of a cartridge changed
    update_main cut OLD NEW       every length of it
+   update_main try FILE...       the status of an update with each, with nothing loaded before
    update_main take OLD FILE...  what is said of each, and which model runs then
    update_main fail OLD NEW      an update in which memory fails to be erased or written, at each call
    update_main gate OLD NEW      requests in states that do not allow them
@@ -297,6 +298,13 @@ int main(int argc, char **argv)
     boot(NULL);
     require(adds() == BUILT_IN_ADDS, "what is built in does not run", 0);
     require_refusals("after the first start", 1);
+    for (int n = 2; n < argc && strcmp(argv[1], "try") == 0; n++) {
+        read_file(argv[n], &file);
+        printf("%d\n", install(&file, file.count));
+    }
+    if (strcmp(argv[1], "try") == 0) {
+        return 0;
+    }
     read_file(argv[2], &old);
     if (strcmp(argv[1], "power") == 0) {
         lose_power(&old, BUILT_IN_ADDS, 1);
