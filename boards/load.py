@@ -6,10 +6,11 @@ import difflib
 import itertools
 import re
 from collections import Counter as Counts
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from aot.errors import BoardFileError, UnknownBoardError, did_you_mean
+from aot.errors import BoardFileError, DeployError, UnknownBoardError, did_you_mean
 from aot.target import Feature, MemoryRegion
 from boards.board import Board, BoardStatus, Console, Counter, Uart, UsbId
 from boards.board_keys import Sections, board_keys
@@ -20,6 +21,9 @@ from boards.schema import FilePlace, read_table
 from boards.second_core import SecondCore
 
 _PARTS = re.compile("[:/@]")
+_WORDS = re.compile(r"[^\W_]+")  # of what a user calls a board
+_MOST_SUGGESTED = 3
+_LEAST_LETTERS = 3  # in one of the words, to look for boards that have them
 
 
 def load_board(name: str, sections: Sections) -> Board:
@@ -33,19 +37,52 @@ def load_board(name: str, sections: Sections) -> Board:
         return _read_board(file, sections)
     raise UnknownBoardError(
         f'board "{name}" not found{_nearest(name, sections)}',
-        hint=f"deploy boards list   names them all\nyour own: boards/{name}.toml, or --board FILE.toml",
+        hint="\n".join(
+            (
+                "deploy boards list   names them all",
+                f"your own: boards/{name}.toml, or --board FILE.toml",
+                *(f"not read: {_line_of(error)}" for error in broken_boards(sections)),
+            )
+        ),
     )
 
 
 def _nearest(name: str, sections: Sections) -> str:
-    """Suggests the board that is meant: people write nucleo_f746zg or nano33ble, platforms xiao_ble."""
+    """Suggests the boards that are meant, by name, chip, core, title, or the names that platforms have.
+
+    People write nucleo_f746zg, nano33ble, uno r4, f407 or esp32 s3, and platforms xiao_ble.
+    """
     boards = all_boards(sections)
+    meant = _described_by(name, boards) or _nearly_called(name, boards)
+    *others, last = (f'"{each}"' for each in meant[:_MOST_SUGGESTED] or [""])
+    return f" - did you mean {', '.join(others)}{' or ' if others else ''}{last}?" if meant else ""
+
+
+def _nearly_called(name: str, boards: Sequence[Board]) -> list[str]:
+    """The board, or the boards with the chip, whose name differs from this one by a few letters."""
     called = [(_letters(spelling), board.name) for board in boards for spelling in _spellings(board)]
     known_to = Counts(spelling for spelling, _ in called)
-    spellings = {spelling: board for spelling, board in called if known_to[spelling] == 1}
-    spellings |= {_letters(board.name): board.name for board in boards}
+    spellings = {spelling: [board] for spelling, board in called if known_to[spelling] == 1}
+    for board in boards:
+        spellings.setdefault(_letters(board.mcu), []).append(board.name)
+    spellings |= {_letters(board.name): [board.name] for board in boards}
     near = difflib.get_close_matches(_letters(name), spellings, n=1)
-    return f' - did you mean "{spellings[near[0]]}"?' if near else ""
+    return spellings[near[0]] if near else []
+
+
+def _described_by(name: str, boards: Iterable[Board]) -> list[str]:
+    """The boards of which every word of the name is a part; those whose own names have them come first."""
+    words = [_letters(word) for word in _WORDS.findall(name)]
+    if not any(len(word) >= _LEAST_LETTERS for word in words):
+        return []
+    found = []
+    for board in boards:
+        texts = list(map(_letters, (board.name, board.mcu, board.title, board.core.name, *_spellings(board))))
+        places = [next((n for n, text in enumerate(texts) if word in text), None) for word in words]
+        if None not in places:
+            begins = texts[0].startswith(_letters(name))
+            found.append((sum(place or 0 for place in places), not begins, len(board.name), board.name))
+    return [name for *_, name in sorted(found)]
 
 
 def _spellings(board: Board) -> set[str]:
@@ -59,8 +96,25 @@ def _letters(name: str) -> str:
 
 
 def all_boards(sections: Sections) -> tuple[Board, ...]:
-    """Every board that load_board finds by name, sorted by name."""
-    return tuple(load_board(name, sections) for name in board_names())
+    """Every board that load_board finds by name, sorted by name; `broken_boards` has the others' errors."""
+    return tuple(board for board in _read_all(sections) if isinstance(board, Board))
+
+
+def broken_boards(sections: Sections) -> tuple[DeployError, ...]:
+    """What is wrong with the files of boards that all_boards leaves out."""
+    return tuple(error for error in _read_all(sections) if isinstance(error, DeployError))
+
+
+def _line_of(error: DeployError) -> str:
+    return ": ".join((*error.where.splitlines()[:1], error.what.splitlines()[0]))
+
+
+def _read_all(sections: Sections) -> Iterator[Board | DeployError]:
+    for name in board_names():
+        try:
+            yield load_board(name, sections)
+        except DeployError as error:  # in one file, which concerns no other board
+            yield error
 
 
 def board_names() -> tuple[str, ...]:

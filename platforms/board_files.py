@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
+from aot.errors import DeployError
 from boards import load
 from boards.board import Board
 from boards.board_keys import Section, Sections
@@ -20,6 +21,11 @@ def load_board(name: str) -> Board:
 def all_boards() -> tuple[Board, ...]:
     """Every board that load_board finds by name, sorted by name."""
     return load.all_boards(SECTIONS)
+
+
+def broken_boards() -> tuple[DeployError, ...]:
+    """What is wrong with the files of boards that all_boards leaves out."""
+    return load.broken_boards(SECTIONS)
 
 
 class _Declared(Mapping[str, Section]):

@@ -11,8 +11,9 @@ from boards.pack_index import chip_of, find_part
 from deploy import options
 from deploy.board_filter import Wanted
 from deploy.board_pages import OF_ONE_BOARD, board_page, boards_that_suit, one_board
-from deploy.console import print_answer, print_result, table
-from platforms.board_files import load_board
+from deploy.console import print_answer, print_error, print_result, table
+from deploy.error_pages import shown
+from platforms.board_files import broken_boards, load_board
 
 EXAMPLE = """
 deploy boards list --core m4 --min-ram 64K --fits model.tflite
@@ -92,6 +93,8 @@ def _run_list(arguments: argparse.Namespace) -> None:
     wanted = Wanted(arguments.core, arguments.ram, arguments.flash, arguments.platform)
     chosen = options.compile_options(arguments)
     print_answer(arguments.json, boards_that_suit(wanted, arguments.fits, chosen, arguments.markdown))
+    for error in broken_boards():
+        print_error(shown(error))
 
 
 def _run_search(arguments: argparse.Namespace) -> None:

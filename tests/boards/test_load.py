@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from aot.errors import BoardError
 from boards.board import BoardStatus
 from boards.load import board_names
-from platforms.board_files import load_board
+from platforms.board_files import all_boards, broken_boards, load_board
 
 BOARD = """\
 title = "A board"
@@ -141,6 +142,57 @@ def test_a_board_in_the_spelling_of_zephyr_or_arduino_is_understood(
     with pytest.raises(BoardError) as caught:
         load_board(asked)
     assert caught.value.what == f'board "{asked}" not found - did you mean "{meant}"?'
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("uno r4", ["uno-r4-wifi", "uno-r4-minima"]),
+        ("f407", ["stm32f4-disco"]),
+        ("stm32f407", ["stm32f4-disco"]),
+        ("pico2", ["rpi-pico2", "rpi-pico2-w", "rpi-pico2-riscv"]),
+        ("esp32 s3", ["esp32-s3-devkitc-1", "xiao-esp32s3", "feather-esp32s3"]),
+        ("esp32-s3", ["esp32-s3-devkitc-1", "xiao-esp32s3", "feather-esp32s3"]),
+        ("samd51", ["pybadge", "metro-m4", "wio-terminal"]),
+        ("Raspberry Pi Pico", ["rpi-pico", "rpi-pico2", "rpi-pico-w"]),
+        ("microbit", ["microbit-v2", "qemu-microbit"]),
+        ("blue pill", ["bluepill-f103c8"]),
+        ("m4", []),
+        ("nothing like it", []),
+    ],
+)
+def test_a_board_is_found_by_its_chip_core_title_and_nickname(
+    folder: Path, asked: str, meant: list[str]
+) -> None:
+    with pytest.raises(BoardError) as caught:
+        load_board(asked)
+    _, _, suggested = caught.value.what.partition("did you mean ")
+    assert re.findall('"([^"]+)"', suggested) == meant
+
+
+def test_a_core_suggests_boards_that_have_it(folder: Path) -> None:
+    with pytest.raises(BoardError) as caught:
+        load_board("cortex-m55")
+    suggested = re.findall('"([^"]+)"', caught.value.what)[1:]
+    assert len(suggested) == 3
+    assert {load_board(name).core.name for name in suggested} == {"cortex-m55"}
+
+
+@pytest.mark.parametrize("text", ["core = ", 'core = "cortex-m4"\nmcu = 3\n', "\xff"])
+def test_one_broken_file_is_reported_and_harms_no_other_board(folder: Path, text: str) -> None:
+    path = write(folder / "boards" / "broken.toml", "")
+    path.write_bytes(text.encode("latin-1"))
+    names = [board.name for board in all_boards()]
+    assert "mps2-an386" in names
+    assert "broken" not in names
+    (error,) = broken_boards()
+    assert error.where.startswith("boards/broken.toml")
+    with pytest.raises(BoardError) as caught:
+        load_board("mps2-an368")
+    assert caught.value.what == 'board "mps2-an368" not found - did you mean "mps2-an386"?'
+    assert caught.value.hint.splitlines()[-1].startswith("not read: boards/broken.toml: ")
+    with pytest.raises(BoardError):
+        load_board("broken")
 
 
 LEAST = """\

@@ -164,3 +164,17 @@ def test_a_word_that_no_part_has_is_reported(run_deploy: Run) -> None:
     assert (
         outcome.err == f'error: no part has "zz" in its name\n  {PDSC}\n  hint: search for a shorter word\n'
     )
+
+
+def test_a_broken_file_is_reported_beside_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_deploy: Run
+) -> None:
+    (tmp_path / "boards").mkdir()
+    (tmp_path / "boards" / "broken.toml").write_text("core = \n")
+    monkeypatch.chdir(tmp_path)
+    for words in (("list",), ("list", "--json")):
+        outcome = run_deploy("boards", *words)
+        assert outcome.status == 0
+        assert "nano-33-ble" in outcome.out
+        assert "not a TOML file" in outcome.err
+        assert "boards/broken.toml" in outcome.err
