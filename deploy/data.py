@@ -65,6 +65,12 @@ def read_data(
     A WAV file is the only input of a model whose front end, if one is declared, has its sample rate.
     """
     arrays = None if path is None else _arrays(path, front)
+    if path is not None and path.suffix.lower() == SUFFIX and not any(s.dtype == np.int16 for s in specs):
+        raise InputError(
+            f"a WAV file has samples of int16, the model takes {', '.join(map(str, specs))}",
+            str(path),
+            "--front NAME computes features of sound, such as tf.signal.mfcc: deploy docs front-ends",
+        )
     return make_data(arrays, data, specs, filled, fill, path.name if path else "inputs")
 
 

@@ -31,6 +31,12 @@ def _quantised(array: Array, spec: TensorSpec | None) -> Array:
             f'input "{spec.name}" has no scale, so floats cannot become its integers',
             hint=f"give {spec}",
         )
+    odd = int(np.count_nonzero(~np.isfinite(array)))
+    if odd:
+        raise InputError(
+            f'{odd:,} of {array.size:,} values of the input "{spec.name}" are NaN or infinite: no integer is',
+            hint="look where they come from: np.argwhere(~np.isfinite(x))",
+        )
     stored = np.round(array.astype(np.float64) / quant.scale) + quant.zero_point
     integers: Array = np.clip(stored, low, high).astype(spec.dtype)
     return integers

@@ -171,8 +171,18 @@ def _called(key: str, spec: TensorSpec) -> str:
     return f'"{key}"' if key == spec.name else f'"{key}" ("{spec.name}")'
 
 
+# By element types, of the array and of the model: astype alone would make 200 to -56, and so black of white.
+_SIGN_CHANGES: Mapping[tuple[str, str], str] = {
+    ("uint8", "int8"): "(x.astype(np.int16) - 128).astype(np.int8)",
+    ("int8", "uint8"): "(x.astype(np.int16) + 128).astype(np.uint8)",
+}
+
+
 def _conversion(spec: TensorSpec, array: Array) -> str:
     quant = spec.type.quant
+    moved = _SIGN_CHANGES.get((array.dtype.name, spec.dtype.name))
+    if moved:
+        return f"if they are pixels of the same image, the zero point differs: {moved}"
     if array.dtype.kind != "f" or quant is None or quant.is_per_channel:
         return f"if the values are meant like that: x.astype(np.{spec.dtype})"
     low, high = spec.type.dtype.limits

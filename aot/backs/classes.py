@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from aot.backs.model_outputs import not_one_output
@@ -42,7 +44,13 @@ class Classes:
 
     def refusal(self, graph: Graph) -> str | None:
         """The reason why it cannot stand behind this model."""
-        return not_one_output(graph)
+        return not_one_output(graph) or self._out_of_reach(graph)
+
+    def _out_of_reach(self, graph: Graph) -> str | None:
+        most = 1.0 if self.softmax else _largest_score(graph, graph.outputs[0])
+        if self.threshold <= most:
+            return None
+        return f"the threshold is {self.threshold:g}, and no score is above {most:g}"
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
         """Adds its nodes behind scores; the names of the new outputs."""
@@ -102,3 +110,11 @@ def _one(number: float) -> Array:
 
 def _integer(number: int) -> Array:
     return np.array([[number]], np.int32)
+
+
+def _largest_score(graph: Graph, output: str) -> float:
+    """The largest number that an output can hold: 1 of a softmax, and what its scale allows for integers."""
+    maker, tensor = graph.producers.get(output), graph.types[output]
+    if tensor.quant is not None and tensor.dtype.is_integer and not tensor.quant.is_per_channel:
+        return float(tensor.quant.scale * (tensor.dtype.limits[1] - tensor.quant.zero_point))
+    return 1.0 if maker is not None and isinstance(maker.op, Softmax) else math.inf

@@ -127,6 +127,16 @@ WRONG: dict[str, tuple[Graph, str, str]] = {
         "classes",
         "a back end takes one output, the model has 2: x, y",
     ),
+    "threshold above all scores": (
+        model(1, 4, dtype=DType.I8, quant=PROBABILITY),
+        "classes:threshold=2",
+        "the threshold is 2, and no score is above 0.996094",
+    ),
+    "threshold above a softmax": (
+        model(1, 4),
+        "classes:threshold=1.5,softmax=true",
+        "the threshold is 1.5, and no score is above 1",
+    ),
     "integers without a scale": (
         model(1, 4, dtype=DType.I32),
         "classes",

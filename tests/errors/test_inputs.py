@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import wave
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,9 @@ import pytest
 
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import DType, TensorType
+from aot.ir.types import DType, Quant, TensorType
+from deploy.data import DataOptions, read_data
+from deploy.reals import as_integers
 from deploy.samples import make_samples
 
 Complain = Callable[..., Any]
@@ -83,6 +86,39 @@ def test_a_missing_file_of_inputs(refuse: Callable[[Path], Any], tmp_path: Path)
 def test_a_single_array_has_no_name(refuse: Callable[[Path], Any], tmp_path: Path) -> None:
     np.save(tmp_path / "in.npy", IMAGE)
     refuse(tmp_path / "in.npy").names("E102", "array without a name", "FOLDER/in.npy", HOW)
+
+
+@pytest.mark.parametrize(
+    ("given", "taken", "hint"),
+    [
+        (np.uint8, DType.I8, "(x.astype(np.int16) - 128).astype(np.int8)"),
+        (np.int8, DType.U8, "(x.astype(np.int16) + 128).astype(np.uint8)"),
+    ],
+)
+def test_pixels_of_the_other_sign_are_moved_and_not_wrapped(given: Any, taken: DType, hint: str) -> None:
+    spec = TensorSpec("x", TensorType(taken, (1, 4), Quant((0.5,), (0,))))
+    with pytest.raises(InputError) as caught:
+        make_samples({"x": np.zeros((1, 4), given)}, [spec], "in.npz")
+    assert caught.value.hint == f"if they are pixels of the same image, the zero point differs: {hint}"
+
+
+@pytest.mark.parametrize("odd", [np.nan, np.inf, -np.inf])
+def test_what_is_no_number_becomes_no_integer(odd: float) -> None:
+    spec = TensorSpec("x", TensorType(DType.I8, (1, 4), Quant((0.5,), (0,))))
+    with pytest.raises(InputError) as caught:
+        as_integers({"x": np.array([[0, 1, odd, 2]], np.float32)}, [spec])
+    assert caught.value.what == '1 of 4 values of the input "x" are NaN or infinite: no integer is'
+
+
+def test_a_wav_file_for_a_model_without_a_front_end_is_sent_there(tmp_path: Path) -> None:
+    spec = TensorSpec("x", TensorType(DType.I8, (1, 49, 10, 1), Quant((0.5,), (0,))))
+    with wave.open(str(tmp_path / "in.wav"), "wb") as file:
+        file.setparams((1, 2, 16_000, 4, "NONE", ""))
+        file.writeframes(bytes(8))
+    with pytest.raises(InputError) as caught:
+        read_data(tmp_path / "in.wav", DataOptions(), [spec], 1)
+    assert caught.value.what == "a WAV file has samples of int16, the model takes int8[1, 49, 10, 1]"
+    assert "--front NAME" in caught.value.hint
 
 
 NOT_NPZ = ("E102", "is not an .npz file", "FOLDER/in.npz", HOW)
