@@ -25,6 +25,7 @@ class Level:
     has_instructions: bool = True  # of the core: DSP, Helium, ...; else plain C
     is_exact: bool = False  # a solver improves the plan, or proves it
     c_flags: tuple[str, ...] = ()  # in place of those of the goal
+    stack_times: int = 1  # of what optimised code takes
 
     def left_out(self, is_streamed: bool) -> frozenset[str]:
         """The passes that do not run. Without those of PLACEMENT an input cannot be streamed."""
@@ -42,6 +43,7 @@ LEVELS: Mapping[int, Level] = {
         has_schedules=False,
         has_instructions=False,
         c_flags=("-O0", "-g"),
+        stack_times=2,  # each variable is in memory; tests hold it above what runs paint over
     ),
     1: Level("passes, rows and tiles, in plain C: no intrinsics, no assembly", has_instructions=False),
     DEFAULT: Level("all that is fast, in the core's instructions"),

@@ -51,6 +51,7 @@ class SourceParts:
     needs: Sequence[Need]
     macs: int  # multiplications of a run, each with an addition
     stack_bytes_estimate: int
+    c_flags: tuple[str, ...]  # of the compiler that the estimate is for
     dialect: Dialect
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
@@ -146,7 +147,8 @@ def _summary(parts: SourceParts) -> str:
     text = (
         f"{parts.name}: {counted(len(parts.run.layers), 'layer')}, {counted(parts.macs, 'MAC')}, "
         f"{sum(arena.bytes for arena in parts.arenas):,} bytes of arena, "
-        f"{parts.constants.bytes:,} bytes of constants, about {parts.stack_bytes_estimate:,} bytes of stack."
+        f"{parts.constants.bytes:,} bytes of constants, about {parts.stack_bytes_estimate:,} bytes of stack"
+        f"{''.join(f' at {flag}' for flag in parts.c_flags if flag.startswith('-O'))}."
     )
     return "\n".join(wrap(text, LINE, initial_indent="/* ", subsequent_indent="   "))
 

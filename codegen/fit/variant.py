@@ -71,7 +71,7 @@ class CompiledPlan:
     @cached_property
     def stack_bytes(self) -> int:
         """The stack of a run, estimated."""
-        return estimate_stack_bytes(
+        return self.job.options.at_level.stack_times * estimate_stack_bytes(
             self.library,
             [stage.result.image_rows for stage in self.lowered.stages],
             self.plan.order,

@@ -111,6 +111,30 @@ def test_the_compiler_is_asked_for_what_a_debugger_needs() -> None:
 
 
 @pytest.mark.cc
+@pytest.mark.parametrize(
+    ("given", "flag"), [({"level": 0}, "-O0"), ({}, "-O2"), ({"optimize": "size"}, "-Os")]
+)
+def test_the_head_says_at_which_level_its_stack_is_taken(given: dict[str, object], flag: str) -> None:
+    model = compiled("residual", **{"level": DEFAULT, **given})  # type: ignore[arg-type]
+    head = " ".join(model.sources["residual.h"].split())
+    assert f"about {model.stack_bytes_estimate:,} bytes of stack at {flag}." in head
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.parametrize("level", [0, 2])
+def test_no_run_takes_more_stack_than_estimated(
+    level: int, require_tool: Callable[..., None], tmp_path: Path
+) -> None:
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    for name in ("classifier", "depthwise", "dense"):
+        path = tmp_path / f"{name}.tflite"
+        path.write_bytes(TINY[name]())
+        bench = deploy.bench(path, "mps2-an386", level=level)
+        made = deploy.compile(path, "mps2-an386", level=level)
+        assert bench["stack_bytes"] <= made.artifact.facts.stack_bytes_estimate, name
+
+
 def test_a_debugger_finds_what_the_page_types(repo_root: Path, tmp_path: Path) -> None:
     """Compilers drop what they fold into its callers, unless they are told to optimise nothing."""
     model, archive, project = repo_root / "deploy/demo/digits.tflite", tmp_path / "d.tar", tmp_path / "digits"

@@ -1,6 +1,6 @@
-/* Layer 0: conv2d 9x8x3 -> 5x8x6, CONV_2D #0 "conv2d_0"
+/* conv2d 9x8x3 -> 5x8x6, CONV_2D "conv2d_0"
    cmsis-nn: arm_convolve_wrapper_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_0(const struct run *run, uint32_t row)
+static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row);
     int32_t *const scratch = (int32_t *)(void *)(run->arena + 456u);
@@ -26,19 +26,13 @@ static LAYER void layer_0(const struct run *run, uint32_t row)
         .scratch_bytes = 112,
     };
     cmsis_nn_conv2d(
-        row_of_image(run, row),
-        y,
-        net_layer0_w,
-        net_layer0_bias,
-        net_layer0_mult,
-        net_layer0_shift,
-        scratch,
-        &shape);
-    LAYER_WROTE(0, y, 240);
+        row_of_image(run, row), y, net_conv2d_0_w, net_conv2d_0_bias, net_conv2d_0_mult,
+        net_conv2d_0_shift, scratch, &shape);
+    layer_wrote(LAYER_CONV2D_0, y, 240);
 }
-/* Layer 1: depthwise_conv2d 5x8x6 -> 5x8x6, DEPTHWISE_CONV_2D #1 "depthwise_1"
+/* depthwise_conv2d 5x8x6 -> 5x8x6, DEPTHWISE_CONV_2D "depthwise_1"
    cmsis-nn: arm_depthwise_conv_wrapper_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_1(const struct run *run, uint32_t row)
+static LAYER void depthwise_1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_depthwise_1(run, row);
     int32_t *const scratch = (int32_t *)(void *)(run->arena + 480u);
@@ -64,19 +58,13 @@ static LAYER void layer_1(const struct run *run, uint32_t row)
         .scratch_bytes = 108,
     };
     cmsis_nn_depthwise(
-        row_of_conv2d_0(run, row),
-        y,
-        net_layer1_w,
-        net_layer1_bias,
-        net_layer1_mult,
-        net_layer1_shift,
-        scratch,
-        &shape);
-    LAYER_WROTE(1, y, 240);
+        row_of_conv2d_0(run, row), y, net_depthwise_1_w, net_depthwise_1_bias,
+        net_depthwise_1_mult, net_depthwise_1_shift, scratch, &shape);
+    layer_wrote(LAYER_DEPTHWISE_1, y, 240);
 }
-/* Layer 2: max_pool2d 5x8x6 -> 5x8x6, MAX_POOL_2D #2 "max_pool_2"
+/* max_pool2d 5x8x6 -> 5x8x6, MAX_POOL_2D "max_pool_2"
    cmsis-nn: arm_max_pool_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_2(const struct run *run, uint32_t row)
+static LAYER void max_pool_2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_max_pool_2(run, row);
     int32_t *const scratch = (int32_t *)(void *)(run->arena + 720u);
@@ -97,11 +85,11 @@ static LAYER void layer_2(const struct run *run, uint32_t row)
         .scratch_bytes = 24,
     };
     cmsis_nn_max_pool(row_of_conv2d_0(run, row), y, scratch, &shape);
-    LAYER_WROTE(2, y, 240);
+    layer_wrote(LAYER_MAX_POOL_2, y, 240);
 }
-/* Layer 3: add 5x8x6 -> 5x8x6, ADD #3 "add_3"
+/* add 5x8x6 -> 5x8x6, ADD "add_3"
    cmsis-nn: arm_elementwise_add_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_3(const struct run *run, uint32_t row)
+static LAYER void add_3(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_add_3(run, row);
     static const struct cmsis_nn_add_shape shape = {
@@ -120,11 +108,11 @@ static LAYER void layer_3(const struct run *run, uint32_t row)
         .y_zero = -11,
     };
     cmsis_nn_add(row_of_depthwise_1(run, row), row_of_max_pool_2(run, row), y, &shape);
-    LAYER_WROTE(3, y, 240);
+    layer_wrote(LAYER_ADD_3, y, 240);
 }
-/* Layer 4: mul 5x8x6 -> 5x8x6, MUL #4 "product"
+/* mul 5x8x6 -> 5x8x6, MUL "product"
    cmsis-nn: arm_elementwise_mul_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_4(const struct run *run, uint32_t row)
+static LAYER void mul_product(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_product(run, row);
     static const struct cmsis_nn_mul_shape shape = {
@@ -138,11 +126,11 @@ static LAYER void layer_4(const struct run *run, uint32_t row)
         .y_zero = 3,
     };
     cmsis_nn_mul(row_of_add_3(run, row), row_of_depthwise_1(run, row), y, &shape);
-    LAYER_WROTE(4, y, 240);
+    layer_wrote(LAYER_PRODUCT, y, 240);
 }
-/* Layer 5: average_pool2d 5x8x6 -> 2x2x6, AVERAGE_POOL_2D #5 "average_pool_5"
+/* average_pool2d 5x8x6 -> 2x2x6, AVERAGE_POOL_2D "average_pool_5"
    cmsis-nn: arm_avgpool_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_5(const struct run *run, uint32_t row)
+static LAYER void average_pool_5(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_average_pool_5(run, row);
     int32_t *const scratch = (int32_t *)(void *)(run->arena + 24u);
@@ -163,11 +151,11 @@ static LAYER void layer_5(const struct run *run, uint32_t row)
         .scratch_bytes = 24,
     };
     cmsis_nn_average_pool(row_of_product(run, row), y, scratch, &shape);
-    LAYER_WROTE(5, y, 24);
+    layer_wrote(LAYER_AVERAGE_POOL_5, y, 24);
 }
-/* Layer 6: dense 2x2x6 -> 1x1x5, FULLY_CONNECTED #7 "dense_7"
+/* dense 2x2x6 -> 1x1x5, FULLY_CONNECTED "dense_7"
    cmsis-nn: arm_fully_connected_wrapper_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_6(const struct run *run, uint32_t row)
+static LAYER void dense_7(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_dense_7(run);
     static const struct cmsis_nn_dense_shape shape = {
@@ -181,18 +169,13 @@ static LAYER void layer_6(const struct run *run, uint32_t row)
         .has_scales = 0,
     };
     cmsis_nn_dense(
-        row_of_average_pool_5(run, 0) + row * 24u,
-        y,
-        net_layer6_w,
-        net_layer6_bias,
-        net_layer6_mult,
-        net_layer6_shift,
-        &shape);
-    LAYER_WROTE(6, y, 5);
+        row_of_average_pool_5(run, 0) + row * 24u, y, net_dense_7_w, net_dense_7_bias,
+        net_dense_7_mult, net_dense_7_shift, &shape);
+    layer_wrote(LAYER_DENSE_7, y, 5);
 }
-/* Layer 7: softmax 1x1x5 -> 1x1x5, SOFTMAX #8 "softmax_8"
+/* softmax 1x1x5 -> 1x1x5, SOFTMAX "softmax_8"
    cmsis-nn: arm_softmax_s8 of CMSIS-NN V.1.2.3. */
-static LAYER void layer_7(const struct run *run)
+static LAYER void softmax_8(const struct run *run)
 {
     int8_t *const y = row_of_softmax_8(run);
     static const struct cmsis_nn_softmax_shape shape = {
@@ -203,5 +186,5 @@ static LAYER void layer_7(const struct run *run)
         .least_difference = -496,
     };
     cmsis_nn_softmax(row_of_dense_7(run), y, &shape);
-    LAYER_WROTE(7, y, 5);
+    layer_wrote(LAYER_SOFTMAX_8, y, 5);
 }
