@@ -99,7 +99,7 @@ ARCHIVES = {
     "C that acts otherwise on one input": Tampering(
         in_file(
             f"{SRC}/digits.c",
-            r"(run_order_0\(&run\);\n    layer_6\(&run\);\n    )(return 0;)",
+            r"(run_order_0\(&run\);\n    \w+\(&run\);\n    )(return 0;)",
             rf"\1{BACKDOOR}\2",
         ),
         each(
@@ -115,7 +115,7 @@ ARCHIVES = {
         each("traceability", "rebuild", says=f"{INC}/digits.h differs from what Solder makes, from line "),
     ),
     "a weight in the C": Tampering(
-        in_file(f"{SRC}/digits_weights.c", r"(digits_layer1_w\[\d+\] = \{\s*)-?\d+", r"\g<1>1"),
+        in_file(f"{SRC}/digits_weights.c", r"(digits_\w+_w\[\d+\] = \{\s*)-?\d+", r"\g<1>77"),
         each("traceability", "sums", says=f"{SRC}/digits_weights.c differs from what Solder makes"),
     ),
     "a weight of the graph": Tampering(
