@@ -91,7 +91,9 @@ class Baremetal(CompilerPlatform):
         abilities += _TAKES_CODE if source.takes_code else ()
         cc = GCC[board.core.machine] if "gcc" in board.core.options else _ZIG
         platform_files = replace(
-            self._platform_files(own, abilities, cc), purpose=_WITHOUT_END if runs_without_end else ""
+            self._platform_files(own, abilities, cc),
+            purpose=_WITHOUT_END if runs_without_end else "",
+            entropy=bare_board(board).family.entropy if is_bare_board(board) else "semihosting",
         )
         return project_files(source, board, app, platform_files)
 

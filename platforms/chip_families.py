@@ -44,6 +44,7 @@ class ChipFamily:
     words: Callable[[BareChip, ChipUart, int], Words]  # of the clocks, at so many hertz. Raises BoardError
     clock_keys: tuple[str, ...]  # that a chip's table [clock] must have
     uart_clocks: tuple[str, ...] = ("",)  # what a UART's "clock" may be
+    entropy: str = "own"  # the file of project_templates/entropy for its random numbers
 
 
 def read_pin(family: ChipFamily, text: str) -> Pin | None:
@@ -195,6 +196,7 @@ def _nrf_family(pins: str) -> ChipFamily:
         "P0.06, the port and the number",
         _nrf(pins),
         ("core_hz",),
+        entropy="nrf",
     )
 
 

@@ -58,6 +58,7 @@ def _platform_files(files: Mapping[str, str], libraries: tuple[str, ...]) -> Pla
         folders={"src/port.c": "the seven functions by which the runtime reaches this computer"},
         compile_flags={"gcc": (), "zig": ("-fno-sanitize=all",)},
         can_sanitize=True,
+        entropy="host",
         link_flags=dict.fromkeys(("gcc", "zig"), ("-lm", *libraries)),
     )
 

@@ -80,6 +80,7 @@ class PlatformFiles:
     can_sanitize: bool = False  # whether the address and undefined-behaviour sanitizers run there
     has_two_cores: bool = False  # whether its programs use both cores of boards that have them
     purpose: str = ""  # of its program, where it is another than elsewhere
+    entropy: str = "own"  # where random numbers come from: a file of project_templates/entropy
 
 
 def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
@@ -90,7 +91,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
         **app_files(source, app, board, own.platform),
         **{f"src/{name}": text for name, text in source.functions.items()},
         **cartridge_files(source, board),
-        **line_key_file(source),
+        **lock_files(source, own.entropy),
         **own.files,
         **_flag_files(source, board, own),
         "Makefile": filled(
@@ -108,12 +109,15 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
     }
 
 
-def line_key_file(source: ProjectSource) -> dict[str, str]:
-    """The file with the line's key; none where the line is open."""
+def lock_files(source: ProjectSource, entropy: str) -> dict[str, str]:
+    """The files with the line's key, and with random numbers for its challenges; none if the line is open."""
     if not source.line_key:
         return {}
     words = struct.unpack("<8I", source.line_key)
-    return {LINE_KEY_FILE: filled("project", "line_key.c.jinja", words=words)}
+    return {
+        LINE_KEY_FILE: filled("project", "line_key.c.jinja", words=words),
+        "src/entropy.c": template_text("entropy", f"{entropy}.c"),
+    }
 
 
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:

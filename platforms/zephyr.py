@@ -16,7 +16,7 @@ from platforms.layout import (
     PURPOSE,
     TRY_IT,
     app_files,
-    line_key_file,
+    lock_files,
     model_files,
     project_json,
     runtime_files,
@@ -117,7 +117,7 @@ def _application(source: ProjectSource, board: Board, app: App) -> dict[str, str
         **({"src/rate.c": template_text("zephyr", "rate.c")} if _can_change_rate(board, app) else {}),
         **(_function_files(source) if source.functions else {}),
         **_constants_file(source, board),
-        **line_key_file(source),
+        **lock_files(source, "zephyr"),
         "src/port.c": _port(board),
         "src/port.h": template_text("zephyr", "port.h"),
         "CMakeLists.txt": filled(
@@ -217,6 +217,8 @@ def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, 
                 [*_USB_STACK, f"CONFIG_USB_CDC_ACM_RINGBUF_SIZE={USB_BYTES}"],
             )
         )
+    if source.line_key:
+        settings.append(("Challenges of the line's lock are random.", ["CONFIG_ENTROPY_GENERATOR=y"]))
     settings += _sensor_settings(source)
     if "math.h" in source.c_headers:
         settings.append(

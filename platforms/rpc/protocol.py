@@ -116,6 +116,7 @@ class Status(IntEnum):
     NO_VERIFIER = 41
     LOCKED = 64
     WRONG_KEY = 65
+    NO_ENTROPY = 66
 
 
 class Argument(IntEnum):
@@ -229,6 +230,7 @@ STATUS_MEANING = {
     Status.NO_VERIFIER: "the firmware cannot verify signatures by its key: solder_port_verify says so",
     Status.LOCKED: "the line is locked, and its key was not shown",
     Status.WRONG_KEY: "the firmware was made with another line key",
+    Status.NO_ENTROPY: "the device has no random numbers for a challenge: its line stays locked",
 }
 # What can be done about some of them, where that does not depend on the request.
 WAYS_OUT: Mapping[int, str] = {
@@ -236,6 +238,8 @@ WAYS_OUT: Mapping[int, str] = {
     "deploy run PROJECT --cartridge WEIGHTS.cart   does so and runs: emulated boards keep none",
     Status.LOCKED: "somebody else said hello meanwhile, or the device was reset: run the command again",
     Status.WRONG_KEY: "--line-key FILE: the one that deploy new was given",
+    Status.NO_ENTROPY: "solder_port_entropy in src/entropy.c gets them; in emulators, of the computer's "
+    "/dev/urandom",
 }
 
 FAULT_MEANING = {

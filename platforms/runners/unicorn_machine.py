@@ -7,6 +7,7 @@ instructions but not its exceptions.
 from __future__ import annotations
 
 import argparse
+import os
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +51,9 @@ SYSTICK_VECTOR = 15
 RETURN_TO_THREAD = 0xFFFFFFF9
 PSR_PADDED = 1 << 9
 SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
-SYS_EXIT_EXTENDED = 0x20
+SYS_OPEN, SYS_CLOSE, SYS_READ, SYS_EXIT_EXTENDED = 0x01, 0x02, 0x06, 0x20
+RANDOM = b"/dev/urandom"  # the one file that there is, wherever this runs
+FAILED = 0xFFFFFFFF
 STATUS_LOCKUP = 71
 WORD_BYTES = 4
 FRAME = (
@@ -287,6 +290,20 @@ class Machine:
         operation, block = uc.reg_read(arm.UC_ARM_REG_R0), uc.reg_read(arm.UC_ARM_REG_R1)
         if operation == SYS_EXIT_EXTENDED:
             self._stop(struct.unpack("<2I", uc.mem_read(block, 8))[1] & 0xFF)
+            return
+        uc.reg_write(arm.UC_ARM_REG_R0, self._answer(uc, operation, block))
+        uc.reg_write(arm.UC_ARM_REG_PC, (pc & ~1) + len(SEMIHOSTING) | 1)
+
+    def _answer(self, uc: Any, operation: int, block: int) -> int:
+        """The result of a request by semihosting: there are random numbers to read, and nothing else."""
+        if operation == SYS_OPEN:
+            place, _, count = struct.unpack("<3I", uc.mem_read(block, 12))
+            return 1 if count == len(RANDOM) and bytes(uc.mem_read(place, count)) == RANDOM else FAILED
+        if operation == SYS_READ:
+            _, place, count = struct.unpack("<3I", uc.mem_read(block, 12))
+            uc.mem_write(place, os.urandom(count))
+            return 0
+        return 0 if operation == SYS_CLOSE else FAILED
 
 
 def thumb_instructions(code: bytes) -> int:

@@ -103,8 +103,7 @@ uint8_t solder_hello_challenge(const uint8_t *payload, uint32_t count, struct so
 {
     (void)payload;
     (void)count;
-    solder_lock_challenge(boot_nonce, reply);
-    return SOLDER_OK;
+    return solder_lock_challenge(boot_nonce, reply);
 }
 
 uint8_t solder_hello_unlock(const uint8_t *payload, uint32_t count, struct solder_reply *reply)

@@ -15,7 +15,7 @@
 struct question {
     uint32_t purpose;
     uint32_t words[4];
-    uint32_t zeros[11];
+    uint32_t more[11];
 };
 
 static uint8_t is_open;
@@ -34,17 +34,23 @@ uint8_t solder_lock_is_open(void)
     return is_open;
 }
 
-/* Made with the key, so that nobody knows the next who does not know the key. */
-void solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
+/* Fresh after each start by the platform's random numbers, and after each challenge by its number. Made with the key, so
+   that nobody knows the next who does not know the key. */
+uint8_t solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
 {
-    struct question made_of = {ASKS, {boot_nonce, 0, asked, solder_kept.boots}, {0}};
+    struct question made_of = {ASKS, {0}, {boot_nonce, 0, asked, solder_kept.boots}};
     uint32_t digest[8];
-    made_of.words[1] = solder_port_ticks();
+    is_asked = 0;
+    if (solder_port_entropy((uint8_t *)made_of.words, sizeof made_of.words) != 0) {
+        return SOLDER_NO_ENTROPY;
+    }
+    made_of.more[1] = solder_port_ticks();
     asked++;
     solder_hmac_sha256(solder_line_key, (const uint32_t *)(const void *)&made_of, digest);
     memcpy(challenge.words, digest, sizeof challenge.words);
     is_asked = 1;
     solder_reply_bytes(reply, challenge.words, sizeof challenge.words);
+    return SOLDER_OK;
 }
 
 /* Who guesses tries once a second. The counter may be narrower than a second is long. */

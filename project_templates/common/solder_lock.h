@@ -16,10 +16,15 @@ extern "C" {
 
 extern const uint32_t solder_line_key[8]; /* of line_key.c, which the project's owner keeps to himself */
 
+/* By the platform: bytes that nobody can foresee, others after each start, by a generator of random numbers or at least
+   a counter of starts in flash. Memory as it wakes up and ticks are alike from one start to the next. Returns 0, or
+   another number if there are none. */
+int solder_port_entropy(uint8_t *bytes, uint32_t count);
+
 void solder_lock_close(void);
 uint8_t solder_lock_is_open(void);
-/* Appends a new challenge to the reply. */
-void solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply);
+/* Appends a new challenge to the reply; SOLDER_NO_ENTROPY, and none, if there are no random numbers for it. */
+uint8_t solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply);
 /* SOLDER_OK, and the line is open, if these 32 bytes answer the last challenge. */
 uint8_t solder_lock_open(const uint8_t *answer);
 

@@ -113,7 +113,8 @@ enum solder_status {
     SOLDER_NO_PREVIOUS = 40, /* there is no cartridge to go back to: the other slot holds none that has run */
     SOLDER_NO_VERIFIER = 41, /* the firmware cannot verify signatures by its key: solder_port_verify says so */
     SOLDER_LOCKED = 64, /* the line is locked, and its key was not shown */
-    SOLDER_WRONG_KEY = 65 /* the firmware was made with another line key */
+    SOLDER_WRONG_KEY = 65, /* the firmware was made with another line key */
+    SOLDER_NO_ENTROPY = 66 /* the device has no random numbers for a challenge: its line stays locked */
 };
 
 /* Which of a model's descriptions a describe request asks for. */

@@ -118,6 +118,20 @@ def test_no_two_challenges_are_alike(stranger: _Stranger) -> None:
     assert len({each[:4] for each in challenges}) == 20
 
 
+def test_a_device_without_random_numbers_stays_locked(
+    locked_device: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("NO_ENTROPY", "1")
+    session = _Stranger(PipeTransport([str(locked_device)]))
+    try:
+        session.hello()
+        assert session.refusal(Message.CHALLENGE) == Status.NO_ENTROPY
+        assert session.refusal(Message.UNLOCK, answer_to(bytes(16), KEY)) == Status.WRONG_KEY
+        assert session.refusal(Message.STATS) == Status.LOCKED
+    finally:
+        session.close()
+
+
 @pytest.mark.parametrize("flipped", [0, 7, 128, 255])
 def test_an_answer_with_one_wrong_bit_is_refused(stranger: _Stranger, flipped: int) -> None:
     answer = bytearray(answer_to(stranger.ask(Message.CHALLENGE), KEY))

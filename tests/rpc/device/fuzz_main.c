@@ -315,6 +315,15 @@ uint32_t solder_port_ticks(void)
     return chance(1000);
 }
 
+/* Sometimes there are none. */
+int solder_port_entropy(uint8_t *bytes, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        bytes[i] = (uint8_t)chance(256);
+    }
+    return chance(16) == 0;
+}
+
 uint32_t solder_port_milliseconds(void)
 {
     return 0;
@@ -362,6 +371,8 @@ void solder_port_deadline(uint32_t milliseconds)
 static uint8_t slots[2][1024] __attribute__((aligned(64)));
 struct solder_slots solder_slots = {{slots[0], slots[1]}, sizeof slots[0]};
 const char solder_cartridge_core[32] = "fuzz";
+const char solder_cartridge_product[28] = "";
+const uint32_t solder_cartridge_version = 0;
 
 int solder_port_erase(uint32_t slot)
 {

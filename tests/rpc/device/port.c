@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "solder_fault.h"
+#include "solder_lock.h"
 #include "solder_rate.h"
 #include "solder_server.h"
 
@@ -32,6 +33,18 @@ static uint8_t rate_key;
 static uint8_t shifted(uint8_t byte, uint32_t by)
 {
     return byte == 0 ? 0 : (uint8_t)((byte - 1u + by) % 255u + 1u);
+}
+
+/* NO_ENTROPY=1: there are no random numbers. */
+int solder_port_entropy(uint8_t *bytes, uint32_t count)
+{
+    FILE *const source = getenv("NO_ENTROPY") == NULL ? fopen("/dev/urandom", "rb") : NULL;
+    size_t got = 0;
+    if (source != NULL) {
+        got = fread(bytes, 1, count, source);
+        fclose(source);
+    }
+    return got != count;
 }
 
 uint32_t solder_port_most_rate(void)
