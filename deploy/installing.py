@@ -70,6 +70,10 @@ _BY_PIP = {"zig": "zig", "unicorn": "unicorn", "pyocd": "pyocd"}
 _PIP_TOOLS = {"esptool": "esptool", "west": "west"}
 
 
+# Gigabytes for models of a framework that is installed where they are made, and tools of Solder's own makers.
+_ONLY_IF_WANTED = ("torch", "keras", "jax", "sklearn", "train", "docs", "release")
+
+
 def install_lines(
     programs: Sequence[Program],
     packages: Mapping[str, bool],
@@ -91,7 +95,7 @@ def _by_system(missing: Iterable[str], there: Callable[[str], object]) -> Iterab
 
 def _by_pip(missing: Sequence[str], packages: Mapping[str, bool]) -> Iterable[str]:
     pip = "py -m pip" if sys.platform == "win32" else "python3 -m pip"
-    extras = [name for name in PACKAGES if not packages.get(name, False)]
+    extras = [name for name in PACKAGES if not packages.get(name, False) and name not in _ONLY_IF_WANTED]
     extras = list(dict.fromkeys([*extras, *(_BY_PIP[name] for name in missing if name in _BY_PIP)]))
     if extras:
         yield f"{pip} install '{DISTRIBUTION}[{','.join(extras)}]'"

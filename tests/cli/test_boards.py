@@ -34,7 +34,7 @@ def names(run_deploy: Run, *words: object) -> set[str]:
         (["--core", "m4"], "nrf52840dk", "nucleo-f746zg"),
         (["--core", "cortex-m55"], "mps3-an547", "ek-ra8m1"),
         (["--min-ram", "256K"], "nrf52840dk", "metro-m4"),
-        (["--flash", "1M"], "nrf52840dk", "nano-33-ble"),
+        (["--min-flash", "1M"], "nrf52840dk", "nano-33-ble"),
         (["--has-platform", "arduino"], "metro-m4", "nrf52840dk"),
         (["--core", "m4", "--min-ram", "256K", "--has-platform", "arduino"], "nano-33-ble", "portenta-h7"),
     ],

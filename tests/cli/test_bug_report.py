@@ -103,6 +103,13 @@ def test_what_is_missing_is_installed_by_the_system_s_manager_and_pip(manager: s
     assert by_pip == ["install 'solder-mcu[unicorn]'", "install west"]
 
 
+def test_fix_names_no_framework_and_no_tool_of_solder_s_makers() -> None:
+    (line,) = install_lines((), dict.fromkeys(machine.PACKAGES, False), lambda name: False)
+    named = set(line.partition("[")[2].partition("]")[0].split(","))
+    assert {"unicorn", "cycles", "pyocd", "tune", "farm", "sign"} <= named
+    assert not named & {"torch", "keras", "jax", "sklearn", "train", "docs", "release"}
+
+
 def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:
     monkeypatch.setattr("deploy.machine.programs", lambda: MISSING)
     monkeypatch.setattr("subprocess.Popen", None)  # code that starts a process fails
