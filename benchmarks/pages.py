@@ -71,6 +71,11 @@ def stamp() -> str:
     return f"Figures of commit {commit}{', with changes that were not committed' if changed else ''}."
 
 
+def table_lines(page: str, head: str) -> list[str]:
+    """The rows of the table under that heading: up to the first empty line, since the stamp follows."""
+    return page.partition(head)[2].partition("\n\n")[0].splitlines()
+
+
 def unstamped(docs: Path) -> Iterator[str]:
     """Yields the pages of figures that neither a test holds nor a commit is named on."""
     for path in (*sorted(HERE.glob("*.md")), *(docs / name for name in DOCS)):

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from benchmarks.backends import ASKED, HEAD, HEAD_OF_FILES, MODELS, BackendRow, file_rows
 from benchmarks.gemm_npu import MODELS as CONVOLVING
+from benchmarks.pages import table_lines
 from codegen.accelerators import ACCELERATORS
 
 PAGE = Path("benchmarks/backends.md")
@@ -13,8 +14,7 @@ PAGE = Path("benchmarks/backends.md")
 
 def rows(repo_root: Path) -> list[list[str]]:
     page = (repo_root / PAGE).read_text(encoding="utf-8")
-    table = page.partition(HEAD)[2].partition("\n\n")[0]
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in table_lines(page, HEAD)]
 
 
 def test_the_table_has_every_model_with_each_accelerator(repo_root: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_tensor_accelerator_saves_nine_cycles_of_ten(repo_root: Path) -> Non
 
 def test_the_files_are_those_of_the_folders(repo_root: Path) -> None:
     page = (repo_root / PAGE).read_text(encoding="utf-8")
-    names = [row.split("|")[1].strip() for row in page.partition(HEAD_OF_FILES)[2].splitlines()]
+    names = [row.split("|")[1].strip() for row in table_lines(page, HEAD_OF_FILES)]
     assert names == list(ACCELERATORS)
     assert len(list(file_rows())) == len(names)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.gemm_npu import HEAD, MODELS, GemmNpuRow
+from benchmarks.pages import table_lines
 
 
 def test_the_table_meets_its_bars(repo_root: Path) -> None:
     page = (repo_root / "benchmarks" / "gemm-npu.md").read_text(encoding="utf-8")
-    rows = [line.strip("| ").split(" | ") for line in page.partition(HEAD)[2].splitlines()]
+    rows = [line.strip("| ").split(" | ") for line in table_lines(page, HEAD)]
     assert tuple(row[0] for row in rows) == MODELS
     assert all(len(set(row[2].split(" of "))) == 1 for row in rows)
     assert all(int(row[5].replace(",", "")) >= 10 for row in rows)

@@ -144,7 +144,7 @@ def test_one_of_the_two_is_given(model: Path, run_deploy: Run) -> None:
     both = run_deploy("compile", model, "--board", "host", "--target", "host", "-o", "x.tar")
     assert both.err.startswith("error: --target and --board exclude each other\n")
     none = run_deploy("compile", model, "-o", "x.tar")
-    assert none.err.startswith("error: --board or --target is missing\n")
+    assert none.err.startswith("error: missing options: --board or --target\n")
     with pytest.raises(InputError, match='both a board, "host", and a target, "cortex-m3", are given'):
         deploy.compile(model, "host", target="cortex-m3")
     with pytest.raises(InputError, match="neither a board nor a target is given"):

@@ -148,4 +148,4 @@ def test_float_layers_have_polynomials_where_they_are_asked_for(name: str) -> No
 
 def test_the_words_for_it_have_the_number() -> None:
     assert STATED == "exp, tanh and sigmoid by polynomials within 3e-07 of their values"
-    assert f"within {LARGEST_ERROR:g} of their values" in OPTIONS["approximate"].help
+    assert f"within {LARGEST_ERROR:g}, " in OPTIONS["approximate"].help
