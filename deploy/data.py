@@ -15,6 +15,8 @@ from aot.ir.types import Array
 from aot.records import dataclass
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
+from deploy.console import print_error
+from deploy.data_doubts import range_doubts
 from deploy.reals import as_integers
 from deploy.samples import Samples, make_samples, random_samples, read_arrays
 from deploy.wav import SUFFIX, read_wav
@@ -93,7 +95,11 @@ def make_data(
         raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
     if arrays is None:
         return _filled(data.fill or fill, specs, filled)
-    return make_samples(as_integers(arrays, specs) if data.quantize else arrays, specs, where)
+    if not data.quantize:
+        return make_samples(arrays, specs, where)
+    for doubt in range_doubts(arrays, specs):
+        print_error(f"warning: {doubt}")
+    return make_samples(as_integers(arrays, specs), specs, where)
 
 
 def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Samples:

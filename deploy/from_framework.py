@@ -25,6 +25,7 @@ from deploy.answer import Paged
 from deploy.calibration import LABELS, Calibration, make_calibration
 from deploy.compiling import Compiled, compile_for
 from deploy.console import table
+from deploy.data_doubts import calibration_doubts, chance_doubts
 from deploy.frameworks.framework import Framework, FrameworkModel
 from deploy.frameworks.judging import Judgement, is_quantized, judge
 from deploy.line import LineOptions
@@ -52,6 +53,7 @@ class Conversion(Paged):
     narrow: NarrowSaving | None  # where weights of four bits were asked for
     framework_right: float | None  # share of the samples, where there are labels
     verdict: Verdict | None  # of the emulated board, where there are labels
+    warnings: tuple[str, ...] = ()  # about the samples
 
     @property
     def distance(self) -> float:
@@ -81,14 +83,16 @@ class Conversion(Paged):
                 yield str(self.narrow)
             yield from _widened(self.quantized)
             if self.quantized.same_class is not None:
-                yield f"same class    {self.quantized.same_class:.1%} of the samples, as float"
+                yield f"same class    {self.quantized.same_class:.1%} of the calibration samples, as float"
         if self.framework_right is not None:
-            yield f"right         {self.framework_right:.1%} in {self.framework}"
+            yield f"right         {self.framework_right:.1%} in {self.framework}, of the calibration samples"
         if self.verdict is not None and self.verdict.accuracy is not None:
             accuracy = self.verdict.accuracy
             yield f"              {accuracy.reference:.1%} by the reference here"
             bits = "the same bits" if self.verdict.equal else "OTHER BITS"
             yield f"              {accuracy.board:.1%} on {self.verdict.board}, {bits}"
+            yield "              (deploy.verify with inputs and labels takes samples that it has not seen)"
+        yield from (f"warning: {each}" for each in self.warnings)
         if self.quantized is not None and self.quantized.layers:
             worst = sorted(self.quantized.layers, key=lambda layer: layer.signal_to_noise_db)[:_WORST]
             rows = [(each.value, each.op, f"{each.signal_to_noise_db:.1f}") for each in worst]
@@ -155,9 +159,28 @@ def compile_module(
         narrow,
         _share_right(outputs, samples.labels),
         None if words.labels is None else _on_emulator(compiled, samples),
+        _doubts(opened, framework, words, samples, outputs),
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
     return CompiledModule(**known, conversion=conversion)
+
+
+def _doubts(
+    opened: FrameworkModel,
+    framework: Framework,
+    words: ModuleWords,
+    samples: Calibration,
+    outputs: Sequence[Sequence[Array]],
+) -> tuple[str, ...]:
+    """What is odd about the calibration; nothing where there is none."""
+    if words.calibration is None:
+        return ()
+    arrays = [np.asarray(each) for each in opened.examples]
+    names = list(samples.samples[0])
+    example = dict(zip(names, arrays, strict=True)) if len(arrays) == len(names) else None
+    right = _share_right(outputs, samples.labels)
+    chance = chance_doubts(right, outputs[0][0].shape[-1] if right is not None else 0, framework.name)
+    return (*calibration_doubts(samples.samples, example), *chance)
 
 
 def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:

@@ -20,6 +20,7 @@ from deploy.activation_widths import ACTIVATIONS, wider_of
 from deploy.answer import Answer
 from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
+from deploy.data_doubts import calibration_doubts
 from deploy.files import require_place
 from deploy.model import model_path
 from deploy.open_sizes import require_one_size
@@ -84,10 +85,13 @@ def quantize(
         made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
     if io_type == "int8":
         made = with_integers_outside(made, path)
+    doubts = calibration_doubts(calibration.samples)
     if place.suffix == ".tflite":
         made = replace(made, data=_as_tflite(made.data, slots, place.name))
     write_whole(place, made.data)
-    return Answer(_facts(made, place), _page(made, place, len(calibration.samples), method))
+    count = len(calibration.samples)
+    warnings = (*_few(count), *doubts)
+    return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
 
 
 def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
@@ -132,7 +136,7 @@ def _require_known_name(path: Path) -> None:
         )
 
 
-def _facts(made: Quantized, path: Path) -> dict[str, object]:
+def _facts(made: Quantized, path: Path, warnings: Sequence[str]) -> dict[str, object]:
     return {
         "model": str(path),
         "bytes": len(made.data),
@@ -145,10 +149,11 @@ def _facts(made: Quantized, path: Path) -> dict[str, object]:
         "weights": [asdict(each) for each in made.widths],
         "widened": None if made.widened is None else asdict(made.widened),
         "refinements": [asdict(each) for each in made.refinements],
+        "warnings": list(warnings),
     }
 
 
-def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
+def _page(made: Quantized, path: Path, samples: int, method: str, warnings: Sequence[str]) -> str:
     rows = [
         (
             shortened(layer.value, _WIDEST_NAME),
@@ -164,7 +169,7 @@ def _page(made: Quantized, path: Path, samples: int, method: str) -> str:
         (
             f"{path}: int8, {counted(samples, 'sample')}, {method}; "
             f"{made.float_bytes:,} -> {len(made.data):,} bytes",
-            *_warning(samples),
+            *(f"warning: {each}" for each in warnings),
             "",
             table(heads, rows),
             *_widths(made),
@@ -231,17 +236,17 @@ def _edges(made: Quantized) -> tuple[str, ...]:
     return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
 
 
-def _warning(samples: int) -> tuple[str, ...]:
+def _few(samples: int) -> tuple[str, ...]:
     if samples >= _FEW_SAMPLES:
         return ()
     what = "one sample says" if samples == 1 else f"{samples} samples say"
-    return (f"warning: {what} little of the ranges of values; take some hundred",)
+    return (f"{what} little of the ranges of values; take some hundred",)
 
 
 def _right(made: Quantized) -> tuple[str, ...]:
     if made.same_class is None:
         return ()
-    same = ("", f"same class as float  {made.same_class:.1%} of the samples")
+    same = ("", f"same class as float  {made.same_class:.1%} of the calibration samples")
     if made.float_right is None or made.int8_right is None:
         return same
     return (
