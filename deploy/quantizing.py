@@ -167,6 +167,7 @@ def _sessions() -> Iterator[Any]:
     def open_session(path: Path) -> Any:
         options = onnxruntime.SessionOptions()
         options.log_severity_level = _ERRORS_ONLY
+        options.add_session_config_entry("session.x64quantprecision", "1")  # else AVX2 saturates
         try:
             return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except Exception as error:  # its exceptions share no base class
