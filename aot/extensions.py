@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Generic, TypeVar
 
@@ -84,6 +85,14 @@ def _loaded(group: str) -> Mapping[str, object]:
         if other is not extension:
             raise _clash(group, extension.name, other.origin, extension.origin)
     return {name: _load(extension) for name, extension in found.items()}
+
+
+def origin_of(module: str) -> str:
+    """The installed package, with its version, that declares extensions and has that module; "" if none."""
+    top = module.partition(".")[0]
+    points = (point for group in _declared().values() for point in group)
+    own = (point for point in points if re.split("[.:]", point.value)[0] == top)
+    return next(map(_package, own), "")
 
 
 def _installed(group: str) -> Iterator[Extension]:

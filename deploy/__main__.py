@@ -186,7 +186,14 @@ def _report_machine(error: OSError) -> int:
 
 
 def _report_bug() -> int:
+    from deploy.foreign_code import extension_error  # needed only here
+
     traceback.print_exc()
+    error = sys.exc_info()[1]
+    blamed = None if error is None else extension_error(error)
+    if blamed is not None:
+        print_error(f"\n{shown(blamed)}")
+        return USERS_PROBLEM
     print(
         f"\nThis is a bug in Solder {VERSION}, not in what you did.\n"
         "Please report it: the lines above, and what `deploy bug-report -- YOUR COMMAND LINE` prints.",

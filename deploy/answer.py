@@ -15,9 +15,21 @@ class Paged:
     __slots__ = ()
 
     def _repr_html_(self) -> str:
-        import html  # only notebooks ask for it
+        return monospaced(str(self))
 
-        return f"<pre>{html.escape(str(self), quote=False)}</pre>"
+
+def monospaced(page: str) -> str:
+    """A page as HTML whose columns stay in line, whatever font a notebook has for <pre>."""
+    import html  # only notebooks ask for it
+
+    return f'<pre style="font-family: monospace">{html.escape(page, quote=False)}</pre>'
+
+
+def framed(page: str) -> str:
+    """A whole web page inside a notebook's own."""
+    import html
+
+    return f'<iframe srcdoc="{html.escape(page)}" style="width: 100%; height: 40em; border: 0"></iframe>'
 
 
 @dataclass(frozen=True)

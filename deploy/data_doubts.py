@@ -11,6 +11,7 @@ from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 
 _CLIPPED = 0.02  # share of the values at each end of their range that is more than chance
+_SEVERAL = 8  # values at each end: of fewer nothing follows
 _CLAMPED = 0.01  # share of the values beyond the model's range that is more than noise
 _OTHER_SCALE = 8.0  # times, by which the largest values of the calibration and of the example differ
 _OF_RANGE = 0.02  # of the model's range: values that use less were scaled otherwise
@@ -33,8 +34,10 @@ def _of_input(name: str, samples: Sequence[Sample], example: Sample | None) -> I
         return
     if len(samples) > 1 and bool((values == values[:1]).all()):
         yield f'all {len(samples)} samples of "{name}" are the same'
-    shares = [float((values == end).mean()) for end in (low, high)]
-    if min(shares) > _CLIPPED and low < 0:  # a picture from 0 to 1 has black and white
+    counts = [int((values == end).sum()) for end in (low, high)]
+    shares = [count / values.size for count in counts]
+    is_picture = low >= 0  # which has black and white
+    if min(counts) >= _SEVERAL and min(shares) > _CLIPPED and not is_picture:
         yield f'{sum(shares):.0%} of "{name}" are {low:g} or {high:g}, its ends: was it clipped?'
     if example is not None:
         yield from _other_scale(name, max(abs(low), abs(high)), np.asarray(example[name]))

@@ -1,14 +1,29 @@
-"""Says whose code an error is about: a file of C that an accelerator brings, and its layers."""
+"""Says whose code an error is about: an installed extension's, or a file of C that an accelerator brings."""
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from aot.errors import DeployError
+from aot.errors import DeployError, ExtensionError
+from aot.extensions import origin_of
 from codegen.model import LayerInfo
 
 _MOST_NAMED = 3
+
+
+def extension_error(error: BaseException) -> ExtensionError | None:
+    """The error that names an extension's package, if its code was running, or had called what failed."""
+    for frame, line in reversed([*traceback.walk_tb(error.__traceback__)]):
+        origin = origin_of(str(frame.f_globals.get("__name__", "")))
+        if origin:
+            return ExtensionError(
+                f"an extension failed: {type(error).__name__}: {error}",
+                f"{origin}: {frame.f_code.co_filename}, line {line}, in {frame.f_code.co_name}",
+                "report it to the authors of that package, with the lines above, or uninstall it",
+            )
+    return None
 
 
 @contextmanager

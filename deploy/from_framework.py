@@ -22,12 +22,13 @@ from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.activation_widths import WIDE, wider_of
 from deploy.answer import Paged
-from deploy.calibration import LABELS, Calibration, make_calibration
+from deploy.calibration import Calibration, make_calibration
 from deploy.compiling import Compiled, compile_for
 from deploy.console import table
 from deploy.data_doubts import calibration_doubts, chance_doubts
 from deploy.frameworks.framework import Framework, FrameworkModel
 from deploy.frameworks.judging import Judgement, is_quantized, judge
+from deploy.given_arrays import is_loader, joined, plain, with_labels
 from deploy.line import LineOptions
 from deploy.meter import emulated_board
 from deploy.model_outputs import decibels, noise_of
@@ -43,7 +44,7 @@ from deploy.weight_widths import Bound
 _WORST = 5  # layers that are shown
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Conversion(Paged):
     """Tells what became of a model: how far its export is, the loss of int8, what a board makes of it."""
 
@@ -67,6 +68,10 @@ class Conversion(Paged):
 
     def __str__(self) -> str:
         return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        kind = "float" if self.quantized is None else "int8"
+        return f"<conversion from {self.framework}: {kind}, {self.distance:.2g} away at most>"
 
     def _lines(self) -> Iterator[str]:
         yield (
@@ -116,7 +121,7 @@ def _widened(made: Quantized) -> Iterator[str]:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class CompiledModule(Compiled):
     """A framework's model that fits its board, with what its conversion cost."""
 
@@ -158,7 +163,7 @@ def compile_module(
         made,
         narrow,
         _share_right(outputs, samples.labels),
-        None if words.labels is None else _on_emulator(compiled, samples),
+        None if samples.labels is None else _on_emulator(compiled, samples),
         _doubts(opened, framework, words, samples, outputs),
     )
     known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
@@ -287,9 +292,17 @@ def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
     if calibration is None:
         given: Mapping[str, Any] = dict(zip(names, opened.examples, strict=True))
     else:
-        given = calibration if isinstance(calibration, Mapping) else {names[0]: calibration}
-    arrays: dict[str, Array] = {name: np.asarray(array) for name, array in given.items()}
-    return arrays if labels is None else {**arrays, LABELS: np.asarray(labels)}
+        given = _by_input(calibration, names[0])
+    return with_labels({name: plain(array) for name, array in given.items()}, labels)
+
+
+def _by_input(calibration: Any, first: str) -> Mapping[str, Any]:
+    """Samples of each input: by name, of a loader, or in a list or an array of the first one's."""
+    if is_loader(calibration):
+        return joined(calibration)
+    if isinstance(calibration, Mapping):
+        return calibration
+    return {first: np.stack([*map(plain, calibration)]) if isinstance(calibration, list) else calibration}
 
 
 def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> float | None:
@@ -300,8 +313,9 @@ def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> fl
 
 
 def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
-    """Compares the emulated board, or the one that stands in for it, with the reference."""
-    here = replace(compiled, board=emulated_board(compiled.board))
+    """Compares this machine, the emulated board, or the one that stands in for it, with the reference."""
+    is_here = compiled.board.core.machine == "host"
+    here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
     given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
     return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import field
 from pathlib import Path
@@ -22,6 +21,7 @@ from boards.cores import load_core
 from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from deploy.answer import monospaced
 from deploy.board_accelerators import options_on
 from deploy.board_cores import require_cores
 from deploy.counted_outputs import count_lines
@@ -56,8 +56,7 @@ class Inspection:
         """The page, with layers, and the picture of the arena over time."""
         from artifact.memory_svg import draw_memory_svg
 
-        page = html.escape(self.page(layers=True), quote=False)
-        return f"<pre>{page}</pre>\n{draw_memory_svg(self.report.facts)}"
+        return f"{monospaced(self.page(layers=True))}\n{draw_memory_svg(self.report.facts)}"
 
     @property
     def fits(self) -> bool | None:

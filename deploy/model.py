@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import field
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from aot import interpret
 from aot.errors import BoardError, InputError
@@ -24,13 +22,12 @@ from codegen.options import OPTIONS, CompileOptions, read_options
 from deploy.answer import Paged
 from deploy.compiling import Compiled
 from deploy.frameworks.table import framework_of
+from deploy.given_arrays import Inputs, by_name
 from deploy.keywords import READING, takes_options
 from deploy.options import require_no_options
 from deploy.reals import as_integers, as_reals
 from deploy.samples import make_samples
 from platforms.board_files import load_board
-
-Inputs = Mapping[str, Array] | Sequence[Array] | Array
 
 
 @dataclass(frozen=True)
@@ -127,13 +124,6 @@ def require_same(compiled: Compiled, board: str | None, options: Mapping[str, ob
             f'{compiled.artifact.name} is compiled for board "{compiled.board.name}", not for "{board}"',
             hint=f'compile it for that one: deploy.compile(model, board="{board}")',
         )
-
-
-def by_name(inputs: Inputs) -> Mapping[str, Array]:
-    if isinstance(inputs, Mapping):
-        return inputs
-    arrays = [inputs] if isinstance(inputs, np.ndarray) else inputs
-    return {f"input_{number}": array for number, array in enumerate(arrays)}
 
 
 def read_artifact(model: str | Path | Compiled) -> Artifact:

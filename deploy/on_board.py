@@ -7,8 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aot.ir.types import Array
 from aot.records import dataclass
 from codegen.job import Job
@@ -24,11 +22,12 @@ from deploy.compiling import Compiled
 from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
 from deploy.firmware import Prepared, on_emulator, ready_for
+from deploy.given_arrays import Inputs, by_name, plain, without_labels
 from deploy.keywords import TUNING, takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import Measured, keep_quiet, run_series
 from deploy.meter import Meter, Spread, emulated_board, spread
-from deploy.model import Inputs, Model, by_name, imported_with, options_with
+from deploy.model import Model, imported_with, options_with
 from deploy.oracles import known_oracle
 from deploy.quality import Truth
 from deploy.reals import as_reals
@@ -120,14 +119,16 @@ def verify(
     """Compares a board's outputs with the reference, bit for bit; `layers` finds the first layer that
     differs.
 
-    Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, the
-    verdict has accuracy and confusion; with `expected`, outputs by name, their distance. An `oracle`
-    ("litert", "tflm" or "ort") is another runtime to compare with. `emulated` emulates the core of a board
-    that is not here.
+    Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, next to
+    the inputs or among them, the verdict has accuracy and confusion; with `expected`, outputs by name, their
+    distance. An `oracle` ("litert", "tflm" or "ort") is another runtime to compare with. `emulated` emulates
+    the core of a board that is not here.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
-    truth = Truth(None if labels is None else np.asarray(labels), expected)
+    if arrays is not None:
+        arrays, labels = without_labels(arrays, labels)
+    truth = Truth(None if labels is None else plain(labels), expected)
     judge = known_oracle(oracle)
     compiled = compiled_of(model, board, options)
     return verify_sizes(

@@ -31,11 +31,12 @@ from deploy.device_array import DeviceArray
 from deploy.device_functions import DeviceFunction, FunctionTable, ModelFunction
 from deploy.firmware import Prepared, Ready, build
 from deploy.function_files import with_functions
+from deploy.given_arrays import Inputs, by_name
 from deploy.keywords import takes_options
 from deploy.line import LINE, LineOptions
 from deploy.measure import run_on
 from deploy.meter import Meter, Spread, spread
-from deploy.model import Inputs, Model, by_name
+from deploy.model import Model
 from deploy.observed import Observed, read_observed
 from deploy.on_board import Run, run_of
 from deploy.size_choice import at_size_of

@@ -22,6 +22,7 @@ from deploy.calibration import make_calibration, read_calibration
 from deploy.console import progress, table
 from deploy.data_doubts import calibration_doubts
 from deploy.files import require_place
+from deploy.given_arrays import by_name, with_labels
 from deploy.model import model_path
 from deploy.open_sizes import require_one_size
 from deploy.quantizing import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
@@ -49,10 +50,12 @@ def quantize(
     signal_to_noise: float | None = None,
     refine: bool = False,
     activation_type: str = "int8",
+    labels: Array | None = None,
 ) -> Answer:
     """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
 
-    `data` has samples by input name, counted by the first axis, and optionally their classes as "labels".
+    `data` has samples by input name, counted by the first axis; `labels` are their classes, next to them or
+    among them.
 
     io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board.
     weight_type: "int4" gives convolutions and dense layers weights of four bits. "mixed" gives four bits to
@@ -78,7 +81,9 @@ def quantize(
     shapes = largest_shapes(options.shapes)
     slots = model_specs(path, shapes)
     calibration = (
-        make_calibration(data, slots) if isinstance(data, Mapping) else read_calibration(Path(data), slots)
+        read_calibration(Path(data), slots)
+        if isinstance(data, str | Path)
+        else make_calibration(with_labels(by_name(data), labels), slots)
     )
     with progress("quantizing", 1) as bar:
         bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")

@@ -67,7 +67,7 @@ class LayerWidth:
     node: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Quantized:
     """An int8 model, and the loss against the float one."""
 
@@ -81,6 +81,9 @@ class Quantized:
     widths: tuple[LayerWidth, ...] = ()  # of weights that may have four bits; none where it was not asked for
     widened: Widened | None = None  # where values might have 16 bits
     refinements: tuple[Refinement, ...] = ()  # what was tried, where it was asked for; first as it is
+
+    def __repr__(self) -> str:
+        return f"<int8 model of {len(self.data):,} bytes, {self.float_bytes:,} in float>"
 
     @property
     def refined(self) -> Refinement | None:

@@ -111,7 +111,7 @@ def _in_single_precision(array: Array, spec: TensorSpec) -> Array:
 
 def _as_taken(array: Array, shape: tuple[int, ...]) -> Array:
     """Reshapes an array whose elements are only grouped otherwise, as a vector and an image may be."""
-    if _only_regroups(array.shape, shape):
+    if _only_regroups(array.shape, shape) or (array.ndim == 1 and array.size == prod(shape)):
         return array.reshape(shape)
     if array.shape and _only_regroups(array.shape[1:], shape):
         return array.reshape((len(array), *shape))

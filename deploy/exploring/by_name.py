@@ -6,14 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aot.ir.types import Array
 from codegen.options import read_options
 from deploy.exploring.exploration import Exploration
 from deploy.exploring.run import ALL, ExploreRequest
 from deploy.exploring.run import explore as explore_asked
 from deploy.exploring.vary import all_options
+from deploy.given_arrays import by_name, with_labels
 from deploy.keywords import takes_options
 from deploy.model import model_path
 from deploy.reporting.attempt import Measuring
@@ -27,6 +26,7 @@ def explore(
     measure: bool = False,
     rate: float | None = None,
     data: Mapping[str, Array] | None = None,
+    labels: Array | None = None,
     quantize: bool = False,
     kept: str | Path | None = None,
     jobs: int | None = None,
@@ -37,7 +37,8 @@ def explore(
     """Looks at every combination of models, boards and varied options: does it fit, what does it need.
 
     `vary` has the values of options, such as {"optimize": ["speed", "ram"]}. `measure` finds cycles in an
-    emulator, so that a `rate` of runs a second can be asked for; `data` has inputs and "labels" for accuracy.
+    emulator, so that a `rate` of runs a second can be asked for. `data` has inputs by name; `labels`, their
+    classes, next to them or among them, give accuracy.
     With a file `kept` an exploration that was interrupted goes on; `jobs` processes work, or a `farm`.
     """
     paths = models if isinstance(models, list | tuple) else [models]
@@ -48,7 +49,7 @@ def explore(
             options=tuple(all_options(read_options(options), vary or {})),
             measuring=Measuring(toolchain) if measure else None,
             rate_hz=rate,
-            data=None if data is None else {name: np.asarray(array) for name, array in data.items()},
+            data=None if data is None else with_labels(by_name(data), labels),
             quantize=quantize,
             kept=None if kept is None else Path(kept),
             jobs=jobs,

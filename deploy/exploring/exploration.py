@@ -13,7 +13,7 @@ from aot.counted import counted
 from aot.records import dataclass
 from artifact.whole_file import write_whole
 from boards.board_text import size_text
-from deploy.answer import Paged
+from deploy.answer import Paged, framed
 from deploy.console import table
 from deploy.exploring.best import Result, smallest_boards
 from deploy.exploring.shown_columns import COLUMNS
@@ -63,6 +63,9 @@ class Exploration(Paged):
             yield "\nUnbeaten: nothing else here is as good in all, and better in something."
         for model in dict.fromkeys(each["model"] for each in best):
             yield from _table_of(model, [each for each in best if each["model"] == model])
+
+    def _repr_html_(self) -> str:
+        return framed(self._text(".html"))
 
     def sentences(self) -> Iterator[str]:
         """The answer for each model: the smallest board that is enough."""

@@ -6,13 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from aot.ir.types import Array
 from artifact.artifact import Artifact
 from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled
+from deploy.given_arrays import by_name, with_labels
 from deploy.keywords import takes_options
 from deploy.model import Model, imported_with, model_path, options_with, require_same
 from deploy.reporting.asked import Asked, read_subject, report_on
@@ -26,6 +25,7 @@ def report(
     model: str | Path | Model | Compiled,
     board: str | Sequence[str],
     data: Mapping[str, Array] | None = None,
+    labels: Array | None = None,
     float_model: str | Path | None = None,
     quantize: bool = False,
     measure: bool = False,
@@ -34,14 +34,15 @@ def report(
 ) -> ModelReport:
     """Says of a model or an archive whether it fits each board, what needs what, and what would help.
 
-    `data` has inputs by name, and their classes as "labels": accuracy and the values of each layer are shown,
-    with a `float_model` each layer's distance to it. `measure` finds cycles in an emulator.
+    `data` has inputs by name; `labels`, their classes, next to them or among them, give accuracy. The values
+    of each layer are shown, with a `float_model` each layer's distance to it. `measure` finds cycles in an
+    emulator.
     print() shows Markdown; save(path) writes a web page, Markdown or JSON.
     """
     known = CompileOptions() if isinstance(model, Compiled) else options_with(model, options)
     asked = Asked(
         boards=tuple(load_board(name) for name in ([board] if isinstance(board, str) else board)),
-        arrays=None if data is None else {name: np.asarray(array) for name, array in data.items()},
+        arrays=None if data is None else with_labels(by_name(data), labels),
         quantize=quantize,
         float_model=None if float_model is None else import_model(model_path(float_model), known),
         measuring=Measuring(toolchain) if measure else None,

@@ -10,7 +10,7 @@ from aot.records import dataclass
 from artifact.memory_svg import draw_memory_svg
 from artifact.whole_file import write_whole
 from codegen.version import VERSION
-from deploy.answer import Paged
+from deploy.answer import Paged, framed
 from deploy.files import require_place_of_kind
 from deploy.reporting.given_data import OnData
 from deploy.reporting.section import BoardSection
@@ -45,6 +45,9 @@ class ModelReport(Paged):
     def __repr__(self) -> str:
         boards = ", ".join(section.attempt.board.name for section in self.sections)
         return f"<report on {self.sections[0].attempt.report.facts.source_name} for {boards}>"
+
+    def _repr_html_(self) -> str:
+        return framed(self._text(".html"))
 
     def summary(self) -> str:
         """The verdict on each board."""

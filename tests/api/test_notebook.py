@@ -13,16 +13,17 @@ import deploy
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 # Each cell ends with what it shows: words of its HTML.
 CELLS: Mapping[str, tuple[str, ...]] = {
-    'deploy.inspect(DIGITS, board="mps2-an386")': ("<pre>digits", "bytes of RAM", "<svg"),
-    'compiled = deploy.compile(DIGITS, board="host")\ncompiled': ("<pre>digits", "bytes of RAM"),
+    'deploy.inspect(DIGITS, board="mps2-an386")': ('monospace">digits', "bytes of RAM", "<svg"),
+    'compiled = deploy.compile(DIGITS, board="host")\ncompiled': ('monospace">digits', "bytes of RAM"),
     "with deploy.connect(compiled, profile=True) as device:\n"
     "    ran = device.run(IMAGE)\n"
     "    timed = device.time(2, 1)\n"
     "    layers = device.profile(IMAGE)\n"
-    "ran": ("<pre>", "digit"),
+    "ran": ("<pre style=", "digit"),
     "timed": ("ms a run, of 2 together",),
-    "layers": ("<pre>layer", "conv2d"),
-    'deploy.boards("mps2-an386")': ("<pre>", "mps2-an386"),
+    "layers": ('monospace">layer', "conv2d"),
+    'deploy.report(DIGITS, "mps2-an386")': ("<iframe srcdoc=", "&lt;svg"),
+    'deploy.boards("mps2-an386")': ("<pre style=", "mps2-an386"),
 }
 _BEGIN = f"""
 import numpy as np

@@ -14,6 +14,7 @@ import pytest
 
 import deploy.__main__ as program
 from codegen.version import VERSION
+from deploy import foreign_code
 
 Run = Callable[..., Any]
 
@@ -115,6 +116,27 @@ def test_a_bug_gives_70_with_traceback_and_version(run_deploy: Run, monkeypatch:
     assert "RuntimeError: boom" in outcome.err
     assert f"This is a bug in Solder {VERSION}" in outcome.err
     assert "Please report it" in outcome.err
+
+
+def test_an_extension_that_fails_is_named_with_its_package(
+    run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs: dict[str, Any] = {"__name__": "medians.lower"}
+    exec("def lower(node):\n    return node.no_such_thing", theirs)
+    origins = {"medians.lower": "medians 0.3"}
+    monkeypatch.setattr(foreign_code, "origin_of", lambda name: origins.get(name, ""))
+    command = SimpleNamespace(
+        EXAMPLE="", add_arguments=lambda _parser: None, run=lambda _: theirs["lower"](3)
+    )
+    monkeypatch.setattr(program, "load_command", lambda _name: command)
+    outcome = run_deploy("doctor")
+    assert outcome.status == 1
+    assert "bug in Solder" not in outcome.err
+    assert outcome.err.splitlines()[-3:] == [
+        "error: an extension failed: AttributeError: 'int' object has no attribute 'no_such_thing'",
+        "  medians 0.3: <string>, line 2, in lower",
+        "  hint: report it to the authors of that package, with the lines above, or uninstall it",
+    ]
 
 
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS, errno.EMFILE])

@@ -153,3 +153,13 @@ def test_ours_are_found_without_looking_for_extensions(install: Callable[..., No
     """Looking costs time, and a broken package does not matter where nobody asks for it."""
     install(median="no_such_package.median")
     assert table()["ours"] == 1
+
+
+def test_a_module_belongs_to_the_package_that_declares_extensions(monkeypatch: pytest.MonkeyPatch) -> None:
+    point = EntryPoint("median", "medians.ops:MEDIAN", GROUP)
+    monkeypatch.setattr(extensions, "_declared", lambda: {GROUP: (point,)})
+    assert extensions.origin_of("medians.lower.rows") == "medians.ops:MEDIAN", (
+        "without a distribution, its value"
+    )
+    assert extensions.origin_of("medians") == "medians.ops:MEDIAN"
+    assert extensions.origin_of("mediansother") == extensions.origin_of("numpy") == ""
