@@ -1,4 +1,4 @@
-"""Each kind of error has a code and a page; codes stay what they are; docs/errors.md says the same."""
+"""Each kind of error has a code and a page; codes never change; docs/errors.md shows them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from deploy.manual import manual_pages
 INTRODUCTION = """\
 # Errors
 
-Written by `make golden` from `deploy/error_pages.toml`. An error of the command line begins with a code, as
-in `error[E301]: ...`; `deploy help E301` prints its page. A code stands for a kind of error, and is never
-given to another. In Python a kind is a class, and the text is `str(error)`.
+Every error of the command line has a code, as in `error[E301]: ...`; `deploy help E301` prints the section below. A
+code never changes its meaning. In Python each kind is a class, and the text is `str(error)`. `make golden` writes
+this page from `deploy/error_pages.toml`.
 
-| code | kind | what it says |
+| code | kind | meaning |
 |---|---|---|
 """
 _DOC = re.compile(r"`deploy docs ([\w-]+)`")
