@@ -1,4 +1,4 @@
-"""Average pooling: the mean of the real pixels under the window."""
+"""Average pooling: the mean of the pixels under the window, without padding."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Halves(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AveragePool2d(Pool2d):
-    """Integers: the sum of the stored numbers over the count of pixels; `halves` says where a half goes."""
+    """For integers, the sum of the stored values over the number of pixels; `halves` chooses how halves
+    are rounded.
+    """
 
     name: ClassVar[str] = "average_pool2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (

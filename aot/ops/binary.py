@@ -82,7 +82,7 @@ _SHARED = (
     limits.same_dtype_in(*_ELEMENTS),
     Constraint("both inputs must have the same element type", _types),
     Constraint(
-        "where one of inputs and output is quantised, all must be, with one scale and one zero point, "
+        "if one of inputs and output is quantized, all must be, with one scale and one zero point, "
         "which is 0 for i16, and they must not be i32 or i64",
         _quantised,
     ),
@@ -112,7 +112,7 @@ class BinaryOp(Op):
 
     @abstractmethod
     def on_plain(self, x1: Ints, x2: Ints) -> Ints:
-        """The meaning in integers that stand for themselves; what leaves the type wraps around."""
+        """The result for integers without a scale; overflow wraps around."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x1, x2 = required(inputs[0]), required(inputs[1])
@@ -207,7 +207,7 @@ class Mul(BinaryOp):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(BinaryOp):
-    """Takes x1 where it is not negative, else x1 * x2."""
+    """x1 if it is not negative, else x1 * x2."""
 
     name: ClassVar[str] = "prelu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -243,7 +243,7 @@ def _div_types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class Div(BinaryOp):
-    """x1 / x2; integers that stand for themselves are truncated towards 0. By 0: integers give 0."""
+    """x1 / x2. Integers without a scale are truncated towards 0; division by 0 gives 0."""
 
     name: ClassVar[str] = "div"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Recursive filters along the rows: sections of second order, one behind the other."""
+"""Recursive filters along the rows: second-order sections, one after the other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Concatenation: tensors side by side, along columns or channels, or one behind the other, row after row."""
+"""Concatenation along rows, columns or channels."""
 
 from __future__ import annotations
 

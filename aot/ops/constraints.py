@@ -125,7 +125,7 @@ def _weights(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     return f"the input is {x.dtype.value}, the weights are {w.dtype.value}"
 
 
-WEIGHTS_LIKE_INPUT = Constraint("weights must be i8 or i16 where the input is, else f32", _weights)
+WEIGHTS_LIKE_INPUT = Constraint("weights must be i8 or i16 if the input is, else f32", _weights)
 
 
 def _weights_or_steps(op: Op, inputs: Types, outputs: Outputs) -> str | None:
@@ -135,7 +135,7 @@ def _weights_or_steps(op: Op, inputs: Types, outputs: Outputs) -> str | None:
 
 
 WEIGHTS_MAY_BE_STEPS = Constraint(
-    "weights must be i8 or i16 where the input is, else f32 or i8", _weights_or_steps
+    "weights must be i8 or i16 if the input is, else f32 or i8", _weights_or_steps
 )
 
 

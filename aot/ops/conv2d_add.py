@@ -39,7 +39,7 @@ def _shape(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Conv2dAdd(Op):
-    """Inputs: those of the convolution, its b or None, and an image that its result is added to."""
+    """Inputs: those of the convolution (b may be None), and an image that is added to its result."""
 
     name: ClassVar[str] = "conv2d+add"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,6 @@
-"""Automatic gain: what a channel has above its noise, by a table of gains over the noise's logarithm."""
+"""Automatic gain control: the channel above its noise, scaled by a table of gains over the logarithm of
+the noise.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ class L2Norm(Op):
         limits.input_count(1, 1),
         limits.same_dtype_in(DType.I8, DType.F32),
         limits.INT8_IS_QUANTISED,
-        Constraint("there must be a last axis, of at most 2**15 elements where the input is i8", _length),
+        Constraint("there must be a last axis, of at most 2**15 elements if the input is i8", _length),
         output_is(1 / 128, 0, "1/128"),
     )
 

@@ -68,9 +68,9 @@ class LogSoftmax(Op):
         limits.same_dtype_in(DType.I8, DType.F32),
         limits.INT8_IS_QUANTISED,
         Constraint(
-            f"there must be a last axis, of at most {MOST_ELEMENTS} elements where the input is i8", _length
+            f"there must be a last axis, of at most {MOST_ELEMENTS} elements if the input is i8", _length
         ),
-        Constraint("the scale of an i8 input must lie between 2**-26 and 16", _resolution),
+        Constraint("the scale of an i8 input must be between 2**-26 and 16", _resolution),
         output_is(1 / 16, 127, "1/16"),
     )
 

@@ -1,4 +1,4 @@
-"""Maximum pooling: the largest real pixel under the window."""
+"""Maximum pooling: the largest pixel under the window, without padding."""
 
 from __future__ import annotations
 

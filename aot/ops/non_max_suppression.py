@@ -1,4 +1,4 @@
-"""Non-maximum suppression: of each class the best boxes, without those that overlap a better one."""
+"""Non-maximum suppression: the best boxes of each class, except those that overlap a better one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Floats as whole steps of a range that is measured in the run: what LiteRT's hybrid convolutions take.
+"""Floats quantized by a range measured in the run: the input of LiteRT's hybrid convolutions.
 
 All numbers of an image have one step, by the range of the image; sums of products of whole steps are exact.
 """

@@ -62,7 +62,7 @@ class _Conversion(Op):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(_Conversion):
-    """Quantises x, real or quantised, in the steps of the output: rounded to the nearest, and clamped."""
+    """Quantizes x, float or quantized, with the scale of the output: rounded to the nearest, and clamped."""
 
     name: ClassVar[str] = "quantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -102,7 +102,7 @@ def _halves_away(steps: Reals) -> Reals:
 
 @dataclass(frozen=True, slots=True)
 class Dequantize(_Conversion):
-    """The real values that stored integers stand for."""
+    """The float values of stored integers."""
 
     name: ClassVar[str] = "dequantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""The rounding of each op, by element type and mode: one table, because the references disagree."""
+"""The rounding of each op, by element type and mode, in one table: the references disagree."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class RequantRounding(Enum):
 
 
 class FixedRounding(Enum):
-    """The rounding of results where no attribute of the op chooses it."""
+    """The rounding of results, if no attribute of the op chooses it."""
 
     MOVED = "moved"
     EXACT = "exact"
-    REAL = "real"
+    REAL = "float"
     DOUBLE = "double"  # as RequantRounding.DOUBLE, in every mode
     DOUBLE_OF_SINGLE = "double, scales in single"
     FIXED_POINT = "fixed point"
@@ -29,7 +29,7 @@ class FixedRounding(Enum):
     NEAREST = "nearest"
     NEAREST_EVEN = "nearest, even"
     DOWN = "down"
-    OWN_RANGE = "own range"
+    OWN_RANGE = "dynamic range"
     TOWARDS_0 = "towards 0"
 
 
@@ -38,21 +38,22 @@ Row = Mapping[str, Rounding]  # by mode
 
 MEANINGS: Mapping[Rounding, str] = MappingProxyType(
     {
-        FixedRounding.MOVED: "stored elements are copied as they are",
-        FixedRounding.EXACT: "integers, or a choice between numbers: nothing is rounded; sums wrap around",
-        FixedRounding.REAL: "computed in single precision: last digits depend on the order of sums",
+        FixedRounding.MOVED: "stored elements are copied unchanged",
+        FixedRounding.EXACT: "integers, or a choice of one of the inputs: no rounding; sums wrap around",
+        FixedRounding.REAL: "computed in float32; the last digits depend on the order of sums",
         FixedRounding.DOUBLE: "a rounding high multiplication to 31 bits, then a rounding shift",
         RequantRounding.SINGLE: "one product of 64 bits, one rounding shift",
         RequantRounding.REDUCED: "sums of 64 bits, the multiplier cut to 16 bits, one rounding shift",
-        FixedRounding.DOUBLE_OF_SINGLE: "as double, by a multiplier that was computed in single precision",
+        FixedRounding.DOUBLE_OF_SINGLE: "like double, with a multiplier computed in float32",
         FixedRounding.FIXED_POINT: "the reference's own steps in fixed point, bit for bit",
-        FixedRounding.TABLE: "a result for each stored byte, made in single precision, halves away from 0",
-        FixedRounding.LINES: "lines between the entries of a table",
+        FixedRounding.TABLE: "one result per stored byte, computed in float32, halves away from 0",
+        FixedRounding.LINES: "linear interpolation between entries of a table",
         FixedRounding.NEAREST: "the nearest integer, halves away from 0 (of unsigned bytes up)",
         FixedRounding.NEAREST_EVEN: "the nearest, halves to even",
         FixedRounding.DOWN: "rounded down by a shift",
-        FixedRounding.OWN_RANGE: "the input in 8 bits by its range in the run, exact sums, one float product",
-        FixedRounding.TOWARDS_0: "what is behind the point is dropped",
+        FixedRounding.OWN_RANGE: "the input quantized to 8 bits by its range in the run, exact sums, one "
+        "float product",
+        FixedRounding.TOWARDS_0: "the fraction is dropped",
     }
 )
 
@@ -226,12 +227,12 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
 
 
 def scales_in_single(op_name: str, mode: str, elements: str = "i8") -> bool:
-    """True where the mode computes the op's multiplier from its scales in single precision."""
+    """Returns whether the mode computes the op's multiplier from its scales in float32."""
     return ROUNDING[op_name][elements][mode] is FixedRounding.DOUBLE_OF_SINGLE
 
 
 def quantises_on_the_way(op_name: str, mode: str) -> bool:
-    """True where the mode takes the op's real input in 8 bits, where it meets weights of 8 bits."""
+    """Returns whether the mode quantizes the op's float input to 8 bits if its weights have 8 bits."""
     return ROUNDING[op_name][STEPS][mode] is FixedRounding.OWN_RANGE
 
 

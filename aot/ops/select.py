@@ -1,4 +1,4 @@
-"""Selection: each element from one tensor or the other, as a third one says."""
+"""Selection: each element from one of two tensors, chosen by a third."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _condition(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class Select(Elementwise):
-    """Inputs: condition, x where it holds, y where it does not; stored elements are copied as they are."""
+    """Inputs: condition, x (if true), y (if false). Stored elements are copied unchanged."""
 
     name: ClassVar[str] = "select"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Rows that are smoothed one after the other: a share of what comes in, and a share of the row before."""
+"""Exponential smoothing along rows: a share of the input and a share of the previous row."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ class Softmax(Op):
         ),
         Constraint(
             "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768, "
-            "or 1/32768 and 0 where the input is i16",
+            "or 1/32768 and 0 if the input is i16",
             _probabilities,
         ),
     )

@@ -90,7 +90,9 @@ RESCALE_FITS = rescale_below(2.0**20, "2**20")  # nine bits times that still fit
 
 @dataclass(frozen=True, slots=True)
 class Clamp(Unary):
-    """An activation that stands alone: x clamped to the activation's range, then in the output's scale."""
+    """An activation that is not fused: x clamped to the activation's range, then converted to the output's
+    scale.
+    """
 
     name: ClassVar[str] = "clamp"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -126,7 +128,7 @@ def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu(Unary):
-    """Takes x where x is positive, else alpha * x."""
+    """x if x is positive, else alpha * x."""
 
     name: ClassVar[str] = "leaky_relu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -134,7 +136,7 @@ class LeakyRelu(Unary):
         limits.same_dtype_in(DType.I8, DType.I16, DType.F32),
         limits.INT8_IS_QUANTISED,
         Constraint("i16 inputs and outputs must be quantised with one scale", _wide_quant),
-        Constraint("alpha must lie between -1024 and 1024", _alpha),
+        Constraint("alpha must be between -1024 and 1024", _alpha),
         rescale_below(2.0**10, "2**10"),
     )
     alpha: float = 0.0
@@ -165,7 +167,7 @@ def _curve_scale(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | 
     return f"it is {x.quant.scale:.3g}"
 
 
-_CURVE_SCALE = Constraint("the scale of an i8 input must lie between 2**-27 and 8", _curve_scale)
+_CURVE_SCALE = Constraint("the scale of an i8 input must be between 2**-27 and 8", _curve_scale)
 
 
 def output_is(scale: float, zero_point: int, text: str, dtype: DType = DType.I8) -> Constraint:

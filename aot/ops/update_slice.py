@@ -37,7 +37,7 @@ def _starts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSlice(Op):
-    """Inputs: x, the part, where it begins in each dimension; moved so far that it lies inside."""
+    """Inputs: x, the part, its start in each dimension (moved so that the part is inside)."""
 
     name: ClassVar[str] = "update_slice"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""docs/cli.md says what the commands take: written from the tables of commands and of options."""
+"""docs/cli.md lists commands and options, from the tables of commands and of options."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from deploy.line import LINE
 INTRODUCTION = """\
 # The command line
 
-Written by `make golden` from the tables that the program itself reads. `deploy COMMAND --help` says all of
-a command.
+`deploy COMMAND -h` shows the main options of a command, `--help` all of them. This page lists commands and the options they share;
+`make golden` writes it.
 
 | command | what it does |
 |---|---|
@@ -26,57 +26,56 @@ a command.
 FOR_PROGRAMS = """
 ## For programs
 
-`--json` prints facts instead of a page, on stdout; progress and errors are on stderr. The shapes are JSON
-schemas in `docs/json`, which a test holds. `-q` hides progress, `-v` shows each command line that is run.
+`--json` prints facts instead of a page. Results go to stdout, progress and errors to stderr. `docs/json` has a tested JSON schema
+for each command. `-q` hides progress, `-v` shows every command that is run.
 
 | exit status | meaning |
 |---|---|
 | 0 | success |
-| 1 | an error that you can put right: `deploy help` explains its code, as does [a page](errors.md) |
+| 1 | an error you can fix: `deploy help CODE` explains it, as does [this page](errors.md) |
 | 2 | wrong usage |
 | 70 | a bug in Solder: `deploy bug-report` |
-| 130, 141 | interrupted; the reader of the output has gone |
+| 130, 141 | interrupted; the program that reads the output ended |
 """
 OPTIONS_HEAD = """
 ## Options of the compiler
 
-Commands that compile take them, and so do functions of the Python package `deploy`, by the name in the second
-column: `deploy.compile(model, board="host", ram="64KB", io="caller")`. A size is 65536, 65,536, 64K, 64KB or
-64 KiB; K is 1024. For an option that may be given several times Python takes one word, a list of words or a
-mapping: `shape={"x": (1, 3, 32, 32)}`. The head of each generated file has the options that were given.
+Commands that compile accept these options, and so do the Python functions, under the name in the second column:
+`deploy.compile(model, board="host", ram="64KB", io="caller")`. A size is 65536, 65,536, 64K, 64KB or 64 KiB; K is 1024. If an option may
+be repeated, Python accepts one value, a list or a mapping: `shape={"x": (1, 3, 32, 32)}`. The head of each generated file lists the
+options used.
 
-| option | in Python | what it says | default | in archives |
+| option | in Python | meaning | default | in archives |
 |---|---|---|---|---|
 """
 VERBS_HEAD = """
-## Which command takes which
+## Which command accepts which
 
 | command | options of the compiler |
 |---|---|
 """
 FUNCTIONS = """
-In Python `load` takes those that decide what a model file means: %s. The functions `compile`,
-`run`, `verify`, `bench`, `inspect` and `in_process` take all, `tune` takes all except `tuning_records`. A
-loaded model keeps the options that it was loaded with; other functions use them unless they are given others.
+In Python, `load` accepts the options that decide what a model file means: %s. `compile`, `run`, `verify`, `bench`, `inspect`
+and `in_process` accept all options, `tune` all except `tuning_records`. A loaded model keeps its options; other functions use them
+unless you pass others.
 """
 
 
 DATA_HEAD = """
-## Options that say what inputs are
+## Options for inputs
 
-`run` and `verify` take them, and the Python functions of these names. Without any inputs `verify` takes
-random ones.
+`run` and `verify` accept them, on the command line and in Python. Without inputs, `verify` uses random ones.
 
-| option | in Python | what it says |
+| option | in Python | meaning |
 |---|---|---|
 """
 LINE_HEAD = """
-## Options that say how a board is reached
+## Options for the connection to a board
 
-`run`, `verify` and `bench` take them, and the Python functions `run` and `verify`. `tune`, `flash` and
-`monitor` take `--runner`, `--serial` and `--port`. A runner may be `attach` where the firmware runs already.
+`run`, `verify` and `bench` accept them, on the command line and in Python. `tune`, `flash` and `monitor` accept `--runner`,
+`--serial` and `--port`. Use `--runner attach` if the firmware already runs.
 
-| option | in Python | what it says |
+| option | in Python | meaning |
 |---|---|---|
 """
 

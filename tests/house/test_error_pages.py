@@ -19,9 +19,9 @@ from deploy.manual import manual_pages
 INTRODUCTION = """\
 # Errors
 
-Every error of the command line has a code, as in `error[E301]: ...`; `deploy help E301` prints the section below. A
-code never changes its meaning. In Python each kind is a class, and the text is `str(error)`. `make golden` writes
-this page from `deploy/error_pages.toml`.
+Every error of the command line has a code, as in `error[E301]: ...`; `deploy help E301` prints its section. A code
+never changes its meaning. In Python each kind is a class, and the text is `str(error)`. This page is written by
+`make golden` from `deploy/error_pages.toml`.
 
 | code | kind | meaning |
 |---|---|---|

@@ -17,49 +17,43 @@ from aot.ops.rounding import MEANINGS, MODES
 from deploy.op_facts import Counts, node_counts, op_sources, rounding_rows, sources_of, suite_counts
 
 INTRODUCTION = """\
-# The ops and their limits
+# Operators and their limits
 
-Written by `make golden` from the constraints in `aot/ops`: each limit is also the message to
-the user whose model breaks it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`,
-`u32`, `u64`), `bool` and `f32`; quantised are `i8`, `i16` and `u8`. An `i8` with another zero point is
-what a `u8` of a file becomes where it is computed with. Integer results are those of the reference in every
-bit; floats differ in the last digits.
+`deploy ops MODEL` checks your model. This page lists each op with its limits; each limit is also the text of the error for a model
+that exceeds it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`, `u32`, `u64`), `bool` and `f32`; `i8`, `i16` and `u8` may be
+quantized. A `u8` tensor is computed as `i8` with another zero point. Integer results equal the reference bit for bit; floats differ in
+the last digits. `make golden` writes this page from `aot/ops`.
 """
 MATRIX = """\
 ## Types, rounding and sources of each op
 
-How results are rounded in each mode of `--rounding`, by the elements of the (first) input. Integers that
-have no scale stand for themselves: of them all but quotients is exact, in whatever row they are. Operators
-are those that become the op, alone or with others, in the public cases, in drawn models and in whole ones;
-behind them is how many of the public one-operator cases (TFLite), and of the node tests (ONNX), have the op
-and give the right result. What each operator becomes is in the last two tables.
+The columns `tflm`, `litert-ref` and `onnx` show how `--rounding` rounds results, by the type of the first input. Unscaled integer
+operations are exact, except division. Next are the operators that become the op, alone or with others, in our test models, and how
+many public one-operator cases (TFLite) and node tests (ONNX) contain the op and give the right result. The last two tables
+show what each operator becomes.
 """
 MOST_NAMED = 8
 ON_COUNTS = """\
-NonMaxSuppression gives as many rows as there can be (max_output_boxes_per_class, or all boxes, for each class
-of each batch), and the model has an output more, the result's name and `_count`: so many of the first rows
-are there, those behind them are 0. Nodes that compute each row by itself (elements, columns, what is gathered
-by chosen boxes, joined beside each other) may read them; one that mixes rows, or counts them, is refused.
-`deploy inspect` says which output is a count, `deploy verify --oracle ort` compares the rows that are there.
+**NonMaxSuppression** outputs as many rows as there can be (`max_output_boxes_per_class`, or all boxes, for each class of each batch).
+The model gets an additional output, `<name>_count`; rows after that count are 0. Nodes that compute each row independently may read
+these rows; nodes that mix or count rows are not supported. `deploy inspect` marks the output that is a count, and
+`deploy verify --oracle ort` compares the valid rows.
 """
 ON_QUANTISED = """\
-Between QuantizeLinear and DequantizeLinear integers are computed with, as in a TFLite model: sums are exact
-and rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a float and rounds
-halves to even: a layer's result may differ from its by one step. With `--rounding onnx` convolutions, dense
-layers and products of matrices give its integers, too, unless the product is within a millionth of the
-middle between two; sums, products and means of activations may still differ by one. QuantizeLinear of
-floats rounds halves to even; what goes element by element (Sigmoid, LeakyRelu, other steps) is a table of
-exact results; what only moves or compares elements is exact.
+**Quantized models.** Between QuantizeLinear and DequantizeLinear, layers compute with integers, as in a TFLite model. Sums are exact and
+rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a float and rounds halves to even, so a layer may
+differ by one step. With `--rounding onnx`, convolutions, dense layers and matrix products match it unless the product is within a millionth
+of the middle between two integers; sums, products and means of activations may still differ by one. QuantizeLinear of floats rounds
+halves to even. Elementwise functions are exact tables, and moves and comparisons are exact.
 """
 ON_SMALL_WEIGHTS = """
-Between floats, weights that the file stores as integers (hybrid models, dynamic range quantisation)
-mean their integer times their scale, and sums are of floats: activations are not quantised on the way,
-as LiteRT's hybrid kernels do, so results are nearer to the float model's. With `--rounding litert-ref` dense
-layers whose weights stay bytes take each vector in 8 bits, convolutions each image, and have the bits of
-LiteRT's reference kernels (its XNNPACK has others); convolutions of several images or groups of channels,
-and other layers, do not. Weights of dense layers that are int8 without zero points stay bytes in flash;
-those of other layers, and all of float16, become f32:
-four bytes each, four and two times the file's. `deploy inspect --board` shows how much flash constants take.
+**Integer weights between floats** (hybrid models, dynamic range quantization) are multiplied by their scale, and sums are floats.
+Activations are not quantized, unlike in LiteRT's hybrid kernels, so results are nearer to the float model. With
+`--rounding litert-ref`, dense layers with int8 weights quantize each vector, and convolutions each image, and match LiteRT's reference
+kernels bit for bit (not XNNPACK). Convolutions of several images or channel groups, and other layers, do not.
+
+In flash, int8 weights of dense layers without zero points stay bytes. Weights of other layers, and all of float16, become f32: four
+bytes each, which is four or two times the file's size. `deploy inspect --board` shows the total.
 """
 
 

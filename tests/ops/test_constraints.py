@@ -55,7 +55,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Conv2d(),
         [float32(1, 4, 4, 2), int8(3, 3, 3, 2)],
         float32(1, 2, 2, 3),
-        "weights must be i8 or i16 where the input is, else f32: the input is f32, the weights are i8",
+        "weights must be i8 or i16 if the input is, else f32: the input is f32, the weights are i8",
     ),
     "weights of a hybrid layer": (
         HybridDense(),
@@ -182,12 +182,12 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         int8(4, scale=0.01),
         "the input scale must be less than 2**20 times the output scale: it is 1e+07 times as large",
     ),
-    "alpha": (LeakyRelu(-2e3), [int8(4)], int8(4), "alpha must lie between -1024 and 1024: it is -2000.0"),
+    "alpha": (LeakyRelu(-2e3), [int8(4)], int8(4), "alpha must be between -1024 and 1024: it is -2000.0"),
     "unary_math scale": (
         Tanh(),
         [int8(4, scale=9.0)],
         int8(4, scale=1 / 128),
-        "the scale of an i8 input must lie between 2**-27 and 8: it is 9",
+        "the scale of an i8 input must be between 2**-27 and 8: it is 9",
     ),
     "unary_math output": (
         Logistic(),
@@ -347,7 +347,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         Add(),
         [WIDE, WIDE],
         WIDE,
-        "where one of inputs and output is quantised, all must be, with one scale and one zero point, "
+        "if one of inputs and output is quantized, all must be, with one scale and one zero point, "
         "which is 0 for i16, and they must not be i32 or i64: i32 has a scale",
     ),
     "add scales": (
@@ -374,7 +374,7 @@ CASES: dict[str, tuple[Op, list[TensorType | None], TensorType, str]] = {
         [int8(1, 4)],
         int8(1, 4),
         "an i8 output must have scale 1/256 and zero point -128, an i16 output 1/65536 and -32768, "
-        "or 1/32768 and 0 where the input is i16: "
+        "or 1/32768 and 0 if the input is i16: "
         "scale 0.05, zero point 0",
     ),
     "length": (
