@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT))  # of this tree, whatever is installed
 FROM_THE_ROOT = {
     "ARCHITECTURE.md": "architecture.md",
     "CONTRIBUTING.md": "contributing.md",
@@ -14,19 +17,77 @@ FROM_THE_ROOT = {
     "CODE_OF_CONDUCT.md": "code-of-conduct.md",
 }
 CHANGES = "changes.md"
+# Pages that people look for by the words of their title; reference pages have the same words more often.
+_FOUND_FIRST = {
+    "adding-an-accelerator.md",
+    "apps.md",
+    "boards.md",
+    "cartridges.md",
+    "evidence.md",
+    "exporting.md",
+    "memory.md",
+    "troubleshooting.md",
+    "zephyr.md",
+}
 _KINDS = {"added": "Added", "changed": "Changed", "fixed": "Fixed", "removed": "Removed"}
 _LINK = re.compile(r"(\]\()([^)\s]+)(\))")
 
 
+def on_config(config: Any) -> Any:
+    """Adds a page for each command and each Python function to the navigation, under Reference."""
+    for part in config.nav:
+        if "Reference" in part:
+            part["Reference"] += [
+                {"Commands": [f"reference/{name}.md" for name in _commands()]},
+                {"Python functions": [f"python/{name}.md" for name in _functions()]},
+            ]
+    return config
+
+
 def on_files(files: Any, config: Any) -> Any:
-    """Adds the pages that are made."""
+    """Adds the generated pages."""
     from mkdocs.structure.files import File
 
     made = {page: (ROOT / name).read_text(encoding="utf-8") for name, page in FROM_THE_ROOT.items()}
     made[CHANGES] = changes_page(ROOT / "docs" / "changes", ROOT / "CHANGELOG.md")
+    made |= {f"reference/{name}.md": command_page(name) for name in _commands()}
+    made |= {f"python/{name}.md": function_page(name) for name in _functions()}
     for name, text in made.items():
         files.append(File.generated(config, name, content=from_the_root(text)))
     return files
+
+
+def _commands() -> list[str]:
+    from deploy.commands import COMMANDS
+
+    return sorted(COMMANDS)
+
+
+def _functions() -> list[str]:
+    import deploy
+
+    return sorted(name for name in deploy.__all__ if inspect.isfunction(getattr(deploy, name)))
+
+
+def command_page(name: str) -> str:
+    """Returns the complete help of a command as a page."""
+    from deploy.command import command_parser, load_command
+
+    help_text = command_parser(name, load_command(name)).format_help()
+    return f"# deploy {name}\n\n```text\n{help_text}```\n"
+
+
+def function_page(name: str) -> str:
+    """Returns the signature and the docstring of a Python function as a page."""
+    import deploy
+
+    function = getattr(deploy, name)
+    own = [
+        each for each in inspect.signature(function).parameters.values() if each.kind is not each.KEYWORD_ONLY
+    ]
+    shown = ", ".join(str(each).partition(":")[0] for each in own)
+    call = f"deploy.{name}({shown}, ...)"
+    return f"# deploy.{name}\n\n```python\n{call}\n```\n\n```text\n{inspect.getdoc(function)}\n```\n"
 
 
 def from_the_root(text: str) -> str:
@@ -40,7 +101,13 @@ def from_the_root(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, page: Any, **_more: Any) -> str:
-    """Leads links to pages of the root to their copies; of what is not a page only the name is left."""
+    """Leads links to pages of the root to their copies; links to files that are not pages keep their name
+    only.
+    """
+    if page.file.src_uri == CHANGES:
+        page.meta["search"] = {"exclude": True}  # everything was a change once
+    elif page.file.src_uri in _FOUND_FIRST:
+        page.meta["search"] = {"boost": 3}
     depth = page.file.src_uri.count("/")
     return with_links(markdown, depth)
 

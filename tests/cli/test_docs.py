@@ -54,7 +54,7 @@ def test_a_page_that_is_not_there_has_a_likely_name(run_deploy: Run) -> None:
 
 def test_python_has_the_same_pages() -> None:
     assert {page["name"] for page in deploy.docs()} == manual_pages().keys()
-    assert str(deploy.docs("levels")).startswith("# Levels")
+    assert str(deploy.docs("levels")).startswith("# Optimization levels")
 
 
 @pytest.mark.slow

@@ -71,6 +71,7 @@ def test_every_page_of_the_docs_is_in_the_site_and_its_navigation(site: Path, re
     pages = {path.relative_to(docs).with_suffix(".html") for path in docs.rglob("*.md")}
     pages = {path for path in pages if path.parts[0] != "changes"}
     pages |= {Path(f"{name}.html") for name in ("architecture", "contributing", "changes", "security")}
+    pages |= {Path("reference/run.html"), Path("python/run.html")}
     home = (site / "index.html").read_text(encoding="utf-8")
     assert len(pages) > 40
     assert [path for path in sorted(pages) if not (site / path).is_file()] == []
@@ -83,12 +84,59 @@ def test_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     assert re.findall(r'<(?:script|img|link rel="stylesheet")[^>]*(?:src|href)="https?://[^"]*"', text) == []
 
 
+# What people type into the search, and the pages of which one must be among the first three results.
+SEARCHED = {
+    "accelerator": "ethos-u cmsis-nn adding-an-accelerator gemm-npu accelerators",
+    "arduino": "arduino",
+    "arena": "memory glossary",
+    "board": "boards adding-a-board reference/boards python/boards",
+    "camera": "apps front-ends own-project",
+    "CMake": "packages own-project",
+    "CMSIS-NN": "cmsis-nn",
+    "cycles": "cycles",
+    "dialout": "troubleshooting errors",
+    "Ethos-U": "ethos-u",
+    "E301": "errors",
+    "ESP-IDF": "packages own-project arduino",
+    "flash": "memory troubleshooting reference/flash python/flash",
+    "Keras": "exporting tutorials/from-python",
+    "LSTM": "ops exporting troubleshooting approximate",
+    "MFCC": "front-ends",
+    "microphone": "apps front-ends memory",
+    "ONNX": "exporting ops",
+    "OTA": "cartridges",
+    "profiling": "cycles tuning levels troubleshooting reference/bench",
+    "PyTorch": "exporting tutorials/from-python",
+    "quantize": "exporting reference/quantize",
+    "RAM": "memory",
+    "RTOS": "zephyr",
+    "Safety": "evidence requirements",
+    "serial port": "line troubleshooting windows",
+    "STM32": "from-x-cube-ai boards own-project adding-a-board",
+    "streaming": "memory front-ends apps",
+    "tuning": "tuning",
+    "TVM": "from-tvm",
+    "Windows": "windows",
+    "Zephyr": "zephyr",
+}
+
+
 @pytest.mark.slow
-def test_search_finds_a_page_by_a_word_of_it(address: str, page: Any) -> None:
-    page.goto(f"{address}/index.html?q=dialout")  # as a link to a search; what is typed early may be lost
-    page.locator(".md-search-result__link").first.wait_for(state="visible")
-    found = page.locator(".md-search-result__link").first.get_attribute("href")
-    assert "troubleshooting.html" in found or "errors.html" in found
+def test_search_finds_the_right_pages(address: str, page: Any) -> None:
+    missed = {}
+    for words, right in SEARCHED.items():
+        page.goto(f"{address}/index.html?q={words}")  # as a link to a search; typed letters may be lost early
+        links = page.locator(".md-search-result__item > .md-search-result__link")
+        try:
+            links.first.wait_for(state="visible", timeout=10_000)
+        except Exception:  # nothing is found
+            missed[words] = {"nothing"}
+            continue
+        found = [links.nth(number).get_attribute("href") for number in range(min(links.count(), 3))]
+        names = {href.partition("?")[0].split(f"{address}/")[-1].partition(".html")[0] for href in found}
+        if not names & set(right.split()):
+            missed[words] = names
+    assert missed == {}
 
 
 @pytest.mark.slow
