@@ -25,8 +25,8 @@ from codegen.c.order import OrderPart
 from codegen.c.printer import LINE, Printer
 from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
-from codegen.c.tree import Helper
-from codegen.c.tree_walk import headers_of, helpers_of
+from codegen.c.tree import Enumerator, Helper
+from codegen.c.tree_walk import headers_of, helpers_of, walk
 from codegen.c.weights import WeightsLayout
 from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
@@ -184,11 +184,19 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
         "accessors": [printer.function(accessor) for accessor in run.accessors],
         "layers": [printer.function(function) for function in run.functions],
         "numbers": run.numbers,
+        "places": _places(run),
         "order": [_order_text(part, printer) for part in run.order.parts],
         "body": printer.statements(run.order.body, 1),
         "null_checks": _null_checks(parts),
         "callers": parts.callers,
     }
+
+
+def _places(run: RunCode) -> Sequence[Enumerator]:
+    """Where buffers are, the first in memory first."""
+    code = (*run.accessors, *run.functions)
+    found = {node.name: node for node in walk(code) if isinstance(node, Enumerator)}
+    return sorted(found.values(), key=lambda place: (place.value, place.name))
 
 
 def _included(parts: SourceParts) -> set[str]:

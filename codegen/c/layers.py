@@ -14,7 +14,7 @@ from codegen.c.constants import Constants
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.layer_call import Operands, layer_call
-from codegen.c.names import comment_text, without_position
+from codegen.c.names import comment_text, numbered, without_position
 from codegen.c.order import LayerCalls, Order, counter_type, run_order, streamed_order
 from codegen.c.row_padding import filled_padding, filled_row
 from codegen.c.row_pointers import ROW, row_in_cycle
@@ -50,6 +50,7 @@ from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTen
 BOTH_CORES = "solder_on_both_cores"  # of solder_cores.h
 HOOK = "layer_wrote"  # tells the runtime of each row
 _Y = Name("y")  # what a layer writes
+_KINDS = ("state", "scratch")  # of a stage's buffers
 _CONTEXT = "context"  # the run, as the other core is handed it
 
 
@@ -100,7 +101,9 @@ class RunMaker:
         self.plan = plan
         self.calls = calls
         self.constants = constants
-        self.rows = TensorRows(lowered.tensors, plan, names, arenas, constants.outside)
+        self.rows = TensorRows(
+            lowered.tensors, plan, names, arenas, constants.outside, _offsets(lowered, names, labels)
+        )
         self.model = model
         self.functions = functions
         self.numbers = tuple(f"LAYER_{label.upper()}" for label in labels)
@@ -112,9 +115,8 @@ class RunMaker:
         layers = tuple(self._layer(i) for i in range(len(self.lowered.stages)))
         every = (*layers, *halves.values())
         called = {node.function for node in walk(every) if isinstance(node, FunctionCall)}
-        accessors = tuple(self.rows.accessor(t) for t in self.lowered.tensors.values())
         rowless = frozenset(i for i, layer in enumerate(layers) if ROW_PARAMETER not in layer.params)
-        used = tuple(accessor for accessor in accessors if accessor.name in called)
+        used = tuple(accessor for accessor in self.rows.accessors() if accessor.name in called)
         return RunCode(used, layers, self._order(rowless), self._stream(), halves, self.numbers)
 
     def _stream(self) -> StreamInfo | None:
@@ -327,14 +329,26 @@ class RunMaker:
             if together == 1
             else DefinePointers(TypedName(c_type, _Y.name, together), rows)
         ]
-        if fmt.top:
+        is_ring = self._is_own_ring(out)
+        if is_ring:
+            held = self.plan.buffers[out.tensor].rows_held
+            whole = (filled_row(fmt, self.rows.written(out, None, 0), held),)
+            body.append(If(Infix("==", ROW, Number(0)), whole, comment="above the image and around all rows"))
+        elif fmt.top:
             above = self._filled(out, None, range(fmt.top))
             body.append(If(Infix("==", ROW, Number(0)), above, comment="the rows above the image"))
         if fmt.bottom:
             below = self._filled(out, first, range(fmt.top, fmt.top + fmt.bottom))
             is_below = Infix("==", ROW, unsigned(out.image_rows // together))
             body.append(If(is_below, (*below, Return()), comment="the rows below the image"))
-        return [*body, *self._padding_in_time(out, together)]
+        return body if is_ring else [*body, *self._padding_in_time(out, together)]
+
+    def _is_own_ring(self, out: Result) -> bool:
+        """True for a ring that needs padding and that nobody else writes while it lives: one fill serves."""
+        tensor, held = self.lowered.tensors[out.tensor], self.plan.buffers[out.tensor].rows_held
+        writers = sum(out.tensor in stage.writes for stage in self.lowered.stages)
+        is_ring = held < tensor.rows and writers == 1 and out.rows == tensor.rows
+        return is_ring and bool(self._padding(out)) and not self._is_disturbed(out.tensor)
 
     def _written_rows(self, stage: LoweredStage) -> tuple[Expr, ...]:
         out, together, spread = stage.result, stage.kernel.rows_per_step, stage.kernel.spread
@@ -370,6 +384,14 @@ class RunMaker:
         """True where another buffer uses the same bytes between the tensor's first row and its last."""
         mine = self.plan.buffers[tensor]
         return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
+
+
+def _offsets(lowered: Lowered, names: Mapping[str, str], labels: Sequence[str]) -> Mapping[str, str]:
+    """Planned buffer -> the constant for its place: tensors, and what layers keep and work in."""
+    layers = list(zip(lowered.stages, labels, strict=True))
+    words = {tensor: names[tensor] for tensor in lowered.tensors}
+    words |= {f"{stage.name}.{kind}": f"{label}_{kind}" for stage, label in layers for kind in _KINDS}
+    return {buffer: f"AT_{word.upper()}" for buffer, word in numbered(words, set()).items()}
 
 
 def _first_row(together: int) -> Expr:

@@ -83,7 +83,7 @@ def string_text(text: str) -> str:
 
 def unique_identifiers(names: Iterable[str], fallback: str) -> Mapping[str, str]:
     """One identifier per name, numbered where two would be the same."""
-    return _numbered({name: c_identifier(name, fallback) for name in names}, set())
+    return numbered({name: c_identifier(name, fallback) for name in names}, set())
 
 
 # What the compiler appends to a user's name: a pass a number, a conversion the form of its rows.
@@ -110,7 +110,7 @@ def short_identifiers(names: Iterable[str], fallback: str, taken: Collection[str
             if (count[word] > 1 or word in taken) and chosen[name] + 1 < len(choices[name])
         ]
         if not clashing:
-            return _numbered(found, set(taken))
+            return numbered(found, set(taken))
         for name in clashing:
             chosen[name] += 1
 
@@ -127,7 +127,7 @@ def _spellings(name: str, fallback: str) -> Iterable[str]:
     yield c_identifier("/".join(parts) + suffix, fallback)
 
 
-def _numbered(words: Mapping[str, str], taken: set[str]) -> Mapping[str, str]:
+def numbered(words: Mapping[str, str], taken: set[str]) -> Mapping[str, str]:
     """The words, numbered where names differ in nothing that an identifier can show."""
     found: dict[str, str] = {}
     for name, base in words.items():
@@ -143,7 +143,7 @@ def layer_labels(stages: Sequence[LoweredStage]) -> tuple[str, ...]:
     """The name of each layer: that of the value which it computes."""
     values = [_computed_by(stage) for stage in stages]
     words = short_identifiers(values, "layer")
-    labels = _numbered({str(number): words[value] for number, value in enumerate(values)}, set())
+    labels = numbered({str(number): words[value] for number, value in enumerate(values)}, set())
     return tuple(labels.values())
 
 
@@ -163,4 +163,4 @@ def layer_functions(
         name = label if first in label.split("_") else f"{kind}_{label}"
         # One word alone may be a function of the C library, as tanh is.
         found[str(number)] = name if "_" in name and name not in taken else f"{name}_layer"
-    return tuple(_numbered(found, set(taken)).values())
+    return tuple(numbered(found, set(taken)).values())

@@ -8,6 +8,7 @@ from itertools import chain
 from textwrap import wrap
 
 from aot.records import dataclass
+from codegen.c.begun import begun_variables
 from codegen.c.dialect import C99, Dialect
 from codegen.c.tree import (
     Assign,
@@ -21,6 +22,7 @@ from codegen.c.tree import (
     DefineShape,
     DefineTable,
     Do,
+    Enumerator,
     Expr,
     ForLoop,
     FunctionCall,
@@ -96,15 +98,23 @@ class Printer:
         lines: list[str] = []
         rest = list(body)
         while rest:
-            stmt = rest.pop(0)
-            if isinstance(stmt, DeclareVariables) and _is_begun(stmt, rest):
-                begins, rest = rest[: len(stmt.names)], rest[len(stmt.names) :]
-                for begin in begins:
-                    (text,) = self._stmt(begin, 0)
-                    lines.append(f"{_PAD * depth}{stmt.c_type} {text}")
+            begun = begun_variables(rest)
+            if begun:
+                for declared, values, is_kept in begun:
+                    lines += self._begun(declared, values, is_kept, _PAD * depth)
+                rest = rest[2 * len(begun) + sum(len(values) - 1 for _, values, _ in begun) :]
             else:
-                lines += self._stmt(stmt, depth)
+                lines += self._stmt(rest.pop(0), depth)
         return lines
+
+    def _begun(
+        self, declared: DeclareVariables, values: Sequence[Expr], is_kept: bool, pad: str
+    ) -> list[str]:
+        """Variables with their first values, as many to a line as fit."""
+        head = f"{pad}{'const ' if is_kept else ''}{declared.c_type} "
+        each = [f"{name} = {self.bare(value)}" for name, value in zip(declared.names, values, strict=True)]
+        first, *others = _packed(each, " " * len(head), ";")
+        return [head + first[len(head) :], *others]
 
     def _stmt(self, stmt: Stmt, depth: int) -> list[str]:
         pad = _PAD * depth
@@ -158,6 +168,11 @@ class Printer:
     def _cases(self, cases: Sequence[tuple[int, Sequence[Stmt]]], depth: int) -> Iterator[str]:
         pad = _PAD * depth
         for number, body in cases:
+            lines = self._body(body, 0)
+            short = f"{pad}case {number}: {lines[0]} break;"
+            if len(lines) == 1 and len(short) <= LINE:
+                yield short
+                continue
             yield f"{pad}case {number}:"
             yield from self._body(body, depth + 1)
             yield f"{pad}{_PAD}break;"
@@ -207,7 +222,7 @@ class Printer:
     def bare(self, expr: Expr) -> str:
         """The expression alone between delimiters, where outer parentheses say nothing."""
         match expr:
-            case Name(name):
+            case Name(name) | Enumerator(name):
                 return name
             case Number(value, _, suffix):
                 if value not in _INT32 and not suffix:
@@ -291,16 +306,6 @@ def _comment(lines: Sequence[str]) -> list[str]:
     first, *others = lines
     *most, last = (f"/* {first}", *(f"   {line}" for line in others))
     return [*most, f"{last} */"]
-
-
-def _is_begun(declare: DeclareVariables, following: Sequence[Stmt]) -> bool:
-    """True where the next statements give each of the variables its first value, in their order."""
-    first = [
-        stmt.target.name
-        for stmt in following[: len(declare.names)]
-        if isinstance(stmt, Assign) and stmt.op == "=" and isinstance(stmt.target, Name)
-    ]
-    return tuple(first) == declare.names
 
 
 def _is(count: Count, value: int) -> bool:

@@ -7,9 +7,9 @@ from codegen.c.tree import Do, Expr, FunctionCall, Helper, Infix, Literal, Numbe
 from codegen.formats import RowFormat, has_padding
 
 
-def filled_row(fmt: RowFormat, row: Expr) -> Stmt:
-    """The statement that fills a row without pixels."""
-    return _call(_fill(fmt), row, Number(fmt.row_elements), _value(fmt))
+def filled_row(fmt: RowFormat, row: Expr, rows: int = 1) -> Stmt:
+    """The statement that fills a row without pixels, or several one after the other."""
+    return _call(_fill(fmt), row, Number(fmt.row_elements * rows), _value(fmt))
 
 
 def filled_padding(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import partial
 
 from aot.counted import counted
@@ -13,6 +13,7 @@ from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
 from codegen.c.tree import (
     CastTo,
     DefineTable,
+    Enumerator,
     Expr,
     FunctionCall,
     FunctionDefinition,
@@ -43,19 +44,23 @@ class TensorRows:
     names: Mapping[str, str]  # tensor -> C identifier
     arenas: Mapping[str, Arena]  # by pool
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> the constant row of it
+    offsets: Mapping[str, str]  # planned buffer -> the constant in C that says where it is
 
-    def accessor(self, tensor: LoweredTensor) -> FunctionDefinition:
-        c_type = storage_dtype(tensor.type, tensor.format).c_name
-        qualifier = "const " if tensor.kind is Kind.INPUT else ""
-        return FunctionDefinition(
-            kind=f"static inline {qualifier}{c_type} *",
-            name=self._accessor_name(tensor),
-            params=(RUN,) if self.has_one_place(tensor) else (RUN, ROW_PARAMETER),
-            body=(Return(self._where(tensor, c_type)),),
-            comment=f"{comment_text(tensor.name)}: {self._rows_text(tensor)}.",
-        )
+    def accessors(self) -> Iterator[FunctionDefinition]:
+        """The functions that find a row, of the tensors whose rows are in several places."""
+        for tensor in self.tensors.values():
+            if self.has_one_place(tensor):
+                continue
+            qualifier = "const " if tensor.kind is Kind.INPUT else ""
+            yield FunctionDefinition(
+                kind=f"static inline {qualifier}{_c_type(tensor)} *",
+                name=self._accessor_name(tensor),
+                params=(RUN, ROW_PARAMETER),
+                body=(Return(self._where(tensor)),),
+                comment=f"{comment_text(tensor.name)}: {self._rows_text(tensor)}.",
+            )
 
-    def _where(self, tensor: LoweredTensor, c_type: str) -> Expr:
+    def _where(self, tensor: LoweredTensor) -> Expr:
         """The address of a row, or of all rows where they are in one place."""
         fmt, buffer, is_alone = tensor.format, self.plan.buffers[tensor.name], self.has_one_place(tensor)
         if tensor.kind in (Kind.INPUT, Kind.OUTPUT):
@@ -64,9 +69,9 @@ class TensorRows:
             return base if is_alone else Infix("+", base, times(ROW, fmt.row_elements))
         place = self.place(buffer)
         if is_alone:
-            return pointer_to(c_type, place)
+            return pointer_to(_c_type(tensor), place)
         held = ROW if buffer.rows_held >= tensor.rows else Infix("%", ROW, unsigned(buffer.rows_held))
-        return pointer_to(c_type, Infix("+", place, Infix("*", held, unsigned(fmt.row_bytes))))
+        return pointer_to(_c_type(tensor), Infix("+", place, Infix("*", held, unsigned(fmt.row_bytes))))
 
     def has_one_place(self, tensor: LoweredTensor) -> bool:
         """True where all its rows, or its only one, are in the same place."""
@@ -74,12 +79,27 @@ class TensorRows:
         return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
 
     def place(self, buffer: PlannedBuffer) -> Expr:
-        return plus(Name(f"run->{self.arenas[buffer.pool].name}"), buffer.offset)
+        offset = Enumerator(self.offsets[buffer.name], buffer.offset, self._place_text(buffer))
+        return Infix("+", Name(f"run->{self.arenas[buffer.pool].name}"), offset)
+
+    def _place_text(self, buffer: PlannedBuffer) -> str:
+        """Says what is there: the user's tensor in rows, or what a layer works in."""
+        where = f" in {self.arenas[buffer.pool].name}" if len(self.arenas) > 1 else ""
+        tensor = self.tensors.get(buffer.name)
+        if tensor is None:
+            return f"{counted(buffer.bytes, 'byte')}{where}"
+        rows = f"{buffer.rows_held} of {tensor.rows}" if buffer.rows_held < tensor.rows else f"{tensor.rows}"
+        return (
+            f"{rows} rows of {tensor.format.row_bytes} bytes{where}"
+            if tensor.rows > 1
+            else f"{counted(buffer.bytes, 'byte')}{where}"
+        )
 
     def row_of(self, tensor: LoweredTensor, row: Expr) -> Expr:
-        """The call of its accessor."""
-        run = Name(RUN.name)
-        return FunctionCall(self._accessor_name(tensor), (run,) if self.has_one_place(tensor) else (run, row))
+        """The call of its accessor, or the one place of its rows."""
+        if self.has_one_place(tensor):
+            return self._where(tensor)
+        return FunctionCall(self._accessor_name(tensor), (Name(RUN.name), row))
 
     def written(self, out: Result, base: Expr | None, row: int) -> Expr:
         """The call for a row that a stage writes: `row` behind the one that `base`, where given, says."""
@@ -141,6 +161,10 @@ def _is_out_of_image(out: OutOfImage) -> Expr:
     if out.above and out.below:
         return Infix("||", above, below)
     return above if out.above else below
+
+
+def _c_type(tensor: LoweredTensor) -> str:
+    return storage_dtype(tensor.type, tensor.format).c_name
 
 
 def pointer_to(c_type: str, place: Expr) -> Expr:

@@ -49,6 +49,15 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
+class Enumerator:
+    """A constant of an enum of the file, which the printer of the file declares."""
+
+    name: str
+    value: int
+    comment: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Room:
     """The length of a local array: functions that become one can share the longest."""
 
@@ -140,6 +149,7 @@ class FunctionCall:
 Expr = (
     Name
     | Number
+    | Enumerator
     | Literal
     | Linear
     | Sum

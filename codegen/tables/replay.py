@@ -22,6 +22,7 @@ from codegen.c.tree import (
     DefineShape,
     DefineTable,
     Do,
+    Enumerator,
     Expr,
     FunctionCall,
     FunctionDefinition,
@@ -134,7 +135,7 @@ class LayerRunner:
         match expr:
             case Name(name):
                 return known[name] if name in known else self.roots[name]
-            case Number(value):
+            case Number(value) | Enumerator(_, value):
                 return value
             case Literal(text):
                 return float(text.rstrip("f"))

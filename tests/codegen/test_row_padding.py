@@ -108,3 +108,12 @@ def test_a_streamed_input_is_read_without_margins(require_tool: Callable[..., No
 def same(made: CompiledModel, graph: Graph, host: Poisoned | HostModel) -> bool:
     x = np.random.default_rng(3).integers(-128, 128, made.inputs[0].type.shape, np.int8)
     return np.array_equal(host.run({"x": x})["y"], run_graph(graph, {"x": x})["y"])
+
+
+def test_a_ring_of_its_own_memory_is_filled_once_and_another_row_by_row() -> None:
+    """Rows overwrite their pixels only, so padding stays where nobody else writes it."""
+    text = model("speed").sources["narrow.c"]
+    assert text.count("{ /* above the image and around all rows */") >= 3
+    for fill in text.split("{ /* above the image and around all rows */")[1:]:
+        assert fill.split("}")[0].count("fill_") == 1
+    assert "first use of this memory" not in text

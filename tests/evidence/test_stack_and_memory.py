@@ -188,9 +188,9 @@ def test_what_does_not_agree_fails(dense: Subject, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(stack_and_memory, "stack_usage", lambda folder: {"dense_run": 1})
     assert "and 1 by the compiler's account" in examine_stack_and_memory(dense).summary
     monkeypatch.setattr(
-        stack_and_memory, "constants_of", lambda text: {"dense_dense_0_bias": CConstant(3, "")}
+        stack_and_memory, "constants_of", lambda text: {"dense_dense_0_scaling": CConstant(3, "")}
     )
-    assert "constant dense_dense_0_bias has " in examine_stack_and_memory(dense).summary
+    assert "constant dense_dense_0_scaling has " in examine_stack_and_memory(dense).summary
 
 
 @pytest.mark.arm

@@ -60,7 +60,7 @@ class DepthwiseRow:
     y_dtype: DType
     y_step: int  # elements from one output to the next
     turns: int = 1  # of the loop, written out; they divide the pairs of outputs
-    is_general: bool = False  # one function for any number of outputs and any way from one to the next
+    is_general: bool = False  # a loop however few outputs there are
     edges: Edges | None = None  # of planes without padding: such a row is neither general nor turned by more
     weight_bits: int = 8
 
@@ -68,10 +68,9 @@ class DepthwiseRow:
     def name(self) -> str:
         short = f"_of_{self.outputs}" if self.is_short else ""
         turns = f"_by_{self.turns}" if self.turns > 1 else ""
-        step = "" if self.is_general else f"_step_{self.y_step}"
         edges = self.edges.name if self.edges is not None else ""
         bits = "" if self.weight_bits == 8 else "_four_bits"
-        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{step}{edges}{short}{turns}{bits}"
+        return f"depthwise_3x3_stride_{self.stride}_{self.y_dtype.value}{edges}{short}{turns}{bits}"
 
     @property
     def is_short(self) -> bool:
@@ -80,15 +79,7 @@ class DepthwiseRow:
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """The numbers that a call gives to its function."""
-        if self.is_short:
-            return ()
-        return (("outputs", self.outputs), *((("y_step", self.y_step),) if self.is_general else ()))
-
-    def steps(self, outputs: int) -> str:
-        """C of the elements that so many outputs are apart."""
-        if not self.is_general:
-            return str(outputs * self.y_step)
-        return {0: "0", 1: "y_step"}.get(outputs, f"{outputs} * y_step")
+        return (*(() if self.is_short else (("outputs", self.outputs),)), ("y_step", self.y_step))
 
 
 def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
@@ -157,7 +148,7 @@ class _Text:
         windows = f"3x3 windows along planes, stride {self.row.stride}"
         lines = [
             f"/* {self._outputs_text} of {windows}; reads one byte past windows. */",
-            f"static inline void {self.name}(",
+            f"static inline __attribute__((always_inline)) void {self.name}(",
             f"    {', '.join([f'{self.row.y_dtype.c_name} *y', *_ints(n for n, _ in self.row.numbers)])},",
             f"    {', '.join(_ints(self.constants))},",
             "    const int8_t *x0, const int8_t *x1, const int8_t *x2, const int8_t *w)",
@@ -174,10 +165,9 @@ class _Text:
     def _outputs_text(self) -> str:
         row = self.row
         count = f"{row.outputs} outputs" if row.is_short else "Outputs"
-        apart = "" if row.is_general else f", {row.y_step} elements apart,"
         turns = f" {2 * row.turns} at a time," if row.turns > 1 else ""
         edges = f" {row.edges.said}," if row.edges is not None else ""
-        return f"{count} in {row.y_dtype.value}{apart}{turns}{edges}"
+        return f"{count} in {row.y_dtype.value}, y_step elements apart,{turns}{edges}"
 
     def _padding(self) -> list[str]:
         edges = self.row.edges
@@ -189,13 +179,13 @@ class _Text:
         before = [block for block in blocks[:1] if block.left]
         behind = [block for block in blocks[-1:] if block.right]
         at_first = [line for block in before for line in ("    {", *self._block(block), "    }")]
-        moved = [f"    y += {self.row.steps(2)};"] if before else []
+        moved = [f"    y += {_steps(2)};"] if before else []
         return [*at_first, *moved, *self._loop(len(before), len(behind)), *self._last(behind)]
 
     def _loop(self, before: int, behind: int) -> list[str]:
         """The loop over pairs of outputs, without the `before` and `behind` blocks that stand outside it."""
         outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
-        step = self.row.steps(outputs)
+        step = _steps(outputs)
         pairs = [self._block(WindowBlock(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
         body = pairs[0] if len(pairs) == 1 else [line for pair in pairs for line in ("    {", *pair, "    }")]
         taken = before + (behind if self.row.outputs % 2 == 0 else 0)
@@ -255,10 +245,15 @@ class _Text:
 
     def _stored(self, first: int, values: list[str]) -> list[str]:
         c_type = self.row.y_dtype.c_name
-        places = [self.row.steps(first + n) for n in range(len(values))]
+        places = [_steps(first + n) for n in range(len(values))]
         return [
             f"        y[{place}] = ({c_type}){value};" for place, value in zip(places, values, strict=True)
         ]
+
+
+def _steps(outputs: int) -> str:
+    """C of the elements that so many outputs are apart."""
+    return {0: "0", 1: "y_step"}.get(outputs, f"y_step * {outputs}")
 
 
 def _ints(names: Iterable[str]) -> list[str]:

@@ -13,7 +13,14 @@ from functools import lru_cache
 from aot.ir.types import DType
 from codegen.isa.dsp.dot_tile import SmladDotTile
 from codegen.isa.dsp.needs import needs_of
-from codegen.isa.dsp.text import dot_text, instructions_of, parts_of, registers_of
+from codegen.isa.dsp.text import (
+    dot_text,
+    instructions_of,
+    name_in_c,
+    registers_of,
+    takes_all_registers,
+    text_in_c,
+)
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import (
@@ -54,9 +61,57 @@ def dot(tile: SmladDotTile) -> Instruction:
 
 
 def _called(tile: SmladDotTile) -> tuple[Instruction | ScalarFunction, ...]:
-    """The tiles that it is made of where there are few registers."""
-    parts = tuple(dot(part) for part in parts_of(tile))
-    return (FEW_REGISTERS, *parts) if parts else ()
+    """What it is made of where there are few registers."""
+    return (_in_c(tile),) if takes_all_registers(tile) else ()
+
+
+def _in_c(tile: SmladDotTile) -> Instruction:
+    return Instruction(
+        name_in_c(tile),
+        (),
+        (),
+        "",
+        text_in_c(tile),
+        includes=("arm_acle.h",),
+        calls=(FEW_REGISTERS, WORDS, ODD_BYTES),
+        needs=needs_of(tile.x_aligned),
+    )
+
+
+WORDS = ScalarFunction(
+    "aligned_word",
+    DType.I32,
+    """\
+/* The word at any address, and at one that words have. */
+static inline int32_t word_at(const void *place)
+{
+    int32_t word;
+    memcpy(&word, place, sizeof word);
+    return word;
+}
+
+static inline int32_t aligned_word(const void *place)
+{
+    return word_at(__builtin_assume_aligned(place, 4));
+}
+""",
+    lambda *_: 0,
+    includes=("string.h",),
+)
+ODD_BYTES = ScalarFunction(
+    "odd_bytes",
+    DType.I32,
+    """\
+/* Bytes 1 and 3 of a word, widened: __sxtb16, which takes 0 and 2, has no rotation. */
+static inline int32_t odd_bytes(int32_t word)
+{
+    int32_t result;
+    __asm__("sxtb16 %0, %1, ror #8" : "=r"(result) : "r"(word));
+    return result;
+}
+""",
+    lambda *_: 0,
+)
 
 
 def _meaning(tile: SmladDotTile, sums: Buffer, x: Buffer, w: Buffer) -> tuple[Stmt, ...]:

@@ -8,11 +8,13 @@ from codegen.isa.dsp.scalar_math import with_dsp
 from codegen.isa.dsp.schedules import SCHEDULES
 from codegen.isa.isa import Isa
 from codegen.isa.schedule_table import listed_schedules
+from codegen.kernels.joined_tables import with_joined_tables
 
 ISA = Isa(
     "dsp",
     NEEDS,
     listed_schedules("codegen.isa.dsp.schedules", SCHEDULES),
     math=with_dsp,
+    rewrite=with_joined_tables,
     lanes=LANES,
 )

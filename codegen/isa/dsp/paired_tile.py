@@ -82,36 +82,34 @@ def factors_of(pixels: int, x_step: int, groups: int, is_aligned: bool) -> Instr
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.INPUT)
     zero = Affine()
-    name = f"paired_factors_{pixels}_step{x_step}{'' if is_aligned else '_unaligned'}"
+    name = f"paired_factors_{pixels}"
+    step = () if pixels == 1 else (("x_step", x_step),)
     return Instruction(
         name=name,
         params=(v, x),
         body=(factors_nest(v, x, pixels, x_step, groups, (zero, zero, zero)),),
-        call=f"{name}({{v}}, {{x}}, {{groups}});",
-        definition=_factors_text(name, pixels, x_step),
+        call=f"{name}({{v}}, {{x}}, {'{x_step}, ' if step else ''}{{groups}});",
+        definition=_factors_text(name, pixels),
         includes=("arm_acle.h", "string.h"),
         calls=(FACTORS,),
         needs=needs_of(is_aligned),
         machine_instructions=6 * pixels + 6,
-        numbers=(("groups", groups),),
+        numbers=(*step, ("groups", groups)),
     )
 
 
-def _factors_text(name: str, pixels: int, x_step: int) -> str:
+def _factors_text(name: str, pixels: int) -> str:
     each = range(pixels)
     lines = [
-        f"/* Factors of {counted(pixels, 'pixel')}, {x_step} bytes apart, four bytes of each at a time. */"
+        f"/* Factors of {counted(pixels, 'pixel')}, x_step bytes apart, four bytes of each at a time. */"
         if pixels > 1
         else "/* Factors of a pixel, four bytes at a time. */",
-        f"static inline void {name}(int16_t *v, const int8_t *x, int32_t groups)",
+        f"static inline __attribute__((always_inline)) void {name}(",
+        f"    int16_t *v, const int8_t *x, {'int32_t x_step, ' if pixels > 1 else ''}int32_t groups)",
         "{",
         "    for (int32_t n = 0; n < groups; ++n) {",
         f"        int32_t factors[{pixels * FACTORS_EACH}];",
-        *(
-            f"        factors_of_pixels(x{f' + {i * x_step}' if i else ''},"
-            f" &factors[{i}], &factors[{pixels + i}]);"
-            for i in each
-        ),
+        *(f"        factors_of_pixels(x{_steps(i)}, &factors[{i}], &factors[{pixels + i}]);" for i in each),
         "        memcpy(__builtin_assume_aligned(v, 4), factors, sizeof factors);",
         f"        v += {pixels * HALVES * FACTORS_EACH};",
         f"        x += {GROUP};",
@@ -121,33 +119,40 @@ def _factors_text(name: str, pixels: int, x_step: int) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _steps(count: int) -> str:
+    """C of what leads that many pixels on."""
+    return {0: "", 1: " + x_step"}.get(count, f" + x_step * {count}")
+
+
 @lru_cache(maxsize=256)
 def rests_of(pixels: int, x_step: int, rows: int, rest: int) -> Instruction:
     """Makes the factors of what kernel rows have beside whole groups, joined."""
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
-    name = f"paired_rests_{pixels}_step{x_step}_{rest}_of_{rows}_rows"
+    name = f"paired_rests_{pixels}_{rest}_of_{rows}_rows"
     return Instruction(
         name=name,
         params=(v, x),
         body=(rests_nest(v, x, pixels, x_step, (rows, rest), (0, 0)),),
-        call=f"{name}({{v}}, {{x_array}}, {{x_offset}});",
-        definition=_rests_text(name, pixels, x_step, rows, rest),
+        call=f"{name}({{v}}, {{x_array}}, {{x_offset}}, {{x_step}});",
+        definition=_rests_text(name, pixels, rows, rest),
         includes=("string.h",),
         calls=(FACTORS_OF_WORD,),
         needs=NEEDS,
         machine_instructions=(8 * -(-rows * rest // GROUP) + 2) * pixels,
+        numbers=(("x_step", x_step),),
     )
 
 
-def _rests_text(name: str, pixels: int, x_step: int, rows: int, rest: int) -> str:
+def _rests_text(name: str, pixels: int, rows: int, rest: int) -> str:
     groups = [range(first, min(first + GROUP, rows * rest)) for first in range(0, rows * rest, GROUP)]
     lines = [
         f"/* The same of what {rows} kernel rows of {counted(pixels, 'pixel')} have left,"
         f" {counted(rest, 'byte')} each, joined. */",
-        f"static inline void {name}(int16_t *v, const int8_t *const *x, int32_t offset)",
+        f"static inline __attribute__((always_inline)) void {name}(",
+        "    int16_t *v, const int8_t *const *x, int32_t offset, int32_t x_step)",
         "{",
-        f"    for (int32_t i = 0; i < {pixels}; ++i, offset += {x_step}) {{",
+        f"    for (int32_t i = 0; i < {pixels}; ++i, offset += x_step) {{",
         "        int32_t firsts, mixed;",
     ]
     for n, numbers in enumerate(groups):
@@ -192,7 +197,7 @@ def paired_dot(tile: PairedTile) -> Instruction:
         call=f"{tile.name}({every}, {{v}}, {{w}}{'' if tile.is_straight else ', {groups}'});",
         definition=_text(tile),
         includes=("arm_acle.h",),
-        calls=(FEW_REGISTERS, FACTOR_REGISTERS, TWO_HALVES),
+        calls=(*_macros(tile), FACTOR_REGISTERS, _in_c(tile.pixels, tile.channels)),
         needs=NEEDS,
         machine_instructions=len(_turn_lines(tile)),
         numbers=() if tile.is_straight else (("groups", tile.groups),),
@@ -270,48 +275,54 @@ def _turn_lines(tile: PairedTile) -> list[str]:
 def _declared(tile: PairedTile) -> list[str]:
     """Variables for them: those of factors in registers that LDM can load."""
     words = [name for name in _temps(tile) if name in _WORDS]
-    fixed = [name for name in _temps(tile) if name in _FACTORS]
-    return [
-        f"    int32_t {', '.join(words)};",
-        *(f"    register int32_t {name} __asm__(REGISTER_{name.upper()});" for name in fixed),
-    ]
+    fixed = [f"{name} __asm__(REGISTER_{name.upper()})" for name in _temps(tile) if name in _FACTORS]
+    return [f"    int32_t {', '.join(words)};", f"    register int32_t {', '.join(fixed)};"]
+
+
+def _sums(pixels: int, channels: int) -> list[str]:
+    return [f"sum{i}{j}" for i in range(pixels) for j in range(channels)]
 
 
 def _text(tile: PairedTile) -> str:
-    sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
-    groups = "" if tile.is_straight else ", int32_t groups"
+    sums = _sums(tile.pixels, tile.channels)
+    head, given = ("", str(tile.groups)) if tile.is_straight else (", int32_t groups", "groups")
     lines = [
-        *_macros(tile),
-        f"/* Sums of {counted(tile.pixels, 'pixel')} and {counted(tile.channels, 'channel')},"
-        f" four weights at a time, {unroll_text(tile.unroll, tile.is_straight)}:"
-        " SMLAD by half-words, then by their low bytes. */",
+        f"/* {counted(tile.pixels, 'pixel').capitalize()} and {counted(tile.channels, 'channel')},"
+        f" four weights at a time, {unroll_text(tile.unroll, tile.is_straight)}. */",
         f"static inline __attribute__((always_inline)) void {tile.name}(",
-        f"    {', '.join(f'int32_t *sum{s[1:]}' for s in sums)},",
-        f"    const int16_t *v, const int16_t *w{groups})",
+        f"    {', '.join(f'int32_t *{s}' for s in sums)},",
+        f"    const int16_t *v, const int16_t *w{head})",
         "{",
-        f"    int32_t {', '.join(f'{s} = *sum{s[1:]}' for s in sums)};",
         "#ifdef FEW_REGISTERS",
-        *_in_c(tile),
+        f"    {_name_in_c(tile.pixels, tile.channels)}({', '.join(sums)}, v, w, {given});",
         "#else",
         *_declared(tile),
         *(_straight(tile) if tile.is_straight else _looped(tile)),
         "#endif",
-        *(f"    *sum{s[1:]} = {s};" for s in sums),
         "}",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _macro_name(tile: PairedTile, groups: int) -> str:
+    return f"DOT_{tile.pixels}X{tile.channels}_{'TWO_GROUPS' if groups == 2 else 'GROUP'}"
+
+
 def _turn_macros(tile: PairedTile) -> list[str]:
     """The macros of a turn, one behind the other."""
-    name, (twos, ones) = tile.name.upper(), _twos_and_ones(tile)
-    return [f"{name}_TWO"] * twos + [f"{name}_ONE"] * ones
+    twos, ones = _twos_and_ones(tile)
+    return [_macro_name(tile, 2)] * twos + [_macro_name(tile, 1)] * ones
 
 
-def _macros(tile: PairedTile) -> list[str]:
-    texts = {"TWO": _two_groups, "ONE": _group}
-    used = dict.fromkeys(_turn_macros(tile))
-    return [line for each in used for line in macro(each, list(texts[each[-3:]](tile)))]
+def _macros(tile: PairedTile) -> list[Instruction]:
+    twos, ones = _twos_and_ones(tile)
+    return [_macro(_macro_name(tile, n), tile) for n, is_used in ((2, twos), (1, ones)) if is_used]
+
+
+def _macro(name: str, tile: PairedTile) -> Instruction:
+    """Assembly that functions of several lengths share."""
+    lines = _two_groups(tile) if name.endswith("TWO_GROUPS") else _group(tile)
+    return Instruction(name, (), (), "", "\n".join(macro(name, list(lines))) + "\n", needs=NEEDS)
 
 
 def _straight(tile: PairedTile) -> list[str]:
@@ -335,36 +346,60 @@ def _looped(tile: PairedTile) -> list[str]:
 
 def _turn(tile: PairedTile) -> list[str]:
     macros = _turn_macros(tile)
-    return [f"        {' '.join(macros[first : first + 3])}" for first in range(0, len(macros), 3)]
+    return [f"        {' '.join(macros[first : first + 5])}" for first in range(0, len(macros), 5)]
 
 
 def _operands(tile: PairedTile) -> list[str]:
-    sums = [f"s{i}{j}" for i in range(tile.pixels) for j in range(tile.channels)]
+    sums = _sums(tile.pixels, tile.channels)
     return [
-        f"        : {', '.join(f'[{s}] {chr(34)}+r{chr(34)}({s})' for s in sums)},",
+        f"        : {', '.join(f'[s{s[3:]}] {chr(34)}+r{chr(34)}(*{s})' for s in sums)},",
         '          [v] "+r"(v), [w] "+r"(w),',
         f"          {', '.join(f'[{t}] {chr(34)}=&r{chr(34)}({t})' for t in _temps(tile))}",
     ]
 
 
-def _in_c(tile: PairedTile) -> list[str]:
+def _name_in_c(pixels: int, channels: int) -> str:
+    return f"paired_dot_{pixels}x{channels}_in_c"
+
+
+@lru_cache(maxsize=16)
+def _in_c(pixels: int, channels: int) -> Instruction:
     """The same by intrinsics, for a compiler to find registers for."""
-    pixels, channels = range(tile.pixels), range(tile.channels)
-    groups = str(tile.groups) if tile.is_straight else "groups"
-    lines = [f"    for (int32_t n = 0; n < {groups}; ++n) {{"]
-    for j in channels:
+    sums = _sums(pixels, channels)
+    lines = [
+        "#ifdef FEW_REGISTERS",
+        f"static inline __attribute__((always_inline)) void {_name_in_c(pixels, channels)}(",
+        f"    {', '.join(f'int32_t *{s}' for s in sums)},",
+        "    const int16_t *v, const int16_t *w, int32_t groups)",
+        "{",
+        "    for (int32_t n = 0; n < groups; ++n) {",
+    ]
+    for j in range(channels):
         lines.append(f"        const int32_t w{j} = two_halves(w{f' + {j * HALVES}' if j else ''});")
-    for i in pixels:
-        first, mixed = (place * HALVES for place in (i, tile.pixels + i))
+    for i in range(pixels):
+        first, mixed = (place * HALVES for place in (i, pixels + i))
         lines.append(
             f"        const int32_t x{i} = two_halves(v{f' + {first}' if first else ''}),"
             f" m{i} = two_halves(v + {mixed});"
         )
-        for j in channels:
-            lines.append(f"        s{i}{j} = __smlad(m{i}, __sxtb16(w{j}), __smlad(x{i}, w{j}, s{i}{j}));")
+        for j in range(channels):
+            lines.append(
+                f"        *sum{i}{j} = __smlad(m{i}, __sxtb16(w{j}), __smlad(x{i}, w{j}, *sum{i}{j}));"
+            )
     lines += [
-        f"        v += {tile.pixels * HALVES * FACTORS_EACH};",
-        f"        w += {tile.channels * HALVES};",
+        f"        v += {pixels * HALVES * FACTORS_EACH};",
+        f"        w += {channels * HALVES};",
         "    }",
+        "}",
+        "#endif",
     ]
-    return lines
+    return Instruction(
+        name=_name_in_c(pixels, channels),
+        params=(),
+        body=(),
+        call="",
+        definition="\n".join(lines) + "\n",
+        includes=("arm_acle.h",),
+        calls=(FEW_REGISTERS, TWO_HALVES),
+        needs=NEEDS,
+    )

@@ -24,7 +24,15 @@ FACTORS_OF_WORD = ScalarFunction(
     "factors_of_word",
     DType.I32,
     """\
-/* SMLAD factors of bytes x0 y0 x1 y1: x0 and x1 in firsts, 256 * y + 127 - x of each pair in mixed. */
+/* Two weights per factor. The half-word 256 * a + b holds two neighbouring weights: it is a factor of SMLAD
+   as it is in memory, and b alone is its low byte, widened. With the pixels x and y that a and b belong to,
+
+       (256 * a + b) * x  +  b * (256 * y + 127 - x)  =  256 * (a * x + b * y)  +  127 * b
+
+   so that one SMLAD by `firsts` (x of two half-words) and one by `mixed` (256 * y + 127 - x of two) make
+   four products. Sums are 256 times as large, and 127 * b too much for each half-word: their starts take that
+   away. In memory x and y are the half-word 256 * y + (x as a byte), and turning over the low seven bits of x
+   makes 127 - x of it. */
 static inline __attribute__((always_inline)) void factors_of_word(
     int32_t word, int32_t *firsts, int32_t *mixed)
 {
@@ -40,6 +48,7 @@ FACTORS = ScalarFunction(
     "factors_of_pixels",
     DType.I32,
     """\
+/* The factors of four bytes. */
 static inline __attribute__((always_inline)) void factors_of_pixels(
     const int8_t *x, int32_t *firsts, int32_t *mixed)
 {

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from aot.counted import counted
 from aot.ir.types import DType
 from aot.records import dataclass
@@ -13,27 +11,76 @@ from codegen.isa.dsp.dot_tile import SmladDotTile, unroll_text
 from codegen.isa.dsp.pipeline import IN_PAIRS
 
 
-def parts_of(tile: SmladDotTile) -> tuple[SmladDotTile, ...]:
-    """The tiles that it is split into where one asm statement cannot have all the registers it needs."""
-    if tile.pixels == 1 or (tile.pixels == 2 and tile.is_step_known):
-        return ()
-    first = 2 if tile.is_step_known else 1
-    return (replace(tile, pixels=first), replace(tile, pixels=tile.pixels - first))
+def takes_all_registers(tile: SmladDotTile) -> bool:
+    """True where one asm statement needs more registers than every compiler leaves to it."""
+    return tile.pixels > 2 or (tile.pixels == 2 and not tile.is_step_known)
 
 
 def dot_text(tile: SmladDotTile) -> str:
     """The C function: sums in registers, one asm statement per turn of the loop."""
-    parts = parts_of(tile)
-    if not parts:
+    if not takes_all_registers(tile):
         return _function(tile, _loop(tile))
+    groups, step = (str(tile.steps) if tile.is_straight else "groups"), _step_text(tile, 1)
+    sums = ", ".join(f"sum{i}{j}" for i, j in _sums(tile))
     either = [
         "#ifdef FEW_REGISTERS",
-        *_in_parts(tile, parts),
+        f"    return {name_in_c(tile)}({sums}, x, w, {groups}, {step});",
         "#else",
         *_loop_in_asm(tile),
         "#endif",
     ]
     return _function(tile, either)
+
+
+def name_in_c(tile: SmladDotTile) -> str:
+    """The function by intrinsics, whatever the number of groups and the way from pixel to pixel."""
+    aligned = "" if tile.x_aligned else "_unaligned"
+    return f"dot_{tile.pixels}x{tile.channels}_{tile.x_dtype.value}_{tile.w_dtype.value}{aligned}_in_c"
+
+
+def text_in_c(tile: SmladDotTile) -> str:
+    """Its C, for compilers to find registers for."""
+    x, w = tile.x_dtype, tile.w_dtype
+    lines = [
+        "#ifdef FEW_REGISTERS",
+        f"static inline __attribute__((always_inline)) const {w.c_name} *{name_in_c(tile)}(",
+        f"    {', '.join(f'int32_t *sum{i}{j}' for i, j in _sums(tile))},",
+        f"    const {x.c_name} *x, const {w.c_name} *w, int32_t groups, int32_t pixel_step)",
+        "{",
+        "    for (int32_t n = 0; n < groups; ++n) {",
+    ]
+    for j in range(tile.channels):
+        lines += _two_pairs(w, f"w{j}", f"w + {4 * j}" if j else "w", is_aligned=True)
+    for i in range(tile.pixels):
+        place = {0: "x", 1: "x + pixel_step"}.get(i, f"x + pixel_step * {i}")
+        lines += _two_pairs(x, f"x{i}", place, tile.x_aligned)
+        for j in range(tile.channels):
+            lines.append(
+                f"        *sum{i}{j} = __smlad(x{i}_23, w{j}_23, __smlad(x{i}_01, w{j}_01, *sum{i}{j}));"
+            )
+    return "\n".join(
+        [
+            *lines,
+            "        x += 4;",
+            f"        w += {4 * tile.channels};",
+            "    }",
+            "    return w;",
+            "}",
+            "#endif",
+            "",
+        ]
+    )
+
+
+def _two_pairs(dtype: DType, name: str, place: str, is_aligned: bool) -> list[str]:
+    """C of two registers with two values each, of four in memory."""
+    load = "aligned_word" if is_aligned else "word_at"
+    if dtype is DType.I16:
+        return [f"        const int32_t {name}_01 = {load}({place}), {name}_23 = {load}({place} + 2);"]
+    return [
+        f"        const int32_t {name} = {load}({place});",
+        f"        const int32_t {name}_01 = __sxtb16({name}), {name}_23 = odd_bytes({name});",
+    ]
 
 
 def instructions_of(tile: SmladDotTile) -> int:
@@ -83,18 +130,6 @@ def _function(tile: SmladDotTile, body: list[str]) -> str:
 
 def _sums(tile: SmladDotTile) -> list[tuple[int, int]]:
     return [(i, j) for i in range(tile.pixels) for j in range(tile.channels)]
-
-
-def _in_parts(tile: SmladDotTile, parts: tuple[SmladDotTile, ...]) -> list[str]:
-    first = 0
-    lines = []
-    groups = "" if tile.is_straight else ", groups"
-    for part in parts:
-        sums = ", ".join(f"sum{first + i}{j}" for i, j in _sums(part))
-        offset = f" + {_step_text(tile, first)}" if first else ""
-        lines.append(f"    {part.name}({sums}, x{offset}, w{groups});")
-        first += part.pixels
-    return [*lines[:-1], lines[-1].replace("    ", "    return ", 1)]
 
 
 def _step_text(tile: SmladDotTile, pixels: int) -> str:

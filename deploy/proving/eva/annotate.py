@@ -1,4 +1,5 @@
-"""Tells EVA which loops of generated C to unroll, by comments in a copy: those in which sums grow.
+"""Tells EVA which loops of generated C to unroll, by comments in a copy: those in which sums grow, and the
+steps of the order, of which the first sets what later ones add to.
 
 A sum over a loop of unknown turns has no bounds; turn by turn it has those of its weights. Other loops are
 analysed with a variable that stands for all its values at once, which takes a hundredth of the time.
@@ -10,8 +11,9 @@ import re
 from collections.abc import Iterator, Sequence
 
 _LOOP = re.compile(
-    r"(?P<indent> *)for \((?:int32_t )?(?P<var>\w+) = 0; (?P=var) < (?P<turns>\d+); \+\+(?P=var)\) \{"
+    r"(?P<indent> *)for \((?:u?int32_t )?(?P<var>\w+) = 0; (?P=var) < (?P<turns>\d+)u?; \+\+(?P=var)\) \{"
 )
+_STEP = "step"  # the variable of the order's loops
 _GROWS = re.compile(r"^ *(\w+) \+= ", re.MULTILINE)
 _KEPT_SUMS = re.compile(r"\bsums\[")  # of layers that add row by row: each has a place of its own
 _ANNOTATION = re.compile(r"^ */\*@ loop unroll \d+; \*/\n", re.MULTILINE)
@@ -30,7 +32,8 @@ def without_annotations(code: str) -> str:
 def _lines(lines: Sequence[str]) -> Iterator[str]:
     for number, line in enumerate(lines):
         loop = _LOOP.match(line)
-        if loop and _is_unrolled(_body(lines, number + 1, loop["indent"])):
+        is_step = loop is not None and loop["var"] == _STEP
+        if loop and (is_step or _is_unrolled(_body(lines, number + 1, loop["indent"]))):
             yield f"{loop['indent']}/*@ loop unroll {loop['turns']}; */"
         yield line
 

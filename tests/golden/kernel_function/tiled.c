@@ -5,8 +5,7 @@ static KERNEL void dots(
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
         for (int32_t p = 0; p < 3; ++p) {
-            int32_t sum0 = bias[ob * 2];
-            int32_t sum1 = bias[ob * 2 + 1];
+            int32_t sum0 = bias[ob * 2], sum1 = bias[ob * 2 + 1];
             for (int32_t k = 0; k < 4; ++k) {
                 sum0 += x[k + p] * w[k + ob * 8];
                 sum1 += x[k + p] * w[k + ob * 8 + 4];

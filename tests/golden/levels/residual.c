@@ -108,9 +108,9 @@ static KERNEL void conv2d_0_conv2d_3x3_4_to_4_by_8(
     const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t o = 0; o < 4; ++o) {
-        int32_t start = bias[o];
-        int32_t scale = mult[o];
-        int32_t rounding = addend[o];
+        const int32_t start = bias[o];
+        const int32_t scale = mult[o];
+        const int32_t rounding = addend[o];
         for (int32_t column = 0; column < 8; ++column) {
             int32_t sum = start;
             for (int32_t r = 0; r < 3; ++r) {
@@ -130,10 +130,10 @@ static KERNEL void conv2d_1_conv2d_3x3_4_to_4_by_8(
     const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t o = 0; o < 4; ++o) {
-        int32_t start = bias[o];
-        int32_t scale = mult[o];
-        int32_t shift = right[o];
-        int32_t rounding = rounding_zero_2(shift);
+        const int32_t start = bias[o];
+        const int32_t scale = mult[o];
+        const int32_t shift = right[o];
+        const int32_t rounding = rounding_zero_2(shift);
         for (int32_t column = 0; column < 8; ++column) {
             int32_t sum = start;
             for (int32_t r = 0; r < 3; ++r) {
@@ -159,6 +159,13 @@ static KERNEL void add_2_add_4_by_8(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_CONV2D_1 = 256, /* 8 rows of 32 bytes */
+    AT_CONV2D_0 = 288, /* 10 rows of 40 bytes */
+    AT_IMAGE_PIXELS8 = 368 /* 10 rows of 40 bytes */
+};
+
 /* image: 8 rows of 32 bytes. */
 static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 {
@@ -168,19 +175,19 @@ static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 /* image.pixels8: 10 rows of 40 bytes, 1 above and 1 below the image. */
 static inline int8_t *row_of_image_pixels8(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 368u + row * 40u);
+    return (int8_t *)(void *)(run->arena + AT_IMAGE_PIXELS8 + row * 40u);
 }
 
 /* conv2d_0: 10 rows of 40 bytes, 1 above and 1 below the image. */
 static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 288u + row * 40u);
+    return (int8_t *)(void *)(run->arena + AT_CONV2D_0 + row * 40u);
 }
 
 /* conv2d_1: 8 rows of 32 bytes. */
 static inline int8_t *row_of_conv2d_1(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 256u + row * 32u);
+    return (int8_t *)(void *)(run->arena + AT_CONV2D_1 + row * 32u);
 }
 
 /* add_2: 8 rows of 32 bytes. */

@@ -656,17 +656,6 @@ static inline void fill_8(int8_t *row, uint32_t elements, int8_t value)
     memset(row, value, (size_t)elements);
 }
 
-/* Fills the gap after each plane with `value`: `elements` of padding per gap, planes `step` apart. */
-static inline void fill_between_8(
-    int8_t *row, uint32_t planes, uint32_t step, uint32_t elements, int8_t value)
-{
-    for (int8_t *const end = row + planes * step; row != end; row += step) {
-        for (uint32_t i = 0; i < elements; ++i) {
-            row[i] = value;
-        }
-    }
-}
-
 /* ---- kernels: each computes one row ---- */
 
 /* One row copied: 5 pixels of 4 channels, as 8-bit planes. */
@@ -707,6 +696,13 @@ static KERNEL void conv2d_1x1_4_to_8_by_5(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_DEPTHWISE_0 = 0, /* 6 rows of 20 bytes */
+    AT_DEPTHWISE_0_SCRATCH = 120, /* 144 bytes */
+    AT_IMAGE_PLANES8 = 264 /* 3 of 8 rows of 40 bytes */
+};
+
 /* image: 6 rows of 20 bytes. */
 static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 {
@@ -716,13 +712,13 @@ static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 /* image.planes8: 8 rows of 40 bytes, 1 above and 1 below the image, 3 held at a time. */
 static inline int8_t *row_of_image_planes8(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 264u + row % 3u * 40u);
+    return (int8_t *)(void *)(run->arena + AT_IMAGE_PLANES8 + row % 3u * 40u);
 }
 
 /* depthwise_0: 6 rows of 20 bytes. */
 static inline int8_t *row_of_depthwise_0(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + row * 20u);
+    return (int8_t *)(void *)(run->arena + AT_DEPTHWISE_0 + row * 20u);
 }
 
 /* conv2d_1: 6 rows of 40 bytes. */
@@ -752,17 +748,12 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 static LAYER void copy_image_planes8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_planes8(run, row + 1u);
-    if (row == 0) { /* the rows above the image */
-        fill_8(row_of_image_planes8(run, 0), 40, 3);
+    if (row == 0) { /* above the image and around all rows */
+        fill_8(row_of_image_planes8(run, 0), 120, 3);
     }
     if (row == 6u) { /* the rows below the image */
         fill_8(row_of_image_planes8(run, row + 1u), 40, 3);
         return;
-    }
-    if (row + 1u < 3u) { /* the first use of this memory */
-        fill_8(y, 1, 3);
-        fill_between_8(y + 6, 4, 6, 1, 3);
-        fill_8(y + 25, 15, 3);
     }
     copy_4_by_5(row_of_image(run, row), y);
     layer_wrote(LAYER_IMAGE_PLANES8, y, 40);
@@ -773,7 +764,7 @@ static LAYER void copy_image_planes8(const struct run *run, uint32_t row)
 static LAYER void depthwise_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_depthwise_0(run, row);
-    int8_t *const lines = (int8_t *)(void *)(run->arena + 120u);
+    int8_t *const lines = (int8_t *)(void *)(run->arena + AT_DEPTHWISE_0_SCRATCH);
     const int8_t *const x[3] = {
         row_of_image_planes8(run, row), row_of_image_planes8(run, row + 1u),
         row_of_image_planes8(run, row + 2u)

@@ -8,12 +8,8 @@ CONSTANT const int8_t ram_depthwise_0_w[36] = {
     80, -76, 97, -71, -61, 94, 46, -51, -104, 58, 40, -113, 34, -89, 47, 43,
 };
 
-CONSTANT const int32_t ram_depthwise_0_bias[4] = {
-    -1628, -5077, -633, -972,
-};
-
-CONSTANT const int32_t ram_depthwise_0_mult[4] = {
-    190728267, 227952508, 313658752, 287585591,
+CONSTANT const int32_t ram_depthwise_0_scaling[8] = {
+    -1628, 190728267, -5077, 227952508, -633, 313658752, -972, 287585591,
 };
 
 CONSTANT const int16_t ram_depthwise_0_addend[4] = {
@@ -25,12 +21,9 @@ CONSTANT const int8_t ram_conv2d_1_w[32] = {
     -12, -28, 99, 4, -20, -18, 42, 22, -83, 61, 65, 116,
 };
 
-CONSTANT const int32_t ram_conv2d_1_bias[8] = {
-    -21383, 13345, -36560, -14894, -13350, 8849, 4805, 19523,
-};
-
-CONSTANT const int32_t ram_conv2d_1_mult[8] = {
-    1736674444, 1275658807, 1382443161, 1409428427, 1204883821, 1878975213, 1681836584, 1102348657,
+CONSTANT const int32_t ram_conv2d_1_scaling[16] = {
+    -21383, 1736674444, 13345, 1275658807, -36560, 1382443161, -14894, 1409428427, -13350,
+    1204883821, 8849, 1878975213, 4805, 1681836584, 19523, 1102348657,
 };
 
 CONSTANT const int8_t ram_conv2d_1_right[8] = {

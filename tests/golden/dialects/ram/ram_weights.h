@@ -8,12 +8,10 @@
 #define CONSTANT __attribute__((aligned(4)))
 
 extern CONSTANT const int8_t ram_depthwise_0_w[36];
-extern CONSTANT const int32_t ram_depthwise_0_bias[4];
-extern CONSTANT const int32_t ram_depthwise_0_mult[4];
+extern CONSTANT const int32_t ram_depthwise_0_scaling[8];
 extern CONSTANT const int16_t ram_depthwise_0_addend[4];
 extern CONSTANT const int8_t ram_conv2d_1_w[32];
-extern CONSTANT const int32_t ram_conv2d_1_bias[8];
-extern CONSTANT const int32_t ram_conv2d_1_mult[8];
+extern CONSTANT const int32_t ram_conv2d_1_scaling[16];
 extern CONSTANT const int8_t ram_conv2d_1_right[8];
 
 #endif

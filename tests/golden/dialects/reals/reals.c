@@ -72,18 +72,9 @@ static KERNEL void conv2d_3x3_3_to_4_by_6_reals(
     const float *const x[3], float *restrict y, const float *restrict w, const float *restrict bias)
 {
     for (int32_t column_b = 0; column_b < 2; ++column_b) {
-        float sum0 = bias[0];
-        float sum1 = bias[0];
-        float sum2 = bias[0];
-        float sum3 = bias[1];
-        float sum4 = bias[1];
-        float sum5 = bias[1];
-        float sum6 = bias[2];
-        float sum7 = bias[2];
-        float sum8 = bias[2];
-        float sum9 = bias[3];
-        float sum10 = bias[3];
-        float sum11 = bias[3];
+        float sum0 = bias[0], sum1 = bias[0], sum2 = bias[0], sum3 = bias[1], sum4 = bias[1],
+              sum5 = bias[1], sum6 = bias[2], sum7 = bias[2], sum8 = bias[2], sum9 = bias[3],
+              sum10 = bias[3], sum11 = bias[3];
         for (int32_t r = 0; r < 3; ++r) {
             for (int32_t k_by_3 = 0; k_by_3 < 3; ++k_by_3) {
                 sum0 = real_fused(x[r][column_b * 9 + k_by_3 * 3], w[k_by_3 * 3 + r * 9], sum0);
@@ -141,6 +132,11 @@ static KERNEL void conv2d_3x3_3_to_4_by_6_reals(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_X0_PIXELS32 = 0 /* 3 of 7 rows of 96 bytes */
+};
+
 /* x0: 5 rows of 72 bytes. */
 static inline const float *row_of_x0(const struct run *run, uint32_t row)
 {
@@ -150,7 +146,7 @@ static inline const float *row_of_x0(const struct run *run, uint32_t row)
 /* x0.pixels32: 7 rows of 96 bytes, 1 above and 1 below the image, 3 held at a time. */
 static inline float *row_of_x0_pixels32(const struct run *run, uint32_t row)
 {
-    return (float *)(void *)(run->arena + row % 3u * 96u);
+    return (float *)(void *)(run->arena + AT_X0_PIXELS32 + row % 3u * 96u);
 }
 
 /* y: 3 rows of 96 bytes. */

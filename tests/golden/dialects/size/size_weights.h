@@ -8,44 +8,34 @@
 #define CONSTANT __attribute__((aligned(4)))
 
 extern CONSTANT const int8_t size_deep0_w[54];
-extern CONSTANT const int32_t size_deep0_bias[6];
-extern CONSTANT const int32_t size_deep0_mult[6];
+extern CONSTANT const int32_t size_deep0_scaling[12];
 extern CONSTANT const int8_t size_deep0_right[6];
 extern CONSTANT const int8_t size_point0_w[64];
-extern CONSTANT const int32_t size_point0_bias[8];
-extern CONSTANT const int32_t size_point0_mult[8];
+extern CONSTANT const int32_t size_point0_scaling[16];
 extern CONSTANT const int8_t size_point0_right[8];
 extern CONSTANT const int8_t size_deep1_w[72];
-extern CONSTANT const int32_t size_deep1_bias[8];
-extern CONSTANT const int32_t size_deep1_mult[8];
+extern CONSTANT const int32_t size_deep1_scaling[16];
 extern CONSTANT const int8_t size_deep1_right[8];
 extern CONSTANT const int8_t size_point1_w[96];
-extern CONSTANT const int32_t size_point1_bias[12];
-extern CONSTANT const int32_t size_point1_mult[12];
+extern CONSTANT const int32_t size_point1_scaling[24];
 extern CONSTANT const int8_t size_point1_right[12];
 extern CONSTANT const int8_t size_deep2_w[108];
-extern CONSTANT const int32_t size_deep2_bias[12];
-extern CONSTANT const int32_t size_deep2_mult[12];
+extern CONSTANT const int32_t size_deep2_scaling[24];
 extern CONSTANT const int8_t size_deep2_right[12];
 extern CONSTANT const int8_t size_point2_w[120];
-extern CONSTANT const int32_t size_point2_bias[10];
-extern CONSTANT const int32_t size_point2_mult[10];
+extern CONSTANT const int32_t size_point2_scaling[20];
 extern CONSTANT const int8_t size_point2_right[10];
 extern CONSTANT const int8_t size_deep3_w[90];
-extern CONSTANT const int32_t size_deep3_bias[10];
-extern CONSTANT const int32_t size_deep3_mult[10];
+extern CONSTANT const int32_t size_deep3_scaling[20];
 extern CONSTANT const int8_t size_deep3_right[10];
 extern CONSTANT const int8_t size_point3_w[192];
-extern CONSTANT const int32_t size_point3_bias[16];
-extern CONSTANT const int32_t size_point3_mult[16];
+extern CONSTANT const int32_t size_point3_scaling[32];
 extern CONSTANT const int8_t size_point3_right[16];
 extern CONSTANT const int8_t size_c1_w[1728];
-extern CONSTANT const int32_t size_c1_bias[12];
-extern CONSTANT const int32_t size_c1_mult[12];
+extern CONSTANT const int32_t size_c1_scaling[24];
 extern CONSTANT const int8_t size_c1_right[12];
 extern CONSTANT const int8_t size_c2_w[1080];
-extern CONSTANT const int32_t size_c2_bias[10];
-extern CONSTANT const int32_t size_c2_mult[10];
+extern CONSTANT const int32_t size_c2_scaling[20];
 extern CONSTANT const int8_t size_c2_right[10];
 
 #endif

@@ -79,20 +79,11 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
     const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
-        int32_t start0, start1;
-        int32_t scale0, scale1;
-        int32_t rounding0, rounding1;
-        start0 = bias[ob * 2];
-        start1 = bias[ob * 2 + 1];
-        scale0 = mult[ob * 2];
-        scale1 = mult[ob * 2 + 1];
-        rounding0 = addend[ob * 2];
-        rounding1 = addend[ob * 2 + 1];
+        const int32_t start0 = bias[ob * 2], start1 = bias[ob * 2 + 1];
+        const int32_t scale0 = mult[ob * 2], scale1 = mult[ob * 2 + 1];
+        const int32_t rounding0 = addend[ob * 2], rounding1 = addend[ob * 2 + 1];
         for (int32_t xb = 0; xb < 4; ++xb) {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
-            int32_t sum2 = start0;
-            int32_t sum3 = start1;
+            int32_t sum0 = start0, sum1 = start1, sum2 = start0, sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 9; ++k) {
                     sum0 += x[r][k + xb * 6] * w[k + ob * 54 + r * 9];
@@ -107,8 +98,7 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
             y[ob * 2 + xb * 8 + 5] = (int8_t)to_int8_m20_127_shift_4(sum3, scale1, rounding1);
         }
         {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
+            int32_t sum0 = start0, sum1 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 9; ++k) {
                     sum0 += x[r][k + 24] * w[k + ob * 54 + r * 9];
@@ -123,10 +113,15 @@ static KERNEL void conv2d_3x3_3_to_4_by_9(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_IMAGE = 36 /* 9 rows of 36 bytes */
+};
+
 /* image: 9 rows of 36 bytes, 1 above and 1 below the image. */
 static inline int8_t *row_of_image(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 36u + row * 36u);
+    return (int8_t *)(void *)(run->arena + AT_IMAGE + row * 36u);
 }
 
 /* conv2d_0: 7 rows of 36 bytes. */
@@ -204,12 +199,8 @@ static LAYER bool run_until_a_row_is_due(const struct run *run, struct stream_st
         }
         ++stream->next[layer];
         switch (layer) {
-        case 0:
-            receive_image(run, row);
-            break;
-        case 1:
-            conv2d_0(run, row);
-            break;
+        case 0: receive_image(run, row); break;
+        case 1: conv2d_0(run, row); break;
         default:
             break;
         }

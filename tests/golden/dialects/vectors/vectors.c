@@ -174,6 +174,12 @@ static KERNEL void conv2d_1x1_4_to_8_by_5(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_IMAGE_PIXELS8 = 0, /* 3 of 8 rows of 28 bytes */
+    AT_DEPTHWISE_0 = 140 /* 6 rows of 20 bytes */
+};
+
 /* image: 6 rows of 20 bytes. */
 static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 {
@@ -183,13 +189,13 @@ static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 /* image.pixels8: 8 rows of 28 bytes, 1 above and 1 below the image, 3 held at a time. */
 static inline int8_t *row_of_image_pixels8(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + row % 3u * 28u);
+    return (int8_t *)(void *)(run->arena + AT_IMAGE_PIXELS8 + row % 3u * 28u);
 }
 
 /* depthwise_0: 6 rows of 20 bytes. */
 static inline int8_t *row_of_depthwise_0(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 140u + row * 20u);
+    return (int8_t *)(void *)(run->arena + AT_DEPTHWISE_0 + row * 20u);
 }
 
 /* conv2d_1: 6 rows of 40 bytes. */
@@ -219,16 +225,12 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
-    if (row == 0) { /* the rows above the image */
-        fill_8(row_of_image_pixels8(run, 0), 28, 3);
+    if (row == 0) { /* above the image and around all rows */
+        fill_8(row_of_image_pixels8(run, 0), 84, 3);
     }
     if (row == 6u) { /* the rows below the image */
         fill_8(row_of_image_pixels8(run, row + 1u), 28, 3);
         return;
-    }
-    if (row + 1u < 3u) { /* the first use of this memory */
-        fill_8(y, 4, 3);
-        fill_8(y + 24, 4, 3);
     }
     copy_4_by_5(row_of_image(run, row), y);
     layer_wrote(LAYER_IMAGE_PIXELS8, y, 28);

@@ -194,20 +194,11 @@ static KERNEL void conv2d_3x3_1_to_6_by_4(
     const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t ob = 0; ob < 3; ++ob) {
-        int32_t start0, start1;
-        int32_t scale0, scale1;
-        int32_t rounding0, rounding1;
-        start0 = bias[ob * 2];
-        start1 = bias[ob * 2 + 1];
-        scale0 = mult[ob * 2];
-        scale1 = mult[ob * 2 + 1];
-        rounding0 = addend[ob * 2];
-        rounding1 = addend[ob * 2 + 1];
+        const int32_t start0 = bias[ob * 2], start1 = bias[ob * 2 + 1];
+        const int32_t scale0 = mult[ob * 2], scale1 = mult[ob * 2 + 1];
+        const int32_t rounding0 = addend[ob * 2], rounding1 = addend[ob * 2 + 1];
         for (int32_t xb = 0; xb < 2; ++xb) {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
-            int32_t sum2 = start0;
-            int32_t sum3 = start1;
+            int32_t sum0 = start0, sum1 = start1, sum2 = start0, sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 3; ++k) {
                     sum0 += x[r][k + xb * 4] * w[k + ob * 18 + r * 3];
@@ -260,21 +251,12 @@ static KERNEL void dense_6_to_5(
     const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
-        int32_t start0, start1;
-        int32_t scale0, scale1;
-        int32_t shift0, shift1;
-        int32_t rounding0, rounding1;
-        start0 = bias[ob * 2];
-        start1 = bias[ob * 2 + 1];
-        scale0 = mult[ob * 2];
-        scale1 = mult[ob * 2 + 1];
-        shift0 = right[ob * 2];
-        shift1 = right[ob * 2 + 1];
-        rounding0 = rounding_zero_0(shift0);
-        rounding1 = rounding_zero_0(shift1);
+        const int32_t start0 = bias[ob * 2], start1 = bias[ob * 2 + 1];
+        const int32_t scale0 = mult[ob * 2], scale1 = mult[ob * 2 + 1];
+        const int32_t shift0 = right[ob * 2], shift1 = right[ob * 2 + 1];
+        const int32_t rounding0 = rounding_zero_0(shift0), rounding1 = rounding_zero_0(shift1);
         {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
+            int32_t sum0 = start0, sum1 = start1;
             for (int32_t k = 0; k < 6; ++k) {
                 sum0 += x[k] * w[k + ob * 12];
                 sum1 += x[k] * w[k + ob * 12 + 6];
@@ -284,14 +266,10 @@ static KERNEL void dense_6_to_5(
         }
     }
     {
-        int32_t start;
-        int32_t scale;
-        int32_t shift;
-        int32_t rounding;
-        start = bias[4];
-        scale = mult[4];
-        shift = right[4];
-        rounding = rounding_zero_0(shift);
+        const int32_t start = bias[4];
+        const int32_t scale = mult[4];
+        const int32_t shift = right[4];
+        const int32_t rounding = rounding_zero_0(shift);
         {
             int32_t sum = start;
             for (int32_t k = 0; k < 6; ++k) {
@@ -313,14 +291,23 @@ static KERNEL void softmax_5_by_1(const int8_t *restrict x, int8_t *restrict y)
     for (int32_t k = 0; k < 5; ++k) {
         sum += exp_for_sum_1717986944_22(x[k] - most);
     }
-    int32_t scale = reciprocal(sum);
-    int32_t bits = reciprocal_bits(sum);
+    const int32_t scale = reciprocal(sum);
+    const int32_t bits = reciprocal_bits(sum);
     for (int32_t k = 0; k < 5; ++k) {
         y[k] = share_1717986944_22(x[k] - most, scale, bits);
     }
 }
 
 /* ---- where the rows of each tensor are ---- */
+
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_CONV2D_0 = 0, /* 1 of 4 rows of 24 bytes */
+    AT_DENSE_3 = 0, /* 5 bytes */
+    AT_AVERAGE_POOL_1 = 24, /* 6 bytes */
+    AT_IMAGE_PIXELS8 = 64, /* 3 of 9 rows of 12 bytes */
+    AT_AVERAGE_POOL_1_STATE = 100 /* 24 bytes */
+};
 
 /* image: 8 rows of 8 bytes. */
 static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
@@ -331,31 +318,7 @@ static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 /* image.pixels8: 9 rows of 12 bytes, 0 above and 1 below the image, 3 held at a time. */
 static inline int8_t *row_of_image_pixels8(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 64u + row % 3u * 12u);
-}
-
-/* conv2d_0: 4 rows of 24 bytes, 1 held at a time. */
-static inline int8_t *row_of_conv2d_0(const struct run *run)
-{
-    return (int8_t *)(void *)run->arena;
-}
-
-/* average_pool_1: 1 row of 6 bytes. */
-static inline int8_t *row_of_average_pool_1(const struct run *run)
-{
-    return (int8_t *)(void *)(run->arena + 24u);
-}
-
-/* dense_3: 1 row of 5 bytes. */
-static inline int8_t *row_of_dense_3(const struct run *run)
-{
-    return (int8_t *)(void *)run->arena;
-}
-
-/* softmax_4: 1 row of 5 bytes. */
-static inline int8_t *row_of_softmax_4(const struct run *run)
-{
-    return run->out->softmax_4;
+    return (int8_t *)(void *)(run->arena + AT_IMAGE_PIXELS8 + row % 3u * 12u);
 }
 
 /* ---- layers: the rows that a kernel reads and writes ---- */
@@ -379,12 +342,12 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row);
+    if (row == 0) { /* above the image and around all rows */
+        fill_8(row_of_image_pixels8(run, 0), 36, -128);
+    }
     if (row == 8u) { /* the rows below the image */
         fill_8(row_of_image_pixels8(run, row), 12, -128);
         return;
-    }
-    if (row < 3u) { /* the first use of this memory */
-        fill_8(y + 8, 4, -128);
     }
     copy_1_by_8(row_of_image(run, row), y);
     layer_wrote(LAYER_IMAGE_PIXELS8, y, 12);
@@ -394,7 +357,7 @@ static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
    plain: 2 x 2 sums per tile. */
 static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
-    int8_t *const y = row_of_conv2d_0(run);
+    int8_t *const y = (int8_t *)(void *)(run->arena + AT_CONV2D_0);
     const int8_t *const x[3] = {
         row_of_image_pixels8(run, row * 2u), row_of_image_pixels8(run, row * 2u + 1u),
         row_of_image_pixels8(run, row * 2u + 2u)
@@ -409,13 +372,13 @@ static LAYER void conv2d_0(const struct run *run, uint32_t row)
    by-rows: the 4 rows of the image are added as they come. */
 static LAYER void average_pool_1(const struct run *run, uint32_t row)
 {
-    int32_t *const sums = (int32_t *)(void *)(run->arena + 100u);
+    int32_t *const sums = (int32_t *)(void *)(run->arena + AT_AVERAGE_POOL_1_STATE);
     if (row == 0) {
         average_pool2d_4x4_6_by_1_begin(sums);
     }
-    average_pool2d_4x4_6_by_1_add(row_of_conv2d_0(run), sums);
+    average_pool2d_4x4_6_by_1_add((int8_t *)(void *)(run->arena + AT_CONV2D_0), sums);
     if (row == 3u) {
-        int8_t *const y = row_of_average_pool_1(run);
+        int8_t *const y = (int8_t *)(void *)(run->arena + AT_AVERAGE_POOL_1);
         average_pool2d_4x4_6_by_1_finish(sums, y);
         layer_wrote(LAYER_AVERAGE_POOL_1, y, 6);
     } else {
@@ -427,10 +390,10 @@ static LAYER void average_pool_1(const struct run *run, uint32_t row)
    plain: 8-bit input, read once. */
 static LAYER void dense_3(const struct run *run)
 {
-    int8_t *const y = row_of_dense_3(run);
+    int8_t *const y = (int8_t *)(void *)(run->arena + AT_DENSE_3);
     dense_6_to_5(
-        row_of_average_pool_1(run), y, classifier_dense_3_w, classifier_dense_3_bias,
-        classifier_dense_3_mult, classifier_dense_3_right);
+        (int8_t *)(void *)(run->arena + AT_AVERAGE_POOL_1), y, classifier_dense_3_w,
+        classifier_dense_3_bias, classifier_dense_3_mult, classifier_dense_3_right);
     layer_wrote(LAYER_DENSE_3, y, 5);
 }
 
@@ -438,8 +401,8 @@ static LAYER void dense_3(const struct run *run)
    plain: its only schedule. */
 static LAYER void softmax_4(const struct run *run)
 {
-    int8_t *const y = row_of_softmax_4(run);
-    softmax_5_by_1(row_of_dense_3(run), y);
+    int8_t *const y = run->out->softmax_4;
+    softmax_5_by_1((int8_t *)(void *)(run->arena + AT_DENSE_3), y);
     layer_wrote(LAYER_SOFTMAX_4, y, 5);
 }
 

@@ -13,12 +13,8 @@ CONSTANT const int8_t conv_conv2d_0_w[144] = {
     -11, 0, 0, 0, 77, 0, 0, 0,
 };
 
-CONSTANT const int32_t conv_conv2d_0_bias[4] = {
-    -2583, -6419, 2247, 738,
-};
-
-CONSTANT const int32_t conv_conv2d_0_mult[4] = {
-    176407207, 177195567, 179181087, 126511555,
+CONSTANT const int32_t conv_conv2d_0_scaling[8] = {
+    -2583, 176407207, -6419, 177195567, 2247, 179181087, 738, 126511555,
 };
 
 CONSTANT const int16_t conv_conv2d_0_addend[4] = {

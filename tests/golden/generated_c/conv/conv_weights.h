@@ -8,8 +8,7 @@
 #define CONSTANT __attribute__((aligned(4)))
 
 extern CONSTANT const int8_t conv_conv2d_0_w[144];
-extern CONSTANT const int32_t conv_conv2d_0_bias[4];
-extern CONSTANT const int32_t conv_conv2d_0_mult[4];
+extern CONSTANT const int32_t conv_conv2d_0_scaling[8];
 extern CONSTANT const int16_t conv_conv2d_0_addend[4];
 
 #endif

@@ -108,20 +108,11 @@ static KERNEL void conv2d_3x3_4_to_4_by_8(
     const int32_t *restrict bias, const int32_t *restrict mult, const int16_t *restrict addend)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
-        int32_t start0, start1;
-        int32_t scale0, scale1;
-        int32_t rounding0, rounding1;
-        start0 = bias[ob * 2];
-        start1 = bias[ob * 2 + 1];
-        scale0 = mult[ob * 2];
-        scale1 = mult[ob * 2 + 1];
-        rounding0 = addend[ob * 2];
-        rounding1 = addend[ob * 2 + 1];
+        const int32_t start0 = bias[ob * 2], start1 = bias[ob * 2 + 1];
+        const int32_t scale0 = mult[ob * 2], scale1 = mult[ob * 2 + 1];
+        const int32_t rounding0 = addend[ob * 2], rounding1 = addend[ob * 2 + 1];
         for (int32_t xb = 0; xb < 4; ++xb) {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
-            int32_t sum2 = start0;
-            int32_t sum3 = start1;
+            int32_t sum0 = start0, sum1 = start1, sum2 = start0, sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 12; ++k) {
                     sum0 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12];
@@ -145,23 +136,12 @@ static KERNEL void conv2d_3x3_4_to_4_by_8_2(
     const int32_t *restrict bias, const int32_t *restrict mult, const int8_t *restrict right)
 {
     for (int32_t ob = 0; ob < 2; ++ob) {
-        int32_t start0, start1;
-        int32_t scale0, scale1;
-        int32_t shift0, shift1;
-        int32_t rounding0, rounding1;
-        start0 = bias[ob * 2];
-        start1 = bias[ob * 2 + 1];
-        scale0 = mult[ob * 2];
-        scale1 = mult[ob * 2 + 1];
-        shift0 = right[ob * 2];
-        shift1 = right[ob * 2 + 1];
-        rounding0 = rounding_zero_2(shift0);
-        rounding1 = rounding_zero_2(shift1);
+        const int32_t start0 = bias[ob * 2], start1 = bias[ob * 2 + 1];
+        const int32_t scale0 = mult[ob * 2], scale1 = mult[ob * 2 + 1];
+        const int32_t shift0 = right[ob * 2], shift1 = right[ob * 2 + 1];
+        const int32_t rounding0 = rounding_zero_2(shift0), rounding1 = rounding_zero_2(shift1);
         for (int32_t xb = 0; xb < 4; ++xb) {
-            int32_t sum0 = start0;
-            int32_t sum1 = start1;
-            int32_t sum2 = start0;
-            int32_t sum3 = start1;
+            int32_t sum0 = start0, sum1 = start1, sum2 = start0, sum3 = start1;
             for (int32_t r = 0; r < 3; ++r) {
                 for (int32_t k = 0; k < 12; ++k) {
                     sum0 += x[r][k + xb * 8] * w[k + ob * 72 + r * 12];
@@ -191,6 +171,13 @@ static KERNEL void add_4_by_8(
 
 /* ---- where the rows of each tensor are ---- */
 
+/* Offsets in the arena. Buffers whose lives do not overlap share memory. */
+enum place {
+    AT_CONV2D_1 = 288, /* 1 of 8 rows of 32 bytes */
+    AT_CONV2D_0 = 320, /* 3 of 10 rows of 40 bytes */
+    AT_IMAGE_PIXELS8 = 440 /* 3 of 10 rows of 40 bytes */
+};
+
 /* image: 8 rows of 32 bytes. */
 static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 {
@@ -200,19 +187,13 @@ static inline const int8_t *row_of_image(const struct run *run, uint32_t row)
 /* image.pixels8: 10 rows of 40 bytes, 1 above and 1 below the image, 3 held at a time. */
 static inline int8_t *row_of_image_pixels8(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 440u + row % 3u * 40u);
+    return (int8_t *)(void *)(run->arena + AT_IMAGE_PIXELS8 + row % 3u * 40u);
 }
 
 /* conv2d_0: 10 rows of 40 bytes, 1 above and 1 below the image, 3 held at a time. */
 static inline int8_t *row_of_conv2d_0(const struct run *run, uint32_t row)
 {
-    return (int8_t *)(void *)(run->arena + 320u + row % 3u * 40u);
-}
-
-/* conv2d_1: 8 rows of 32 bytes, 1 held at a time. */
-static inline int8_t *row_of_conv2d_1(const struct run *run)
-{
-    return (int8_t *)(void *)(run->arena + 288u);
+    return (int8_t *)(void *)(run->arena + AT_CONV2D_0 + row % 3u * 40u);
 }
 
 /* add_2: 8 rows of 32 bytes. */
@@ -242,16 +223,12 @@ static inline void layer_wrote(enum layer layer, const void *row, uint32_t bytes
 static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_image_pixels8(run, row + 1u);
-    if (row == 0) { /* the rows above the image */
-        fill_8(row_of_image_pixels8(run, 0), 40, 0);
+    if (row == 0) { /* above the image and around all rows */
+        fill_8(row_of_image_pixels8(run, 0), 120, 0);
     }
     if (row == 8u) { /* the rows below the image */
         fill_8(row_of_image_pixels8(run, row + 1u), 40, 0);
         return;
-    }
-    if (row + 1u < 3u) { /* the first use of this memory */
-        fill_8(y, 4, 0);
-        fill_8(y + 36, 4, 0);
     }
     copy_4_by_8(row_of_image(run, row), y);
     layer_wrote(LAYER_IMAGE_PIXELS8, y, 40);
@@ -262,16 +239,12 @@ static LAYER void copy_image_pixels8(const struct run *run, uint32_t row)
 static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row + 1u);
-    if (row == 0) { /* the rows above the image */
-        fill_8(row_of_conv2d_0(run, 0), 40, -128);
+    if (row == 0) { /* above the image and around all rows */
+        fill_8(row_of_conv2d_0(run, 0), 120, -128);
     }
     if (row == 8u) { /* the rows below the image */
         fill_8(row_of_conv2d_0(run, row + 1u), 40, -128);
         return;
-    }
-    if (row + 1u < 3u) { /* the first use of this memory */
-        fill_8(y, 4, -128);
-        fill_8(y + 36, 4, -128);
     }
     const int8_t *const x[3] = {
         row_of_image_pixels8(run, row), row_of_image_pixels8(run, row + 1u),
@@ -287,7 +260,7 @@ static LAYER void conv2d_0(const struct run *run, uint32_t row)
    plain: 2 x 2 sums per tile. */
 static LAYER void conv2d_1(const struct run *run, uint32_t row)
 {
-    int8_t *const y = row_of_conv2d_1(run);
+    int8_t *const y = (int8_t *)(void *)(run->arena + AT_CONV2D_1);
     const int8_t *const x[3] = {
         row_of_conv2d_0(run, row), row_of_conv2d_0(run, row + 1u), row_of_conv2d_0(run, row + 2u)
     };
@@ -302,7 +275,7 @@ static LAYER void conv2d_1(const struct run *run, uint32_t row)
 static LAYER void add_2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_add_2(run, row);
-    add_4_by_8(row_of_conv2d_1(run), row_of_image(run, row), y);
+    add_4_by_8((int8_t *)(void *)(run->arena + AT_CONV2D_1), row_of_image(run, row), y);
     layer_wrote(LAYER_ADD_2, y, 32);
 }
 
