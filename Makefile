@@ -18,7 +18,7 @@ test check golden mutants: export ZIG_GLOBAL_CACHE_DIR ?= $(or $(XDG_CACHE_HOME)
 test check golden mutants: export SOLDER_KEPT_PROGRAMS ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/solder/programs
 lint: export MYPY_CACHE_DIR ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/solder/mypy
 
-.PHONY: demo test check lint golden docs bench fuzz fuzz-long coverage mutants newcomer release dist
+.PHONY: demo test check lint golden docs bench fuzz fuzz-graphs fuzz-long coverage mutants newcomer release dist
 
 demo:  ## compile the bundled model, run it on an emulated board and on this machine
 	@$(PYTHON) .ci/prepare.py demo
@@ -63,6 +63,11 @@ fuzz:  ## a million random and mutated frames under the sanitizers; 20,000 damag
 	$(PYTHON) .ci/prepare.py check
 	FUZZ_ROUNDS=1000000 $(RUN) pytest -q tests/rpc/test_fuzz.py
 	PYTHONPATH=.:tests/fuzz:tests/models:tests/one_op .venv/bin/python tests/fuzz/fuzz_run.py
+
+fuzz-graphs:  ## 5,000 ONNX graphs drawn at random, and 40 TFLite models of each operator, against their runtimes
+	$(PYTHON) .ci/prepare.py check
+	PYTHONPATH=.:tests/drawn_graphs:tests/models:tests/programs:tests/suites .venv/bin/python tests/drawn_graphs/graph_run.py
+	ONE_OP_EACH=40 $(RUN) pytest -q tests/one_op/test_one_op.py
 
 fuzz-long:  ## ten million frames, a million files, ten million requests about cartridges, in hours; writes benchmarks/fuzz.md
 	$(PYTHON) .ci/prepare.py check

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from aot.errors import InputError
-from aot.frontend.load import open_batches, parse_model, read_model
+from aot.frontend.load import open_batches, parse_model, read_model, usual_rounding
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.records import dataclass
@@ -17,7 +17,7 @@ from aot.target import Target
 from codegen.c.names import model_identifier
 from codegen.isa.table import headers, in_standard_c
 from codegen.kernels.knobs import NOT_TUNED, Point
-from codegen.options import CDialect, CompileOptions
+from codegen.options import CDialect, CompileOptions, Rounding
 
 NOTHING_DEFINED: Mapping[str, Array] = MappingProxyType({})
 
@@ -31,6 +31,7 @@ class ImportedModel:
     hash: str  # SHA-256 of the file's bytes, in hex
     name: str  # a C identifier in lower case
     file: bytes = field(default=b"", repr=False)  # what was read; empty for a graph that was made otherwise
+    rounding: str = "tflm"  # the mode that the file was read with
     open_batches: tuple[str, ...] = ()  # inputs whose batch the file leaves open: it is 1
 
 
@@ -46,6 +47,11 @@ class Job:
     defined: Mapping[str, Array] = field(
         default_factory=lambda: NOTHING_DEFINED, repr=False
     )  # constants that other models of the firmware have, by their names in C
+
+    def __post_init__(self) -> None:
+        if self.options.rounding is Rounding.AUTO:
+            found = replace(self.options, rounding=Rounding(self.model.rounding))
+            object.__setattr__(self, "options", found)
 
     @property
     def kernel_target(self) -> Target:
@@ -73,7 +79,10 @@ def import_model(path: Path, options: CompileOptions) -> ImportedModel:
 
 def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedModel:
     """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
-    graph = parse_model(data, path.name, options.rounding.value, options.input_overrides)
+    rounding = options.rounding.value
+    if options.rounding is Rounding.AUTO:
+        rounding = usual_rounding(data, path.name)
+    graph = parse_model(data, path.name, rounding, options.input_overrides)
     if options.back is not None:
         from aot.backs.attach import with_back  # most models have no end that is declared
 
@@ -84,7 +93,7 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
         graph = with_front(graph, options.front)
     name = model_name(path) if options.name is None else _users_name(options.name)
     opened = open_batches(data, path.name, options.input_overrides)
-    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data, opened)
+    return ImportedModel(graph, path.name, hashlib.sha256(data).hexdigest(), name, data, rounding, opened)
 
 
 def _users_name(word: str) -> str:

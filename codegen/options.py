@@ -35,6 +35,7 @@ from codegen.own_schedules import OwnScheduleList
 class Rounding(Enum):
     """The reference that the integer kernels equal bit for bit."""
 
+    AUTO = "auto"  # that of the runtime that runs such files; a job has another
     TFLM = "tflm"
     LITERT_REF = "litert-ref"
     ONNX = "onnx"
@@ -76,11 +77,12 @@ class CompileOptions:
         short="-O",
     )
     rounding: Rounding = option(
-        Rounding.TFLM,
+        Rounding.AUTO,
         Choice({rounding.value: rounding for rounding in Rounding}),
         "--rounding",
-        "Match tflm, litert-ref or onnx bit for bit [tflm]. tflm: TensorFlow Lite Micro. litert-ref: "
-        "LiteRT's reference kernels. onnx: ONNX Runtime, slower",
+        "Match tflm, litert-ref or onnx bit for bit [auto]. tflm: TensorFlow Lite Micro. litert-ref: "
+        "LiteRT's reference kernels. onnx: ONNX Runtime. auto: onnx for quantized ONNX, litert-ref for "
+        "uint8 TFLite, else tflm",
         group="Goal",
         is_main=True,
         in_head=WrittenWhen.ALWAYS,

@@ -72,21 +72,26 @@ def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]
 
 
 def differences(
-    expected: Sequence[tuple[Array, ...]], found: Sequence[tuple[Array, ...]], specs: Sequence[TensorSpec]
+    expected: Sequence[tuple[Array, ...]],
+    found: Sequence[tuple[Array, ...]],
+    specs: Sequence[TensorSpec],
+    tolerance: float = REAL_TOLERANCE,
 ) -> list[Difference]:
     pairs = (
         (sample, spec, e, f)
         for sample, (all_expected, all_found) in enumerate(zip(expected, found, strict=True))
         for spec, e, f in zip(specs, all_expected, all_found, strict=True)
     )
-    return [_difference(sample, spec.name, e, f) for sample, spec, e, f in pairs if not _agree(e, f)]
+    return [
+        _difference(sample, spec.name, e, f) for sample, spec, e, f in pairs if not _agree(e, f, tolerance)
+    ]
 
 
-def _agree(expected: Array, found: Array) -> bool:
+def _agree(expected: Array, found: Array, tolerance: float = REAL_TOLERANCE) -> bool:
     if expected.dtype.kind != "f":
         return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
     largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
-    return bool(np.allclose(found, expected, rtol=0.0, atol=REAL_TOLERANCE * largest, equal_nan=True))
+    return bool(np.allclose(found, expected, rtol=0.0, atol=tolerance * largest, equal_nan=True))
 
 
 def has_real_outputs(graph: Graph) -> bool:

@@ -34,6 +34,7 @@ from deploy.meter import emulated_board
 from deploy.model_outputs import decibels, noise_of
 from deploy.module_words import ModuleWords
 from deploy.narrow_saving import NarrowSaving, with_less_flash
+from deploy.oracles import NO_ORACLE
 from deploy.quality import Truth, is_of_classes
 from deploy.quantizing import Quantized, quantize
 from deploy.refining import Refinement
@@ -318,4 +319,4 @@ def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
     here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
     given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
-    return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels))
+    return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels), NO_ORACLE)

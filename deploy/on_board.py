@@ -121,8 +121,8 @@ def verify(
 
     Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, next to
     the inputs or among them, the verdict has accuracy and confusion; with `expected`, outputs by name, their
-    distance. An `oracle` ("litert", "tflm" or "ort") is another runtime to compare with. `emulated` emulates
-    the core of a board that is not here.
+    distance. An `oracle` ("litert", "tflm", "ort" or "none") is another runtime to compare with, by default
+    the installed one that has the model's rounding. `emulated` emulates the core of a board that is not here.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import metadata
 
 import numpy as np
@@ -15,8 +17,10 @@ from aot.frontend.load import is_tflite
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.records import dataclass
+from codegen.axis_sizes import is_open
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding
+from deploy.compare import REAL_TOLERANCE
 from deploy.counted_outputs import counted, counts_of, in_whole
 from deploy.samples import Samples
 
@@ -25,6 +29,8 @@ Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, o
 RunOne = Callable[[Sequence[Array]], Outputs]
 _TFLM_ARENA_BYTES = 64 << 20
 _ORT_ERRORS_ONLY = 3
+NO_ORACLE = "none"
+USUAL_TOLERANCE = 1e-3  # two runtimes sum in other orders: digits that a model loses they lose differently
 # Element types of the file that a value given in words, or a float here, has not.
 _WIDTHS: Mapping[str, type] = {
     "tensor(double)": np.float64,
@@ -56,14 +62,44 @@ class Judged:
     runtime: str  # with its version
     outputs: tuple[Outputs, ...]
     hint: str  # says where the model was compiled with another rounding
+    tolerance: float = REAL_TOLERANCE  # of floats, as a share of the largest
 
 
 def known_oracle(name: str | None) -> str | None:
     """The same name. Raises InputError where there is no such oracle."""
-    if name is not None and name not in ORACLES:
-        near = did_you_mean(name, ORACLES)
-        raise InputError(f'there is no oracle "{name}"{near}', hint=f"known: {', '.join(ORACLES)}")
+    if name is not None and name not in CHOICES:
+        near = did_you_mean(name, CHOICES)
+        raise InputError(f'there is no oracle "{name}"{near}', hint=f"known: {', '.join(CHOICES)}")
     return name
+
+
+def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged | str:
+    """The outputs of the runtime that has this model's rounding, or why there are none."""
+    if not model.file or options.front is not None or options.back is not None:
+        return "what is compiled is more than a model's file"
+    if options.approximate or options.half_weights:
+        return "the options change the model's numbers"
+    if is_open(options.shapes):
+        return "the model has several sizes"
+    usual = _usual(model, options)
+    if usual is None:
+        return f"none has --rounding {options.rounding.value} for such files"
+    oracle = ORACLES[usual]
+    if importlib.util.find_spec(oracle.module) is None:
+        return f"{oracle.title} is not installed ({pip_install(oracle.extra)})"
+    try:
+        return replace(ask_oracle(usual, model, options, samples), tolerance=USUAL_TOLERANCE)
+    except ModelError as error:
+        return ": ".join([error.what, *error.where.splitlines()[1:]])
+
+
+def _usual(model: ImportedModel, options: CompileOptions) -> str | None:
+    """The oracle for files of its kind whose rounding is that of the options; without integers, any."""
+    found = [name for name, each in ORACLES.items() if each.is_for_tflite == is_tflite(model.file)]
+    if all(tensor.quant is None for tensor in model.graph.types.values()):
+        known = [name for name in found if importlib.util.find_spec(ORACLES[name].module) is not None]
+        return [*known, *found][0]
+    return next((name for name in found if ORACLES[name].rounding is options.rounding), None)
 
 
 def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged:
@@ -223,3 +259,4 @@ ORACLES: Mapping[str, Oracle] = {
     ),
     "ort": Oracle("ONNX Runtime", "onnxruntime", "onnxruntime", "quantize", False, Rounding.ONNX, _open_ort),
 }
+CHOICES = (*ORACLES, NO_ORACLE)  # of a user

@@ -10,7 +10,7 @@ import numpy as np
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
-from aot.ir.types import Array
+from aot.ir.types import Array, DType
 from aot.records import dataclass
 from deploy.array_files import read_npz
 
@@ -66,16 +66,51 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
 
 
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
-    """Random samples that cover the whole range of integers, the same in every run."""
+    """Random samples, the same in every run: in turn centred, far from zero, and a step.
+
+    Sums that lose digits, and what saturates, are not seen in centred numbers.
+    """
     rng = np.random.default_rng(_SEED)
-    return Samples(tuple(tuple(_random(spec, rng) for spec in specs) for _ in range(count)), is_series=True)
+    kinds = (_centred, _far, _step)
+    each = (tuple(kinds[n % len(kinds)](spec, rng) for spec in specs) for n in range(count))
+    return Samples(tuple(each), is_series=True)
 
 
-def _random(spec: TensorSpec, rng: np.random.Generator) -> Array:
+_DEVIATIONS_AWAY = 100.0  # from zero to the mean
+_QUANTISED_BITS = 16  # wider integers are counts and places
+
+
+def _centred(spec: TensorSpec, rng: np.random.Generator) -> Array:
+    """Integers cover their whole range."""
     if spec.type.dtype.is_integer:
         low, high = spec.type.dtype.limits
         return rng.integers(low, high, spec.shape, np.int64, endpoint=True).astype(spec.dtype)
     return rng.standard_normal(spec.shape).astype(spec.dtype)
+
+
+def _far(spec: TensorSpec, rng: np.random.Generator) -> Array:
+    """Integers lie near one of their ends."""
+    if not _is_a_signal(spec):
+        return _centred(spec, rng)
+    if spec.type.dtype.is_integer:
+        low, high = spec.type.dtype.limits
+        return rng.integers(high - (high - low) // 16, high, spec.shape, endpoint=True).astype(spec.dtype)
+    return (_DEVIATIONS_AWAY + rng.standard_normal(spec.shape)).astype(spec.dtype)
+
+
+def _step(spec: TensorSpec, rng: np.random.Generator) -> Array:
+    """One number up to a place, another from there on."""
+    if not _is_a_signal(spec):
+        return _centred(spec, rng)
+    low, high = spec.type.dtype.limits if spec.type.dtype.is_integer else (-1, 10)
+    flat = np.full(prod(spec.shape), low, spec.dtype)
+    flat[rng.integers(0, max(1, flat.size)) :] = high
+    return flat.reshape(spec.shape)
+
+
+def _is_a_signal(spec: TensorSpec) -> bool:
+    dtype = spec.type.dtype
+    return dtype is DType.F32 or (dtype.is_integer and dtype.bytes * 8 <= _QUANTISED_BITS)
 
 
 def read_arrays(path: Path) -> dict[str, Array]:

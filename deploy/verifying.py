@@ -27,7 +27,7 @@ from deploy.firmware import prepare_compiled, ready_for
 from deploy.inside import require_inside
 from deploy.line import LineOptions
 from deploy.measure import Measured, run_series
-from deploy.oracles import Judged, ask_oracle
+from deploy.oracles import NO_ORACLE, Judged, ask_oracle, ask_usual_oracle
 from deploy.quality import (
     NOTHING_KNOWN,
     Accuracy,
@@ -51,11 +51,12 @@ class OracleVerdict:
     differences: tuple[Difference, ...]
     has_reals: bool
     hint: str  # the way out, where there may be one
+    tolerance: float = REAL_TOLERANCE
 
     def __str__(self) -> str:
         if self.differences:
             return "\n".join([f"{self.runtime} says otherwise", *(f"  {each}" for each in self.differences)])
-        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals)}"
+        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals, self.tolerance)}"
 
     def require_equal(self, model: str, board: str) -> None:
         """Raises DeviceError where the outputs differ."""
@@ -64,8 +65,8 @@ class OracleVerdict:
             raise DeviceError(what, str(self.differences[0]), self.hint)
 
 
-def _how_equal(has_reals: bool) -> str:
-    return f"within {REAL_TOLERANCE:g} of the largest" if has_reals else "in every bit"
+def _how_equal(has_reals: bool, tolerance: float = REAL_TOLERANCE) -> str:
+    return f"within {tolerance:g} of the largest" if has_reals else "in every bit"
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,7 @@ class Verdict(Paged):
     accuracy: Accuracy | None = None  # where there are labels
     distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
     oracle: OracleVerdict | None = None  # where another runtime was asked
+    no_oracle: str = ""  # why none was, though one was wanted
     approximate: bool = False  # functions of floats are polynomials
     others: tuple[Verdict, ...] = ()  # on the model at its other sizes
 
@@ -99,6 +101,7 @@ class Verdict(Paged):
 
     def __str__(self) -> str:
         judged = [self._bits()] + ([str(self.oracle)] if self.oracle else [])
+        judged += [f"not compared with another runtime: {self.no_oracle}"] if self.no_oracle else []
         parts = ["\n".join(judged), str(self.accuracy or "")]
         parts += [distances_text(self.distances)] if self.distances else []
         parts += [str(each) for each in self.others]
@@ -143,6 +146,7 @@ class Verdict(Paged):
                 "runtime": self.oracle.runtime,
                 "differences": [asdict(difference) for difference in self.oracle.differences],
             },
+            "no_oracle": self.no_oracle or None,
             "first_wrong_layer": wrong
             and {
                 "sample": wrong.sample,
@@ -168,10 +172,10 @@ def verify_model(
 ) -> Verdict:
     """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
 
-    With an oracle they are compared with what that runtime makes of the file, too. `firmware` has the model
-    as one of its sizes.
+    They are compared with what the oracle makes of the file, too: by default the installed runtime that has
+    the model's rounding, with NO_ORACLE none. `firmware` has the model as one of its sizes.
     """
-    judged = ask_oracle(oracle, compiled.job.model, compiled.job.options, samples) if oracle else None
+    judged = _judged(oracle, compiled, samples)
     facts, graph = compiled.artifact.facts, compiled.job.model.graph
     prepared = replace(prepare_compiled(firmware or compiled), model=facts.name if firmware else None)
     ready = ready_for(prepared, BuildChoices(toolchain, profile=layers), line.runner)
@@ -192,9 +196,18 @@ def verify_model(
         has_real_outputs(graph),
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
-        _oracle_verdict(judged, measured, has_real_outputs(graph)) if judged else None,
+        _oracle_verdict(judged, measured, has_real_outputs(graph)) if isinstance(judged, Judged) else None,
+        judged if isinstance(judged, str) else "",
         compiled.job.options.approximate,
     )
+
+
+def _judged(oracle: str | None, compiled: Compiled, samples: Samples) -> Judged | str | None:
+    """Its outputs, why a default oracle has none, or None where none is wanted."""
+    if oracle == NO_ORACLE:
+        return None
+    asked = compiled.job.model, compiled.job.options, samples
+    return ask_usual_oracle(*asked) if oracle is None else ask_oracle(oracle, *asked)
 
 
 def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> OracleVerdict:
@@ -202,8 +215,8 @@ def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> Orac
         tuple(a.reshape(spec.shape) for a, spec in zip(each, measured.specs, strict=True))
         for each in judged.outputs
     ]
-    found = differences(outputs, measured.outputs, measured.specs)
-    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint)
+    found = differences(outputs, measured.outputs, measured.specs, judged.tolerance)
+    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint, judged.tolerance)
 
 
 def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:

@@ -75,6 +75,19 @@ def parse_model(
     raise NoModelFileError(_what_it_is(data), file_name, hint.format(name=file_name))
 
 
+def usual_rounding(data: bytes, file_name: str) -> str:
+    """The mode of the runtime that runs such files. Raises BrokenFileError."""
+    if is_tflite(data):
+        from aot.frontend.tflite.read import computes_unsigned
+
+        return "litert-ref" if computes_unsigned(data, file_name) else "tflm"
+    if is_onnx(data, Path(file_name).suffix.lower()):
+        from aot.frontend.onnx.read import is_quantised
+
+        return "onnx" if is_quantised(data, file_name) else "tflm"
+    return "tflm"
+
+
 def open_batches(data: bytes, file_name: str, overrides: InputOverrides) -> tuple[str, ...]:
     """The inputs of a model that was read whose batch its file leaves open: it is 1."""
     if not is_onnx(data, Path(file_name).suffix.lower()):

@@ -12,7 +12,7 @@ from deploy.compiling import compile_for
 from deploy.console import print_result
 from deploy.data import Fill, read_data
 from deploy.meter import emulated_board
-from deploy.oracles import ORACLES
+from deploy.oracles import CHOICES
 from deploy.quality import Truth, read_labels
 from deploy.samples import RANDOM_SAMPLES, read_arrays
 from deploy.verifying import verify_model
@@ -33,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--inputs",
         metavar="FILE",
         type=Path,
-        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples]",
+        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples: centered, far off, a step]",
     )
     options.add_data(parser)
     checks = options.group(parser, "What is compared")
@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     checks.add_argument(
         "--oracle",
-        choices=ORACLES,
-        help="Also compare with another runtime on this computer. litert: LiteRT's reference kernels; tflm: "
-        "TensorFlow Lite Micro; ort: ONNX Runtime",
+        choices=CHOICES,
+        help="Also compare with another runtime on this computer [the installed one that has the model's "
+        "rounding]. litert: LiteRT's reference kernels; tflm: TensorFlow Lite Micro; ort: ONNX Runtime; none",
     )
     options.add_board(parser)
     options.add_emulated(parser)

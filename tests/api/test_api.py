@@ -201,7 +201,7 @@ def test_verify_compares_with_the_reference(model: Path) -> None:
             "rounding",
             "litert",
             'error: rounding "litert" is not known - did you mean "litert-ref"?\n'
-            "  hint: known: tflm, litert-ref, onnx",
+            "  hint: known: auto, tflm, litert-ref, onnx",
         ),
     ],
 )

@@ -17,8 +17,10 @@ from onnx import TensorProto, helper
 import deploy
 from aot.errors import InputError
 from aot.interpret import run_graph
-from aot.ir.types import Array
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array, DType, TensorType
 from deploy import oracles
+from deploy.samples import random_samples
 
 pytestmark = pytest.mark.cc
 Run = Callable[..., Any]
@@ -175,6 +177,68 @@ def test_a_model_that_the_runtime_refuses_is_reported_with_its_words(
         "  tiny.tflite\n"
         "  Didn't find op for builtin opcode 'NEW'\n"
     )
+
+
+def test_the_runtime_of_the_models_rounding_is_asked_by_itself(
+    model: Path, onnx_model: Path, run_deploy: Run, require_package: Run
+) -> None:
+    require_package("tflite_micro")
+    require_package("ai_edge_litert")
+    require_package("onnxruntime")
+    asked = ("verify", model, "--board", "host")
+    assert "\nTensorFlow Lite Micro " in run_deploy(*asked).out
+    assert "\nLiteRT " in run_deploy(*asked, "--rounding", "litert-ref").out
+    assert "\nONNX Runtime " in run_deploy("verify", onnx_model, "--board", "host").out
+    alone = run_deploy(*asked, "--oracle", "none")
+    assert alone.out.splitlines() == ["tiny on host: 3 samples, outputs equal to the reference in every bit"]
+
+
+@pytest.mark.usefixtures("flipping")
+def test_a_runtime_that_was_not_asked_for_is_believed_too(model: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("verify", model, "--board", "host")
+    assert outcome.status == 1
+    assert "says otherwise" in outcome.out
+
+
+def test_without_the_runtime_that_is_reported_and_nothing_fails(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake = replace(oracles.ORACLES["tflm"], module="no_such_package")
+    monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
+    outcome = run_deploy("verify", model, "--board", "host")
+    assert outcome.status == 0
+    assert outcome.out.splitlines()[1] == (
+        "not compared with another runtime: TensorFlow Lite Micro is not installed"
+        " (pip install 'solder-mcu[tflm]')"
+    )
+
+
+def test_a_runtime_that_cannot_run_the_model_fails_nothing_where_it_was_not_asked_for(
+    model: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> Any:
+        raise RuntimeError("Didn't find op for builtin opcode 'NEW'")
+
+    fake = replace(oracles.ORACLES["tflm"], module="json", package="numpy", open=refuse)
+    monkeypatch.setitem(oracles.ORACLES, "tflm", fake)
+    outcome = run_deploy("verify", model, "--board", "host")
+    assert outcome.status == 0
+    assert outcome.out.splitlines()[1] == (
+        "not compared with another runtime: TensorFlow Lite Micro does not run this model: "
+        "Didn't find op for builtin opcode 'NEW'"
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "uint8", "int16"])
+def test_samples_are_not_only_centred(dtype: str) -> None:
+    kinds = {"float32": DType.F32, "int8": DType.I8, "uint8": DType.U8, "int16": DType.I16}
+    spec = TensorSpec("x", TensorType(kinds[dtype], (1, 40, 40)))
+    (centred,), (far,), (step,) = (
+        [np.asarray(a, np.float64) for a in sample] for sample in random_samples([spec], 3).each
+    )
+    assert abs(centred.mean()) < 3 * centred.std() or dtype == "uint8"
+    assert far.mean() > 20 * far.std() or far.mean() > 0.9 * np.iinfo(dtype).max
+    assert len(np.unique(step)) == 2
 
 
 def test_python_has_it_too(model: Path) -> None:

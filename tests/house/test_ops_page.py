@@ -137,7 +137,8 @@ def onnx_section() -> Iterator[str]:
     right, refused = totals(counts)
     yield ""
     yield f"Of the {right + refused:,} node tests of the package `onnx`, compiled to C and run here"
-    yield "(two are left out: they expect another `align_corners` of a fractional size than ONNX Runtime and PyTorch have),"
+    yield "(two are left out: they expect another `align_corners` of a fractional size than ONNX Runtime"
+    yield "and PyTorch have),"
     yield f"{right:,} are right, {refused} are refused with a reason (texts, pictures in files,"
     yield "random numbers, float64 by its bits, nothing left to run), none is wrong. By first operator:"
     yield ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from drawing import random_values
+from drawn_inputs import INPUTS, drawn_input
 from one_op_models import models
 from suite_batch import build_batch
 from suite_cases import is_right
@@ -17,14 +19,14 @@ from aot.errors import DeployError
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
-from aot.ir.types import Array
+from aot.ir.types import Array, DType, TensorType
 from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 
-EACH = 4  # models of an operator
+EACH = int(os.environ.get("ONE_OP_EACH", "4"))  # models of an operator
 # What LiteRT computes wrongly or by chance: no measure.
 NO_MEASURE = {
     "SUM of int8": "sums of quantised numbers are not what they are elsewhere",
@@ -78,10 +80,18 @@ def _compiled(name: str, data: bytes, c_name: str) -> CompiledCase:
     graph = parse_model(data, f"{name}.tflite", "litert-ref")
     model = compile_job(Job(ImportedModel(graph, name, "00" * 32, c_name), Target("host"), CompileOptions()))
     rng = np.random.default_rng(len(data))
-    inputs = [random_values(rng, graph.types[n].shape, graph.types[n].dtype.numpy.name) for n in graph.inputs]
+    kind = str(rng.choice(list(INPUTS)))
+    inputs = [_values(rng, kind, graph.types[n]) for n in graph.inputs]
     if name.rsplit("_", 1)[0] in POSITIVE:
         inputs = [np.abs(x) + np.float32(0.01) if x.dtype.kind == "f" else x for x in inputs]
     return CompiledCase(name, data, graph, model, inputs)
+
+
+def _values(rng: np.random.Generator, kind: str, of: TensorType) -> Array:
+    """Floats are centred or not; integers have the whole range of theirs."""
+    if of.dtype is DType.F32:
+        return drawn_input(rng, kind, of.shape)
+    return random_values(rng, of.shape, of.dtype.numpy.name)
 
 
 def _no_measure(job: CompiledCase) -> bool:

@@ -55,6 +55,12 @@ def operators_of_onnx(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]
         yield name_of(node), is_read
 
 
+def is_quantised(data: bytes, file_name: str) -> bool:
+    """True where nodes quantise, or compute on quantised tensors. Raises BrokenFileError."""
+    names = (node.op_type for node in nodes_of(_checked(data, file_name).graph))
+    return any(name == "QuantizeLinear" or name.startswith("QLinear") for name in names)
+
+
 def _checked(data: bytes, file_name: str) -> ModelProto:
     """The model in a file that is one. Raises BrokenFileError."""
     try:

@@ -109,6 +109,14 @@ class Subgraph:
         is_empty = any(s.ShapeLength() == 1 and s.Shape(0) == 0 for s in shapes)
         return indices[:1] if is_empty else indices
 
+    def is_unsigned(self, index: int) -> bool:
+        """True for a tensor of unsigned bytes that has a scale."""
+        if index == -1:
+            return False
+        tensor = self.table.Tensors(index)
+        quant = tensor.Quantization()
+        return tensor.Type() == tflite.TensorType.UINT8 and quant is not None and quant.ScaleLength() > 0
+
     def used_tensors(self) -> list[int]:
         used = {*self.interface("inputs"), *self.interface("outputs")}
         for number in range(self.operator_count):

@@ -41,6 +41,19 @@ def operators_of_tflite(data: bytes, file_name: str) -> Iterator[tuple[str, bool
         yield from ((code, code in IMPORTERS) for code in codes)
 
 
+# What an int8 model with unsigned inputs and outputs has at its edges.
+_EDGES = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE")
+
+
+def computes_unsigned(data: bytes, file_name: str) -> bool:
+    """True where operators take quantised unsigned bytes, which TFLite Micro has no kernels for."""
+    for part in _checked(data, file_name).called_parts():
+        for number in range(part.operator_count):
+            if part.code(number) not in _EDGES and any(map(part.is_unsigned, part.inputs_of(number))):
+                return True
+    return False
+
+
 def _checked(data: bytes, file_name: str) -> ModelFile:
     """The file, whose bytes are what they say to be. Raises BrokenFileError."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
