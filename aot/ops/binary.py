@@ -25,6 +25,7 @@ from aot.ops.binary_rescale import (
 from aot.ops.elementwise import SHAPES_FIT
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
+from aot.ops.rounding import RequantRounding
 from aot.records import dataclass
 
 Floats = npt.NDArray[np.float32]
@@ -190,6 +191,11 @@ class Mul(BinaryOp):
         SHAPES_FIT,
     )
     scales_in_single: bool = False  # whether their product is computed in single precision
+    is_rounded_once: bool = False  # whether integers are, as in ONNX Runtime, and not twice
+
+    @property
+    def rounding_of_integers(self) -> RequantRounding:
+        return RequantRounding.SINGLE if self.is_rounded_once else RequantRounding.DOUBLE
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
         return x1 * x2
@@ -202,7 +208,7 @@ class Mul(BinaryOp):
             x.astype(np.int64) - quant_of(t).zero_point for x, t in zip(arrays, types, strict=True)
         )
         multiplier = mul_multiplier(*types, out, self.scales_in_single)
-        return multiply_by_quantized_multiplier(first * second, *multiplier)
+        return multiply_by_quantized_multiplier(first * second, *multiplier, self.rounding_of_integers)
 
 
 @dataclass(frozen=True, slots=True)

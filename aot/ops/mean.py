@@ -12,6 +12,7 @@ from aot.ops import constraints as limits
 from aot.ops.activation import Activation, clamp_integers
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
+from aot.ops.rounding import RequantRounding
 from aot.records import dataclass
 
 ROWS, COLUMNS = 1, 2
@@ -23,11 +24,17 @@ class MeanParameters:
 
     mult: int
     shift: int
+    rounding: RequantRounding = RequantRounding.DOUBLE
 
 
-def mean_parameters(x_type: TensorType, out_type: TensorType, count: int) -> MeanParameters:
+def mean_parameters(
+    x_type: TensorType, out_type: TensorType, count: int, rounding: RequantRounding
+) -> MeanParameters:
     """The rescaling of an integer mean, with the division by the count in it, as the reference has it."""
-    mult, shift = quantize_multiplier(quant_of(x_type).scale / quant_of(out_type).scale)
+    ratio = quant_of(x_type).scale / quant_of(out_type).scale
+    if rounding is RequantRounding.SINGLE:
+        return MeanParameters(*quantize_multiplier(ratio / count), rounding)
+    mult, shift = quantize_multiplier(ratio)
     spare = max(0, min(count.bit_length() - 1, 32, 31 + shift))
     return MeanParameters((mult << spare) // count, shift - spare)
 
@@ -81,6 +88,7 @@ class Mean(Op):
         ),
     )
     axes: tuple[int, ...] = (ROWS, COLUMNS)
+    rounding: RequantRounding = RequantRounding.DOUBLE
 
     def count(self, x: TensorType) -> int:
         """The number of elements that make one result."""
@@ -98,8 +106,9 @@ class Mean(Op):
             return (x.astype(np.float64).mean(axis=self.axes, keepdims=True).astype(np.float32),)
         count = self.count(x_type)
         sums = x.astype(np.int64).sum(axis=self.axes, keepdims=True) - quant_of(x_type).zero_point * count
-        p = mean_parameters(x_type, out, count)
-        means = multiply_by_quantized_multiplier(sums, p.mult, p.shift) + quant_of(out).zero_point
+        p = mean_parameters(x_type, out, count, self.rounding)
+        means = multiply_by_quantized_multiplier(sums, p.mult, p.shift, p.rounding)
+        means = means + quant_of(out).zero_point
         return (clamp_integers(means, Activation.NONE, out),)
 
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:

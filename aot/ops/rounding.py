@@ -83,6 +83,7 @@ _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
 _SCALES_IN_SINGLE = MappingProxyType(
     {"tflm": FixedRounding.DOUBLE, "litert-ref": FixedRounding.DOUBLE_OF_SINGLE, "onnx": FixedRounding.DOUBLE}
 )
+_PRODUCTS_ONCE_IN_ONNX: Row = MappingProxyType({**_SCALES_IN_SINGLE, "onnx": RequantRounding.SINGLE})
 # The same of convolutions whose tensors are unsigned in the file.
 UNSIGNED = "i8, u8 in the file"
 _UNSIGNED_PRODUCTS: Row = MappingProxyType(
@@ -177,8 +178,8 @@ ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
         "lookup": _of(FixedRounding.TABLE, "i8", "u8"),
         "max_pool2d": _of(FixedRounding.EXACT, *_BOTH, "f32"),
         "measured_range": _REAL,
-        "mean": _table(_of(FixedRounding.DOUBLE, *_BOTH), _REAL),
-        "mul": _PRODUCTS,
+        "mean": _table(dict.fromkeys(_BOTH, _TWICE_IN_TFLITE), _REAL),
+        "mul": _table(_PRODUCTS, dict.fromkeys(_BOTH, _PRODUCTS_ONCE_IN_ONNX)),
         "noise_estimate": _of(FixedRounding.DOWN, "u32"),
         "non_max_suppression": _REAL,
         "pad": _MOVED,

@@ -25,6 +25,7 @@ from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, pr
 from codegen.isa.plain.binary_rescale import (
     prelu_function,
     product_function,
+    product_rounded_once,
     quotient_function,
     square_function,
     sum_function,
@@ -148,6 +149,8 @@ def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunc
     op = site.node.op
     assert isinstance(op, Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), site.outputs[0], op.scales_in_single)
+    if op.is_rounded_once:
+        return product_rounded_once(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)
     if is_int8(site):
         return product_int8(multiplier, zero_points, result_of(site))
     return product_function(multiplier, _given(zero_points), result_of(site), site.outputs[0].dtype)

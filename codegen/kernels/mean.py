@@ -116,7 +116,8 @@ def _mean(site: Site) -> ScalarFunction:
     if out.dtype is DType.F32:
         return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
     zero_sum = quant_of(x).zero_point * count
-    return stored_mean(mean_parameters(x, out, count), zero_sum, quant_of(out).zero_point, out.dtype)
+    parameters = mean_parameters(x, out, count, _op(site).rounding)
+    return stored_mean(parameters, zero_sum, quant_of(out).zero_point, out.dtype)
 
 
 _KERNEL = OpKernel(

@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_oracle import run_onnx
+from qdq_builder import QdqBuilder
 
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
@@ -83,3 +85,42 @@ def test_elsewhere_a_half_goes_away_from_zero() -> None:
     x[..., ::2] += SCALE
     assert set(np.unique(run(data, x, "tflm")) / SCALE) == {13.0}  # type: ignore[operator]
     assert set(np.unique(run(data, x, "onnx")) / SCALE) == {12.0}  # type: ignore[operator]
+
+
+def test_a_product_of_activations_is_rounded_once(require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    rng = np.random.default_rng(4)
+    apart = 0
+    for _ in range(40):
+        scales, zeros = 2 ** rng.uniform(-6, -3, 2), [int(zero) for zero in rng.integers(-99, 99, 3)]
+        build = QdqBuilder()
+        x = build.input("x", (1, 4, 9), float(scales[0]), zeros[0])
+        y = build.input("y", (1, 4, 9), float(scales[1]), zeros[1])
+        scale = float(scales.prod() * rng.uniform(50, 130))
+        data = build.finish(build.quantised(build.node("Mul", x, y), scale, zeros[2]))
+        given = {name: rng.integers(-128, 128, (1, 4, 9)).astype(np.int8) for name in "xy"}
+        graph = run_meaning(parse_model(data, "model.onnx", "onnx")).graph
+        (wanted,), (made,) = run_onnx(data, given), run_graph(graph, given).values()
+        apart += int((made.reshape(wanted.shape) != wanted).sum())
+    assert apart == 0
+
+
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "ReduceMean"])
+def test_a_mean_in_other_steps_is_rounded_once(op: str, require_package: Callable[..., None]) -> None:
+    """In every bit what ONNX Runtime gives, whatever the steps of both sides are."""
+    require_package("onnxruntime")
+    rng = np.random.default_rng(4)
+    apart = 0
+    for _ in range(40):
+        scales, zeros = 2 ** rng.uniform(-6, -3, 2), [int(zero) for zero in rng.integers(-99, 99, 2)]
+        size = tuple(int(length) for length in rng.integers(2, 12, 2))
+        build = QdqBuilder()
+        x = build.input("x", (1, 4, *size), float(scales[0]), zeros[0])
+        more = () if op == "GlobalAveragePool" else (build.constant(np.array([2, 3])),)
+        y = build.quantised(build.node(op, x, *more), float(scales[1]) / 4, zeros[1])
+        data, given = build.finish(y), {"x": rng.integers(-128, 128, (1, 4, *size)).astype(np.int8)}
+        graph = run_meaning(parse_model(data, "model.onnx", "onnx")).graph
+        assert "mean" in [node.op.name for node in graph.nodes]
+        (wanted,), (made,) = run_onnx(data, given), run_graph(graph, given).values()
+        apart += int((made.reshape(wanted.shape) != wanted).sum())
+    assert apart == 0

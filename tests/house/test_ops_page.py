@@ -42,8 +42,9 @@ these rows; nodes that mix or count rows are not supported. `deploy inspect` mar
 ON_QUANTISED = """\
 **Quantized models.** Between QuantizeLinear and DequantizeLinear, layers compute with integers, as in a TFLite model. Sums are exact and
 rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a float and rounds halves to even, so a layer may
-differ by one step. With `--rounding onnx`, convolutions, dense layers and matrix products match it unless the product is within a millionth
-of the middle between two integers; sums, products and means of activations may still differ by one. QuantizeLinear of floats rounds
+differ by one step. With `--rounding onnx`, the default for such files, convolutions, dense layers, matrix products, means, sums and
+products of activations match it unless the exact result is within a few millionths of the middle between two integers, where ONNX
+Runtime itself differs between optimization levels. A quantized softmax may differ by one. QuantizeLinear of floats rounds
 halves to even. Elementwise functions are exact tables, and moves and comparisons are exact.
 """
 ON_SMALL_WEIGHTS = """

@@ -64,6 +64,8 @@ CASES = (
     case("float32", Mul(Activation.RELU6), float32(1, 3, 3, 2), float32(1, 1, 1, 2), float32()),
     case("saturating", Mul(), int8(1, 3, 3, 2), int8(1, 3, 3, 2, scale=3.0), int8(scale=0.05)),
     case("relu", Mul(Activation.RELU), int8(2, 5), int8(2, 5), int8(scale=0.2, zero_point=-100)),
+    case("rounded_once", Mul(is_rounded_once=True), int8(2, 9), int8(2, 9, zero_point=5), int8(scale=0.09)),
+    case("int16_rounded_once", Mul(is_rounded_once=True), int16(2, 9), int16(2, 9), int16(scale=0.0007)),
     case("tiny_result", Mul(), int8(1, 9), int8(1, 9), int8(scale=0.0005, zero_point=9)),
     case("relu", Sub(Activation.RELU), int8(1, 3, 3, 5), int8(1, 3, 3, 5), int8(scale=0.1, zero_point=-30)),
     constant_first(),

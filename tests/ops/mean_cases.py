@@ -6,6 +6,7 @@ from op_case import OpCase, int8, int16, op_case
 
 from aot.ir.types import TensorType
 from aot.ops.mean import COLUMNS, ROWS, Mean
+from aot.ops.rounding import RequantRounding
 
 
 def case(name: str, op: Mean, x: TensorType, out: TensorType) -> OpCase:
@@ -15,6 +16,8 @@ def case(name: str, op: Mean, x: TensorType, out: TensorType) -> OpCase:
 CASES = (
     case("all", Mean(), int8(1, 7, 5, 3, zero_point=-9), int8(scale=0.02, zero_point=7)),
     case("same_scale", Mean(), int8(1, 6, 6, 5, zero_point=11), int8(zero_point=11)),
+    case("once", Mean(rounding=RequantRounding.SINGLE), int8(1, 5, 7, 3, zero_point=-9), int8(scale=0.02)),
+    case("once_columns", Mean((COLUMNS,), RequantRounding.SINGLE), int16(1, 4, 7, 3), int16(scale=0.0021)),
     case("coarser", Mean(), int8(1, 3, 4, 9), int8(scale=0.13, zero_point=-128)),
     case("rows", Mean((ROWS,)), int8(1, 4, 5, 3, zero_point=4), int8(scale=0.03)),
     case("columns", Mean((COLUMNS,)), int8(1, 4, 5, 3, zero_point=4), int8(scale=0.03)),

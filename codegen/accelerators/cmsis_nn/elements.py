@@ -102,5 +102,15 @@ def softmax_arguments(site: Site) -> Arguments:
 
 _PAIRS = (BYTES, *TWO_TENSORS)
 ADD = LibraryCall("cmsis_nn_add", "arm_elementwise_add_s8", 2300, 256, _add, _PAIRS, names=("a", "b"))
-MUL = LibraryCall("cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, _PAIRS, names=("a", "b"))
+
+
+def _is_rounded_twice(site: Site) -> bool:
+    assert isinstance(site.node.op, Mul)
+    return not site.node.op.is_rounded_once
+
+
+TWICE = Condition("products that are rounded twice, as TFLite's", _is_rounded_twice)
+MUL = LibraryCall(
+    "cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, (*_PAIRS, TWICE), names=("a", "b")
+)
 SOFTMAX = LibraryCall("cmsis_nn_softmax", "arm_softmax_s8", 4300, 272, softmax_arguments, (BYTES,))

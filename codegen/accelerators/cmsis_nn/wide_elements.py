@@ -7,6 +7,7 @@ from aot.ops.requant import quant_of
 from aot.ops.softmax import Softmax
 from aot.ops.softmax_16 import difference_multiplier, exp_points, reciprocal_points
 from codegen.accelerators.cmsis_nn.elements import (
+    TWICE,
     TWO_TENSORS,
     add_numbers,
     mul_numbers,
@@ -56,7 +57,7 @@ ADD = LibraryCall(
     "cmsis_nn_add_wide", "arm_elementwise_add_s16", 1100, 208, add_numbers, _PAIRS, names=("a", "b")
 )
 MUL = LibraryCall(
-    "cmsis_nn_mul_wide", "arm_elementwise_mul_s16", 600, 112, mul_numbers, _PAIRS, names=("a", "b")
+    "cmsis_nn_mul_wide", "arm_elementwise_mul_s16", 600, 112, mul_numbers, (*_PAIRS, TWICE), names=("a", "b")
 )
 SOFTMAX = LibraryCall(
     "cmsis_nn_softmax_wide",

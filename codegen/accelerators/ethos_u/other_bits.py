@@ -34,6 +34,8 @@ def _rounding(graph: Graph, node: Node) -> str:
     device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
     if rounding is not None and rounding is not device:
         return f"the device rounds such sums in the way {device.value}, not {rounding.value}"
+    if getattr(node.op, "is_rounded_once", False):
+        return "the device rounds products twice"
     if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):
         return "Vela multiplies its scales in double precision"
     return ""

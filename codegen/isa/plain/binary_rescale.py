@@ -9,6 +9,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters, Multiplier, quotients
 from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import RequantRounding
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.arithmetic import StoredResult
 from codegen.isa.plain.plain import TIMES
@@ -65,6 +66,30 @@ def product_function(
     name = _name("mul", dtype, m, zero_points, result)
     final = f"times({first} * {second}, {m[0]}, {m[1]})"
     return _stored(name, "a * b in the result's steps", "", final, result, dtype, compute)
+
+
+def product_rounded_once(
+    m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
+) -> ScalarFunction:
+    """The same, by one product of 64 bits and one shift."""
+    (first, second), (mult, left) = _centred_texts(zero_points), m
+    shift = 31 - left
+
+    def compute(a: int, b: int) -> int:
+        product = np.int64((a - zero_points[0]) * (b - zero_points[1]))
+        return result.of(int(multiply_by_quantized_multiplier(product, *m, RequantRounding.SINGLE)))
+
+    name = _name("mul_once", dtype, m, zero_points, result)
+    definition = f"""\
+/* a * b * {mult} / 2^{shift}, rounded once. */
+static inline {dtype.c_name} {name}(int32_t a, int32_t b)
+{{
+    const int32_t product = {first} * {second};
+    const int32_t v = (int32_t)(((int64_t)product * {mult} + (INT64_C(1) << {shift - 1})) >> {shift});
+    return ({dtype.c_name})clamp(v + {parenthesised(result.zero_point)}, {result.low}, {result.high});
+}}
+"""
+    return ScalarFunction(name, dtype, definition, compute, (), (CLAMP,))
 
 
 def prelu_function(

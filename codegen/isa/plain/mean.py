@@ -7,6 +7,7 @@ import numpy as np
 from aot.ir.types import DType
 from aot.ops.mean import MeanParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
+from aot.ops.rounding import RequantRounding
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar import DIVIDE_BY_POT
 from codegen.isa.plain.scalar_math import CLAMP, parenthesised
@@ -15,6 +16,8 @@ from codegen.loops.ir import ScalarFunction
 
 def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
     """f(sum) -> the stored mean; `zero_sum` is what the sum of nothing but zero points would be."""
+    if p.rounding is RequantRounding.SINGLE:
+        return _rounded_once(p, zero_sum, zero_point, dtype)
     low, high = dtype.limits
     name = numbered_name(f"mean_int{8 * dtype.bytes}", p, zero_sum, zero_point)
     centred = f"sum - {parenthesised(zero_sum)}"
@@ -35,3 +38,24 @@ static inline {dtype.c_name} {name}(int32_t sum)
 
     calls = (DIVIDE_BY_POT, CLAMP) if p.shift < 0 else (CLAMP,)
     return ScalarFunction(name, dtype, definition, compute, (), calls)
+
+
+def _rounded_once(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
+    low, high = dtype.limits
+    name = numbered_name(f"mean_once_int{8 * dtype.bytes}", p.mult, p.shift, zero_sum, zero_point)
+    shift = 31 - p.shift
+    centred = f"(sum - {parenthesised(zero_sum)})"
+    definition = f"""\
+/* (sum - {zero_sum}) * {p.mult} / 2^{shift}, rounded once. */
+static inline {dtype.c_name} {name}(int32_t sum)
+{{
+    const int32_t v = (int32_t)(((int64_t){centred} * {p.mult} + (INT64_C(1) << {shift - 1})) >> {shift});
+    return ({dtype.c_name})clamp(v + {parenthesised(zero_point)}, {low}, {high});
+}}
+"""
+
+    def compute(total: int) -> int:
+        once = multiply_by_quantized_multiplier(np.int64(total - zero_sum), p.mult, p.shift, p.rounding)
+        return min(max(int(once) + zero_point, low), high)
+
+    return ScalarFunction(name, dtype, definition, compute, (), (CLAMP,))

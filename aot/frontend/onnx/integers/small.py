@@ -18,7 +18,7 @@ from aot.ops.mean import Mean
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
 from aot.ops.requant import quant_of
-from aot.ops.rounding import rounding_of, scales_in_single
+from aot.ops.rounding import ROUNDING, RequantRounding, rounding_of, scales_in_single
 from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING
 
@@ -35,7 +35,12 @@ def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation
         return None
     op = replace(node.op, activation=activation)
     if isinstance(op, Mul):
-        op = replace(op, scales_in_single=scales_in_single(Mul.name, rewrite.mode))
+        is_rounded_once = ROUNDING[Mul.name]["i8"][rewrite.mode] is RequantRounding.SINGLE
+        op = replace(
+            op,
+            scales_in_single=scales_in_single(Mul.name, rewrite.mode),
+            is_rounded_once=is_rounded_once,
+        )
     return Form(op, operands)
 
 
@@ -53,7 +58,7 @@ def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Fo
     if node.op.padding != NO_PADDING or tensor.dtype is not DType.I8:
         return None
     if node.op.size == tensor.shape[1:3] and activation is Activation.NONE:
-        return Form(Mean(), (x,))
+        return Form(Mean(rounding=rounding_of(Mean.name, rewrite.mode)), (x,))
     return _weighted_average(rewrite, node.op, x, tensor, activation)
 
 
@@ -75,8 +80,10 @@ def _weighted_average(
 
 
 def mean(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    x = rewrite.integers(layer.node.inputs[0])
-    return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
+    x, op = rewrite.integers(layer.node.inputs[0]), layer.node.op
+    assert isinstance(op, Mean)
+    op = replace(op, rounding=rounding_of(Mean.name, rewrite.mode))
+    return None if x is None or activation is not Activation.NONE else Form(op, (x,))
 
 
 def resized(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
