@@ -18,6 +18,7 @@ from benchmarks.cases import Case, all_cases
 from benchmarks.cmsis_nn import MODELS as MODELS_OF_CMSIS_NN
 from benchmarks.cmsis_nn import cmsis_nn_rows
 from benchmarks.cmsis_nn import head as head_of_cmsis_nn
+from benchmarks.costs import measure_costs
 from benchmarks.endurance import HEAD as HEAD_OF_ENDURANCE
 from benchmarks.endurance import endurance_rows
 from benchmarks.estimates import HEAD as HEAD_OF_ESTIMATES
@@ -148,6 +149,11 @@ def _ethos_u(*names: str) -> None:
 
 def _cmsis_nn(*names: str) -> None:
     _print_rows(head_of_cmsis_nn(), names or MODELS_OF_CMSIS_NN, cmsis_nn_rows)
+
+
+def _costs(*names: str) -> None:
+    """The table of kernels' cycles anew, or what these models add to it."""
+    measure_costs("cortex-m4", names)
 
 
 def _place(*names: str) -> None:
@@ -306,6 +312,7 @@ COMMANDS = {
     "passes": _passes,
     "half-weights": _half_weights,
     "pytorch": _pytorch,
+    "costs": _costs,
     "place": _place,
     "planning": _planning,
     "cmsis-nn": _cmsis_nn,

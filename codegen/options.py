@@ -98,6 +98,12 @@ class CompileOptions:
         group="Memory",
         is_main=True,
     )
+    flash_bytes: int | None = option(
+        None,
+        Size(),
+        "--flash",
+        "the limit of what the model takes of the flash: constants, and kernels by estimate",
+    )
     rows: bool = option(
         True,
         Choice({"with rows": True, "without rows": False}),

@@ -23,6 +23,7 @@ from platforms.board_files import all_boards, load_board
 
 OF_ONE_BOARD = (
     "ram",
+    "flash",
     "pool",
     "constants",
     "place",

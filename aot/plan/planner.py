@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import le
 from sys import maxsize
@@ -16,6 +16,7 @@ from aot.plan.demand import order_like
 from aot.plan.early_starts import started_early, starting_stages, waited_late
 from aot.plan.exact import solve_placement
 from aot.plan.floor import placement_floor
+from aot.plan.lives import ring_bytes_over_time
 from aot.plan.model import Plan, PlannedBuffer, PlanRequest
 from aot.plan.order import DraftOrder, draft, draft_given, search_orders
 from aot.plan.place import (
@@ -70,9 +71,11 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
     return plan
 
 
-def find_plan_below(request: PlanRequest, limit: int, exact: bool = False) -> Plan | None:
+def find_plan_below(
+    request: PlanRequest, limit: int, exact: bool = False, effort: tuple[int, int] = CAREFUL
+) -> Plan | None:
     """As make_plan, where the arena has fewer bytes; ends as soon as it is known to have as many."""
-    return _find(request, exact, limit)
+    return _find(request, exact, limit, effort)
 
 
 def plan_like(
@@ -96,6 +99,29 @@ def plan_like(
     return _plan(steps, _exact(placed) if exact else placed, limit)
 
 
+def floor_like(
+    request: PlanRequest, other: PlanRequest, order: Sequence[int]
+) -> tuple[int, Mapping[str, int]]:
+    """What a request needs in the order of a similar one's plan, without placing anything.
+
+    Returns bytes that no placement goes below, and the bytes of rings that are in use while each stage runs.
+    """
+    steps = number_steps(request)
+    its = draft(steps, order_like(steps, other.stages, order))
+    over_time = ring_bytes_over_time(steps, its.lives, its.rings, len(steps.counts))
+    in_use = {
+        stage.name: int(over_time[its.lives.times[first:stop]].max())
+        for stage, first, stop in zip(request.stages, steps.starts[:-1], steps.starts[1:], strict=True)
+        if first < stop
+    }
+    blocks = make_blocks(steps, its.lives, its.rings)
+    if is_crowded(blocks):
+        return its.bound, in_use
+    allowed = find_in_place_overlaps(steps, its.lives, its.rings)
+    forbidden = forbidden_distances(blocks, allowed, its.lives.after)
+    return max(its.bound, placement_floor(BlockPacking(blocks, forbidden, request.pools))), in_use
+
+
 def _cost(placement: Placement) -> Cost:
     return placement.cost
 
@@ -105,14 +131,16 @@ def _keeps_to(limit: int, placed: _Placed) -> bool:
     return (missing, taken) <= (0, limit)
 
 
-def _find(request: PlanRequest, exact: bool, limit: int | None) -> Plan | None:
+def _find(
+    request: PlanRequest, exact: bool, limit: int | None, effort: tuple[int, int] = CAREFUL
+) -> Plan | None:
     steps, wholes = number_steps(request), order_whole_stages(request)
     most = max(min(PLACED_ORDERS, PLACED_ROWS // max(steps.row_starts[-1], 1)), REFINED_ORDERS)
     most = min(most, max(PLACED_PAIRS // max(len(request.tensors), 1) ** 2, 1))
     drafts = [draft_given(steps), *search_orders(steps, wholes)[:most]]
     if limit is not None and all(each.bound >= limit for each in drafts):
         return None
-    careful = [_refine(placed, CAREFUL) for placed in _worth_care(steps, drafts, limit)]
+    careful = [_refine(placed, effort) for placed in _worth_care(steps, drafts, limit)]
     if not careful:
         return None
     best = min(careful, key=lambda placed: placed.cost)

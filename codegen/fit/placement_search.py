@@ -1,7 +1,7 @@
-"""Searches the placements of a graph: how far its sequences are split into rows, and variants of each.
+"""The fastest plan of a model without a budget, and the places where a search for others begins.
 
-Without a limit of memory the smallest plan is taken, of placements that cost next to no time, or little time
-if memory is the goal. With a limit the first that keeps to it is taken, the fastest placement first.
+Placements differ in how far sequences are split into rows. Without a budget the smallest plan is taken of
+placements that cost next to no time.
 """
 
 from __future__ import annotations
@@ -11,155 +11,172 @@ from dataclasses import dataclass, field, replace
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
+from aot.ir.region import DeviceRegion
 from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
-from aot.target import Optimize
-from codegen.fit.no_room import NoRoomError
-from codegen.fit.result_places_tried import (
-    may_be_smaller,
-    shows_views,
-    spreads_tried,
-    worthwhile_bytes,
-)
-from codegen.fit.variant import CompiledPlan, PlannedVariant
-from codegen.fit.variant_search import TRIED_ROWS, PlanCache, find_variant, limit_of
+from codegen.accelerators.table import schedules_with
+from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
+from codegen.fit.demanded_pools import pools_demanded
+from codegen.fit.result_places_tried import may_be_smaller, shows_views, spreads_tried, worthwhile_bytes
+from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant
 from codegen.job import Job
-from codegen.lower.decisions import Decisions, decisions_for
+from codegen.lower.decisions import decisions_for
 from codegen.lower.streaming import can_be_streamed, streamed_input
+from codegen.lower.views import is_view
 from codegen.options import CompileOptions
 from codegen.row_costs import MEASURED_COSTS
 
 # The share of its time that a convolution along a sequence may lose to short rows, in the order of the tries.
 _SLOWDOWN_STEPS = (0.0, 0.03, 0.05, 0.1, 0.4, 100.0)
-_MAX_SLOWDOWN = 0.03  # without a limit of memory
-_MAX_SLOWDOWN_FOR_RAM = 0.05
+_MAX_SLOWDOWN = 0.03  # without a budget
 _ANY_SLOWDOWN = _SLOWDOWN_STEPS[-1]
+_MOST_ROWS = 10_000  # a plan of more takes long, and is not made again for what is a matter of chance
 
-Candidate = tuple[PassRun, CompileOptions]  # the passes of PLACEMENT, and the goal of the kernels
+
+@dataclass(frozen=True)
+class Start:
+    """A variant as the goal alone decides, and the passes of PLACEMENT before it."""
+
+    variant: Variant
+    placement: PassRun
+    slowdown: float  # the share of their time that convolutions along sequences may lose
 
 
-def find_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> CompiledPlan:
-    """Finds the best plan for the job's model after the passes of MEANING.
+def fastest_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> CompiledPlan:
+    """The plan without a budget for the job's model after the passes of MEANING.
 
     The layers named as compact store their weights as they are. Raises ModelError for what cannot be
-    compiled, FitError or NoRoomError of the placement that needs least.
+    compiled, FitError where the pools of the options have no room.
     """
-    target, options = job.kernel_target, job.options
-    search = _Tries(job, limit_of(target, options) is not None, compact)
-    for placement, its_options in _candidates(meaning.graph, options, search.has_limit):
-        search.try_placement(placement, its_options)
-        if search.found and search.has_limit:
-            break
-    if not search.found:
-        raise search.failed[-1]
-    if not search.has_limit:
-        search.try_copies()
-    best, placement = search.best
-    return best.checked(job, (*meaning.steps, *placement.steps))
+    planned, placement = fastest_variant(meaning, job, compact)
+    return checked_plan(meaning, placement, planned, job)
+
+
+def checked_plan(meaning: PassRun, placement: PassRun, planned: PlannedVariant, job: Job) -> CompiledPlan:
+    return planned.checked(job, (*meaning.steps, *placement.steps))
+
+
+def fastest_variant(
+    meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()
+) -> tuple[PlannedVariant, PassRun]:
+    """The smallest of the plans that cost next to no time, in the memories that have room for it."""
+    search = _Smallest(job, compact)
+    for _, placement in placements(meaning.graph, job.options, _MAX_SLOWDOWN):
+        search.try_placement(placement)
+    search.try_copies()
+    planned, placement = search.best
+    return in_memories(planned, job), placement
+
+
+def starts(meaning: PassRun, job: Job) -> Iterator[Start]:
+    """Where the search for plans within budgets begins: every placement, the fastest first."""
+    for slowdown, placement in placements(meaning.graph, job.options, _ANY_SLOWDOWN):
+        first = variant_for(placement, job)
+        for spread in spreads_tried(placement.graph, job.options):
+            yield Start(first.decided(spread=spread), placement, slowdown)
+
+
+def variant_for(placement: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> Variant:
+    graph, options = placement.graph, job.options
+    decided = replace(decisions_for(graph, options.optimize, job.tuned), compact=compact)
+    return Variant(graph, job.kernel_target, options, (ANY_REGION,), decided)
+
+
+def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
+    """The plan in the memories that the user names or kernels demand; else in the fastest with room.
+
+    Raises BoardError, and FitError where the user's memories are too small.
+    """
+    target, chosen = job.kernel_target, chosen_pools(job.kernel_target, job.options.pools)
+    variant = planned.variant
+    demanded = pools_demanded(variant.lowered.stages, target, chosen) if _may_demand(variant) else ()
+    if demanded or chosen:
+        again = replace(variant, pools=demanded or chosen)
+        kept = again.like(planned, planned.plan.arena_bytes) if len(again.pools) == 1 else None
+        return kept or again.least()
+    pools = pools_for(target, planned.plan.arena_bytes)
+    if not pools:
+        return planned
+    try:
+        return replace(variant, pools=pools).least()
+    except FitError:  # the error is then that of the arena in one piece
+        return planned
+
+
+def _may_demand(variant: Variant) -> bool:
+    """True where a kernel may demand a memory of the board. That is cheap to say; lowering is not."""
+    nodes = [node for node in variant.graph.nodes if not is_view(node)]
+    ops = {node.op if isinstance(node.op, DeviceRegion) else node.op.name: node.op for node in nodes}
+    words = variant.options.accelerators
+    return any(schedule.demand.memories for op in ops.values() for schedule in schedules_with(words, op))
 
 
 @dataclass
-class _Tries:
-    """Collects the plans of candidates, each smaller than those before, or within the limit."""
+class _Smallest:
+    """Collects plans, each smaller than those before."""
 
     job: Job
-    has_limit: bool
     compact: frozenset[str]
     found: list[tuple[PlannedVariant, PassRun]] = field(default_factory=list)
-    failed: list[FitError | NoRoomError] = field(default_factory=list)
-    cache: PlanCache = field(default_factory=PlanCache)
-
-    def try_placement(self, placement: PassRun, options: CompileOptions) -> None:
-        """Tries where its results can go, as long as less memory is possible or none has been found."""
-        first, *others = spreads_tried(placement.graph, options)
-        decided = self._decided(placement.graph, options)
-        at_once = self._planned(placement, options, replace(decided, spread=first))
-        for spread in others:
-            if self.found and self.has_limit:
-                return
-            if at_once is None or may_be_smaller(spread, at_once):
-                self._planned(placement, options, replace(decided, spread=spread))
-
-    def try_copies(self) -> None:
-        """Tries copies of outputs for the best that was found, where that is not proven to be least.
-
-        A plan of very many rows takes long, and is not made again for what is a matter of chance.
-        """
-        best, placement = self.best
-        is_open = not best.plan.is_least and len(best.plan.order) <= TRIED_ROWS
-        if is_open and shows_views(placement.graph):
-            decided = self._decided(placement.graph, best.variant.options)
-            self._planned(placement, best.variant.options, replace(decided, copies_views=True))
+    known: list[object] = field(default_factory=list)  # what was planned
 
     @property
     def best(self) -> tuple[PlannedVariant, PassRun]:
         return min(self.found, key=lambda each: each[0].plan.arena_bytes)
 
-    def _decided(self, graph: Graph, options: CompileOptions) -> Decisions:
-        """Where the search begins."""
-        goal, limited = decisions_for(graph, options.optimize, self.job.tuned), options.ram_bytes is not None
-        return replace(goal, compact=self.compact, is_roomy=goal.is_roomy and not limited)
+    def try_placement(self, placement: PassRun) -> None:
+        """Tries where its results can go, as long as less memory is possible."""
+        variant = variant_for(placement, self.job, self.compact)
+        first, *others = spreads_tried(placement.graph, self.job.options)
+        at_once = self._planned(variant.decided(spread=first), placement)
+        for spread in others:
+            if at_once is None or may_be_smaller(spread, at_once):
+                most = worthwhile_bytes(self.best[0].plan.arena_bytes) + 1
+                self._planned(variant.decided(spread=spread), placement, most)
+
+    def try_copies(self) -> None:
+        """Tries copies of outputs for the best that was found, where that is not proven to be least."""
+        best, placement = self.best
+        is_open = not best.plan.is_least and len(best.plan.order) <= _MOST_ROWS
+        if is_open and shows_views(placement.graph):
+            self._planned(best.variant.decided(spread=frozenset(), copies_views=True), placement)
 
     def _planned(
-        self, placement: PassRun, options: CompileOptions, decided: Decisions
+        self, variant: Variant, placement: PassRun, most: int | None = None
     ) -> PlannedVariant | None:
-        """The plan that begins with these decisions, where it is taken."""
-        spreads = bool(decided.spread)
-        most = self._worthwhile if spreads else None
-        cache = self.cache
-        if self.has_limit or spreads:
-            cache = PlanCache(most, [] if self.has_limit else self.cache.planned)
-        try:
-            planned = find_variant(placement.graph, self.job.kernel_target, options, decided, cache)
-        except (FitError, NoRoomError) as error:
-            self.failed.append(error)
+        """The plan, where it takes less than those before, and less than `most`."""
+        if variant.memory in self.known:
             return None
-        if planned is None or (most is not None and planned.plan.arena_bytes > most):
-            return None
-        self.found.append((planned, placement))
-        if spreads:
-            self.cache.bytes = planned.plan.arena_bytes
+        self.known.append(variant.memory)
+        limits = [best.plan.arena_bytes for best, _ in self.found] + ([most] if most is not None else [])
+        planned = variant.below(min(limits)) if limits else variant.least()
+        if planned is not None:
+            self.found.append((planned, placement))
         return planned
 
-    @property
-    def _worthwhile(self) -> int | None:
-        """The bytes that are worth more calls; None where any are."""
-        sizes = [planned.plan.arena_bytes for planned, _ in self.found]
-        return worthwhile_bytes(min(sizes)) if sizes and not self.has_limit else None
 
+def placements(
+    graph: Graph, options: CompileOptions, most_slowdown: float
+) -> Sequence[tuple[float, PassRun]]:
+    """The placements that lose no more than that share of their time, the fastest first, none twice.
 
-def _candidates(graph: Graph, options: CompileOptions, has_limit: bool) -> Iterator[Candidate]:
-    """Yields the fastest placement first. For least memory, kernels of both goals are candidates."""
-    most = _MAX_SLOWDOWN_FOR_RAM if options.optimize is Optimize.RAM else _MAX_SLOWDOWN
-    steps = _SLOWDOWN_STEPS if options.takes_turns else _SLOWDOWN_STEPS[:1]
-    slowdowns = [step for step in steps if has_limit or step <= most]
-    placed = list((_streamed if options.stream else _placements)(graph, options, slowdowns))
-    yield from ((each, options) for each in placed)
-    if options.optimize is Optimize.RAM and not has_limit:
-        yield from ((each, replace(options, optimize=Optimize.SPEED)) for each in placed)
-
-
-def _placements(graph: Graph, options: CompileOptions, slowdowns: Sequence[float]) -> Iterator[PassRun]:
-    """Yields a placement for each allowed slowdown, but none twice."""
-    before: list[Graph] = []
-    for slowdown in slowdowns:
-        placed = _placed(graph, options, slowdown)
-        if not any(placed.graph.nodes == other.nodes for other in before):
-            before.append(placed.graph)
-            yield placed
-
-
-def _streamed(graph: Graph, options: CompileOptions, slowdowns: Sequence[float]) -> Sequence[PassRun]:
-    """Returns the placements whose input can come row by row, or the one with all splits if only that can.
-
+    Of a streamed model, those whose input can come row by row, or the one with all splits if only that can.
     Raises ModelError if the input cannot be streamed at all.
     """
-    streamable = [each for each in _placements(graph, options, slowdowns) if can_be_streamed(each.graph)]
+    steps = _SLOWDOWN_STEPS if options.takes_turns else _SLOWDOWN_STEPS[:1]
+    found: list[tuple[float, PassRun]] = []
+    for slowdown in (step for step in steps if step <= most_slowdown):
+        placed = _placed(graph, options, slowdown)
+        if not any(placed.graph.nodes == other.graph.nodes for _, other in found):
+            found.append((slowdown, placed))
+    if not options.stream:
+        return found
+    streamable = [each for each in found if can_be_streamed(each[1].graph)]
     all_split = _placed(graph, options, _ANY_SLOWDOWN)
     if not streamable:
         streamed_input(all_split.graph)
-    return streamable or [all_split]
+    return streamable or [(_ANY_SLOWDOWN, all_split)]
 
 
 def _placed(graph: Graph, options: CompileOptions, max_slowdown: float) -> PassRun:

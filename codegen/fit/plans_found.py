@@ -25,7 +25,7 @@ class PlansFound(Generic[T]):
     def __init__(self, find: Callable[..., T]) -> None:
         self._of_few, self._others = lru_cache(_KEPT_OF_FEW)(find), lru_cache(_KEPT)(find)
 
-    def __call__(self, request: PlanRequest, *options: int) -> T:
+    def __call__(self, request: PlanRequest, *options: object) -> T:
         kept = self._of_few if len(request.stages) <= _FEW_STAGES else self._others
         return kept(request, *options)
 

@@ -15,7 +15,7 @@ from aot.passes.variant_goal import VariantGoal
 from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
-from aot.plan.planner import plan_like
+from aot.plan.planner import CAREFUL, plan_like
 from aot.records import dataclass
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
@@ -26,8 +26,8 @@ from codegen.fit.plans_found import least_plan, plan_below
 from codegen.fit.slow_sums import slow_sums
 from codegen.job import Job
 from codegen.lower.decisions import Decisions, all_layers
-from codegen.lower.lower import KernelsMade, lower_graph
-from codegen.lower.sites import Sites
+from codegen.lower.lower import lower_graph
+from codegen.lower.sites import KernelsMade, Sites
 from codegen.lower.stage_rows import plan_stages, plan_tensors
 from codegen.lower.stages import Lowered
 from codegen.lower.two_cores import on_two_cores
@@ -112,12 +112,12 @@ class Variant:
     options: CompileOptions
     pools: tuple[Pool, ...]
     decisions: Decisions
-    made: KernelsMade = field(default_factory=dict)  # kernels that variants share
+    made: KernelsMade = field(default_factory=KernelsMade)  # kernels that variants share
 
     @cached_property
     def placed(self) -> PassRun:
         """The passes of VARIANT, for the kernels that the layers have in this one."""
-        sites = Sites(self.graph, self.target, self.options, self.decisions)
+        sites = Sites(self.graph, self.target, self.options, self.decisions, self.made)
         goal = VariantGoal(slow_sums(sites))
         return run_passes(self.graph, variant_passes(goal), self.options.left_out_passes)
 
@@ -158,10 +158,10 @@ class Variant:
         except FitError as error:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
-    def below(self, limit: int) -> PlannedVariant | None:
+    def below(self, limit: int, effort: tuple[int, int] = CAREFUL) -> PlannedVariant | None:
         """The variant in as little memory, or None if it needs `limit` bytes or more."""
         grouped = group_steps(self.request)
-        plan = plan_below(grouped.request, limit, self.options.has_solver)
+        plan = plan_below(grouped.request, limit, self.options.has_solver, effort)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
     def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:

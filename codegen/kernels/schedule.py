@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import Generic, TypeVar
 
 from aot.ir.types import DType
@@ -109,7 +110,7 @@ class ChosenSchedule:
     def schedule(self) -> Schedule:
         return self.fitting[0]
 
-    @property
+    @cached_property
     def requests(self) -> RowRequests:
         """The schedule's requests; of unpadded rows, none around the image where these can be a constant."""
         requests = self.schedule.requests(self.site)

@@ -32,7 +32,7 @@ from codegen.lower.code_cache import within_cache
 from codegen.lower.decisions import Decisions, decisions_for
 from codegen.lower.delivered import called_as_outputs, made_at_outputs
 from codegen.lower.parts import JoinedPart, begins_at_a_word, is_join, parts_of
-from codegen.lower.sites import Sites
+from codegen.lower.sites import KernelsMade, Sites, site_key
 from codegen.lower.stages import (
     STREAMED_ROW,
     Lowered,
@@ -46,9 +46,6 @@ from codegen.lower.streaming import streamed_input
 from codegen.lower.tensor_choice import TensorChoice
 from codegen.lower.views import is_view, view_format, view_roots
 from codegen.options import CompileOptions
-
-# By node and op, what is decided about the node, and the formats of its rows: for one graph.
-KernelsMade = dict[tuple[object, ...], Kernel]
 
 
 def lower_graph(
@@ -66,7 +63,7 @@ def lower_graph(
     """
     _require_kernels(graph)
     decided = decisions_for(graph, options.optimize) if decisions is None else decisions
-    return _Lowering(Sites(graph, target, options, decided), {} if made is None else made).run()
+    return _Lowering(Sites(graph, target, options, decided, made or KernelsMade())).run()
 
 
 def _require_kernels(graph: Graph) -> None:
@@ -90,12 +87,12 @@ def _require_kernels(graph: Graph) -> None:
 class _Lowering:
     """Holds what is found on the way; run() once."""
 
-    def __init__(self, sites: Sites, made: KernelsMade) -> None:
+    def __init__(self, sites: Sites) -> None:
         self.graph = sites.graph
         self.target = sites.target
         self.options = sites.options
         self.tuned = sites.decisions.tuned
-        self.kernels_made = made
+        self.kernels_made = sites.made.kernels
         self.views = view_roots(self.graph)
         self.sites = {node.name: sites.of(node) for node in self.graph.nodes if not is_view(node)}
         self.chosen = {name: sites.chosen_for(site) for name, site in self.sites.items()}
@@ -169,8 +166,7 @@ class _Lowering:
                 made, made.space.default, cache_bytes, lambda point: made_with({**wanted, task: point})
             )
 
-        flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads
-        key = node.name, node.op.name, flags, tuple(formats), result.format
+        key = (*site_key(site), tuple(formats), result.format)
         kernel = self.kernels_made.get(key) or self.kernels_made.setdefault(key, lower(self.tuned))
         fills = [
             0 if request is None else request.fill_of(self.graph.types[value]) for value, request in reads
@@ -180,7 +176,18 @@ class _Lowering:
         )
         values, name = tuple(value for value, _ in reads), self._stage_name(node)
         self.stages.append(
-            LoweredStage(name, node, node.op.name, kernel, readings, result, lower, values, tuple(others))
+            LoweredStage(
+                name,
+                node,
+                node.op.name,
+                kernel,
+                readings,
+                result,
+                lower,
+                values,
+                tuple(others),
+                chosen.requests,
+            )
         )
 
     def _result(self, value: str, in_one_piece: bool) -> Result:

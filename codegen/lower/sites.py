@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import cached_property
 
 from aot.ir.graph import Graph, Node
@@ -13,12 +13,26 @@ from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
-from codegen.kernels.kernel import Site
+from codegen.kernels.kernel import Kernel, Site
 from codegen.kernels.nests import plain_schedules
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.lower.decisions import Decisions
 from codegen.options import CompileOptions
 from codegen.own_schedules import schedules_outside
+
+
+@dataclass(frozen=True)
+class KernelsMade:
+    """What variants of a graph share: by node and op, what is decided about the node, and formats of rows."""
+
+    kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
+    chosen: dict[tuple[object, ...], ChosenSchedule] = field(default_factory=dict)
+
+
+def site_key(site: Site) -> tuple[object, ...]:
+    """Equal for sites of a graph that have the same kernels, as far as formats of rows do not differ."""
+    flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads
+    return site.node.name, site.node.op.name, flags
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,7 @@ class Sites:
     target: Target
     options: CompileOptions
     decisions: Decisions
+    made: KernelsMade = field(default_factory=KernelsMade, compare=False)
 
     @cached_property
     def _math(self) -> ScalarMath:
@@ -57,7 +72,12 @@ class Sites:
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:
-        """The schedule for a site: the user's own come first, then the accelerators', then its op's."""
+        """The schedule for a site, chosen once for all variants that share kernels."""
+        key, known = site_key(site), self.made.chosen
+        return known.get(key) or known.setdefault(key, self._choose(site))
+
+    def _choose(self, site: Site) -> ChosenSchedule:
+        """The user's own schedules come first, then the accelerators', then its op's."""
         words, op = self.options.accelerators, site.node.op
         own = schedules_outside(op.name, self.options.schedules)
         ours = schedules_with(words, op)

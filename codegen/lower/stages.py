@@ -11,6 +11,7 @@ from aot.records import dataclass
 from codegen.formats import RowFormat, geometry
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import Point
+from codegen.kernels.schedule import RowRequests
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,7 @@ class LoweredStage:
     relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
     others: tuple[Result, ...] = ()  # results beside the first, of a region
+    requests: RowRequests = ()  # that a node's stage makes for its values
 
     @property
     def results(self) -> tuple[Result, ...]:

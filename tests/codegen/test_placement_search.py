@@ -1,4 +1,4 @@
-"""How much time a placement may cost: next to none, a little for least memory, in a limit what it takes."""
+"""How much time a placement may cost: next to none without a budget, with one what it takes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from graphs import GRAPHS
 
 from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun
-from aot.target import MemoryRegion, Optimize, Target
+from aot.target import MemoryRegion, Target
 from codegen.fit import placement_search
 from codegen.fit.transformed_weights import models_share
 from codegen.options import CompileOptions
@@ -17,7 +17,7 @@ from codegen.options import CompileOptions
 MEGABYTE = 1 << 20
 
 
-def tried(monkeypatch: pytest.MonkeyPatch, options: CompileOptions, has_limit: bool) -> list[float]:
+def tried(monkeypatch: pytest.MonkeyPatch, options: CompileOptions, most: float) -> list[float]:
     """What convolutions along sequences may lose of their time in each placement that is tried, in order."""
     asked: list[float] = []
 
@@ -27,24 +27,17 @@ def tried(monkeypatch: pytest.MonkeyPatch, options: CompileOptions, has_limit: b
         return PassRun(replace(graph, nodes=graph.nodes[:1] * len(asked)), ())
 
     monkeypatch.setattr(placement_search, "_placed", another)
-    graph = GRAPHS["residual"]()
-    found = list(placement_search._candidates(graph, options, has_limit))
-    return [asked[len(run.graph.nodes) - 1] for run, _ in found]
+    found = placement_search.placements(GRAPHS["residual"](), options, most)
+    assert [asked[len(run.graph.nodes) - 1] for _, run in found] == [slowdown for slowdown, _ in found]
+    return [slowdown for slowdown, _ in found]
 
 
-def test_without_a_limit_three_percent_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert tried(monkeypatch, CompileOptions(), has_limit=False) == [0.0, 0.03]
+def test_without_a_budget_three_percent_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert tried(monkeypatch, CompileOptions(), placement_search._MAX_SLOWDOWN) == [0.0, 0.03]
 
 
-def test_for_least_memory_five_percent_may_be_lost_with_kernels_of_both_goals(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked = tried(monkeypatch, CompileOptions(optimize=Optimize.RAM), has_limit=False)
-    assert asked == [0.0, 0.03, 0.05] * 2
-
-
-def test_within_a_limit_more_and_more_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = tried(monkeypatch, CompileOptions(), has_limit=True)
+def test_within_a_budget_more_and_more_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = tried(monkeypatch, CompileOptions(), placement_search._ANY_SLOWDOWN)
     assert asked[:5] == [0.0, 0.03, 0.05, 0.1, 0.4]
     assert asked[5:] == [100.0]  # whatever it takes
 
@@ -54,7 +47,7 @@ def test_what_can_only_be_streamed_when_all_is_split_is_split_whatever_it_takes(
 ) -> None:
     monkeypatch.setattr(placement_search, "can_be_streamed", lambda graph: False)
     monkeypatch.setattr(placement_search, "streamed_input", lambda graph: None)
-    assert tried(monkeypatch, CompileOptions(stream=True), has_limit=True) == [100.0]
+    assert tried(monkeypatch, CompileOptions(stream=True), placement_search._ANY_SLOWDOWN) == [100.0]
 
 
 def test_an_application_has_a_quarter_of_the_flash_for_itself() -> None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from types import SimpleNamespace
-from typing import cast
+from typing import Any
 
 import pytest
 from graphs import GRAPHS, Draft
 from model_checks import DSP, OPTIONS
 
-from aot.errors import ModelError
+from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
 from aot.plan.model import Kind, PlanTensor
 from aot.target import Optimize
 from codegen.fit import variant as variants
-from codegen.fit import variant_search as search
 from codegen.fit.arenas import ANY_REGION
-from codegen.fit.no_room import NoRoomError
-from codegen.fit.upgrades import affordable_upgrades
+from codegen.fit.budgets import flash_bytes
+from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import PlannedVariant, Variant
+from codegen.job import ImportedModel, Job
 from codegen.lower.decisions import Decisions, decisions_for
 from codegen.options import CompileOptions
 
@@ -49,37 +48,6 @@ def test_a_million_rows_are_planned_and_no_more(
     assert refused.value.where == 'most of them are in "x": 600,000 of 4 bytes'
 
 
-def test_upgrades_are_tried_in_plans_of_ten_thousand_rows_in_all(
-    monkeypatch: pytest.MonkeyPatch, residual: PlannedVariant
-) -> None:
-    """Here none is found: one layer after the other would be tried for minutes in a large graph."""
-    tried: list[int] = []
-    layers = tuple(f"layer {number}" for number in range(10_000))
-
-    def none(variant: Variant, other: PlannedVariant, limit: int, exact: bool = False) -> None:
-        tried.append(limit)
-
-    monkeypatch.setattr(search, "affordable_upgrades", lambda planned, limit: layers)
-    monkeypatch.setattr(Variant, "like", none)
-    assert search._upgraded(residual, 4321) is residual
-    assert tried == [4321] * (10_000 // len(residual.plan.order))
-
-
-@pytest.mark.parametrize(("rows", "how"), [(2_400, "below"), (2_401, "like")])
-def test_the_order_of_a_plan_with_more_than_2400_rows_is_kept_without_padding(rows: int, how: str) -> None:
-    tried: list[str] = []
-    asked = SimpleNamespace(
-        memory="without padding",
-        options=CompileOptions(),
-        below=lambda limit: tried.append("below"),
-        like=lambda other, limit, exact: tried.append("like"),
-    )
-    padded = SimpleNamespace(plan=SimpleNamespace(order=(0,) * rows))
-    cache = search.PlanCache(5000, ["padded"])
-    assert cache.smaller_plan(cast(Variant, asked), cast(PlannedVariant, padded)) is None
-    assert tried == [how]
-
-
 def five_images() -> Graph:
     """All are there at the beginning."""
     d = Draft()
@@ -89,55 +57,46 @@ def five_images() -> Graph:
     return d.graph(first)
 
 
+def refused(graph: Graph, **options: Any) -> FitError:
+    job = Job(ImportedModel(graph, "m", "0" * 64, "m"), DSP, CompileOptions(**options))
+    with pytest.raises(FitError) as raised:
+        plan_job(job)
+    return raised.value
+
+
 def test_an_error_names_the_limit_and_three_that_are_there_when_most_is() -> None:
-    graph, options = five_images(), CompileOptions(ram_bytes=500)
-    with pytest.raises(NoRoomError) as refused:
-        search.find_variant(graph, DSP, options, decisions_for(graph, options.optimize), search.PlanCache())
-    shown = refused.value.fit_error()
-    assert shown.what.endswith("more than --ram 500 allows")
-    assert shown.where == 'most is live at add OP "b1": a 144, b 144, c 144 bytes'
+    d = Draft()
+    inputs = [d.input(name, 1, 6, 6, 4) for name in "abcde"]
+    wide = d.conv("wide", inputs[0], 64, 1)
+    graph = d.graph(d.conv("end", wide, 4, 3), *(d.add(f"{x}1", x, x) for x in inputs[1:]))
+    shown = refused(graph, ram_bytes=720)
+    assert shown.what.startswith("the arena needs ")
+    assert shown.what.endswith(" more than --ram 720 allows")
+    assert shown.where.startswith("most is live at ")
+    assert shown.where.count(", ") == 2
 
 
 @pytest.mark.parametrize("goal", [Optimize.SPEED, Optimize.RAM])
-def test_the_least_plan_is_made_for_an_error_only_where_it_is_shown(
+def test_inputs_that_are_larger_than_the_budget_are_refused_before_anything_is_planned(
     goal: Optimize, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made: list[Variant] = []
-    least = Variant.least
-
-    def counted(variant: Variant) -> PlannedVariant:
-        made.append(variant)
-        return least(variant)
-
-    monkeypatch.setattr(Variant, "least", counted)
-    graph, options = five_images(), CompileOptions(goal, ram_bytes=500)
-    with pytest.raises(NoRoomError) as refused:
-        search.find_variant(graph, DSP, options, decisions_for(graph, options.optimize), search.PlanCache())
-    assert made == []
-    assert "allows" in refused.value.fit_error().what
-    assert made
+    monkeypatch.setattr(Variant, "least", None)
+    assert refused(five_images(), optimize=goal, ram_bytes=500).what == (
+        "the inputs alone take 720 bytes, 220 more than --ram 500 allows"
+    )
 
 
-@pytest.mark.parametrize(("channels", "is_worth_it"), [(16, False), (24, True)])
-def test_a_layer_with_a_500th_of_the_work_is_worth_wide_rows(channels: int, is_worth_it: bool) -> None:
+def test_a_flash_budget_that_is_too_small_is_answered_with_the_least_possible() -> None:
     d = Draft()
-    heavy = d.conv("heavy", d.input("x", 1, 24, 24, 16), 16)
-    graph = d.graph(d.conv("light", heavy, channels, 1, stride=(8, 8)))
-    work = {
-        node.name: node.op.cost(graph.input_types(node), graph.output_types(node)).macs
-        for node in graph.nodes
-    }
-    assert (work["node light"] * 500 > sum(work.values())) is is_worth_it
-    assert work["node light"] * 250 < sum(work.values())
-    assert ("node light" in affordable_upgrades(variant_of(graph).least(), 1_000_000)) is is_worth_it
-
-
-@pytest.mark.slow
-def test_where_only_rows_with_padding_keep_to_a_limit_they_have_it(residual: PlannedVariant) -> None:
-    padded, variant = residual.plan.arena_bytes, residual.variant
-    limit = variant.unpadded.least().plan.arena_bytes - 1
-    assert padded <= limit
-    assert search._least_within(variant, limit).plan.arena_bytes == padded
+    graph = d.graph(d.conv("heavy", d.input("x", 1, 24, 24, 16), 16))
+    job = Job(ImportedModel(graph, "m", "0" * 64, "m"), DSP, CompileOptions(flash_bytes=1000))
+    with pytest.raises(FitError) as raised:
+        plan_job(job)
+    said = raised.value
+    assert said.what.startswith("constants and kernels need about ")
+    assert said.what.endswith(" more than --flash 1000 allows")
+    needed = int(said.hint.split()[1])
+    assert flash_bytes(plan_job(replace(job, options=CompileOptions(flash_bytes=needed)))) == needed
 
 
 @pytest.mark.parametrize(

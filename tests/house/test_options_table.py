@@ -40,6 +40,7 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "accelerator": ("vanilla", ["vanilla"]),
     "rounding": ("litert-ref", "litert-ref"),
     "ram": ("64KB", 65536),
+    "flash": ("100KB", 102400),
     "exact": ("", True),
     "pool": ("DTCM=64K", {"DTCM": "64K"}),
     "constants": ("conv2d=ITCM", {"conv2d": "ITCM"}),
@@ -73,7 +74,11 @@ SAMPLES: dict[str, tuple[str, object]] = {
     "check": ("", True),
     "force": ("", True),
 }
-HEAD_WORDS = {"ram": "65536", "pool": "DTCM=65536"}  # where they are not the words that were given
+HEAD_WORDS = {
+    "ram": "65536",
+    "flash": "102400",
+    "pool": "DTCM=65536",
+}  # where they are not the words that were given
 COMPILING = {  # words of a command that compiles, and of those the options it does not take
     "compile": (["m", "--board", "host", "-o", "a.tar"], set()),
     "inspect": (["m"], set()),
@@ -83,7 +88,7 @@ COMPILING = {  # words of a command that compiles, and of those the options it d
     "tune": (["m", "--board", "host"], {"tuning_records"}),  # it makes them
     "boards": (
         ["--fits", "m"],
-        {"ram", "pool", "constants", "place", "tuning_records", "force", "name"},
+        {"ram", "flash", "pool", "constants", "place", "tuning_records", "force", "name"},
     ),  # of one board
     "export": (["m", "--as", "cmake", "--board", "host", "-o", "out"], set()),
     "report": (["m", "--board", "host"], set()),

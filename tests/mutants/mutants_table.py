@@ -85,7 +85,7 @@ ROOMS: Mapping[str, Room] = {
             "tests/codegen/test_memory_use.py",
             "tests/codegen/test_knapsack.py",
             "tests/codegen/test_placed_constants.py",
-            "tests/codegen/test_upgrades.py",
+            "tests/codegen/test_budgets.py",
             "tests/codegen/test_arenas.py",
             "tests/codegen/test_constant_places.py",
             "tests/codegen/test_demanded_pools.py",

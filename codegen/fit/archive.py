@@ -1,0 +1,343 @@
+"""The archive of a model's plans: those of which none is better in arena, flash and cycles at once.
+
+It is made without knowing any budget, by work that is counted. A budget is a question: which plan within
+it takes fewest cycles? A larger budget has all plans of a smaller one, so it is never answered with a slower
+plan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import combinations, pairwise
+from sys import maxsize
+
+from aot.passes.pipeline import PassRun
+from aot.plan.groups import group_steps
+from aot.plan.planner import QUICK, floor_like
+from codegen.fit.choices import COMPACT, FASTEST, LEAST, Choices, State, choices_of
+from codegen.fit.effects import Effect, Effects
+from codegen.fit.layer_cycles import CycleTable
+from codegen.fit.placement_search import Start
+from codegen.fit.variant import PlannedVariant, Variant
+
+PLANNED_ROWS = 60_000  # rows in the orders of all plans of an archive
+_RUNGS = 24  # arenas between the least and the largest for which states are proposed
+_FLASH_RUNGS = 8
+_SETS_OF = 4  # layers with transformed weights: sixteen sets of them
+_TRIED_AROUND = 4  # sums of changes around a plan, and single ones: those that promise most
+_SINGLES_AROUND = 4
+_STEPS_DOWN = 12
+_CLIMBS = 3
+_PART_FOR_CARE = 6  # of the work: to place the plans that were found with more care
+_NEIGHBOURS = 3  # plans on either side whose orders are tried
+_ROWS_OF_A_LOOK = 5  # a look at a change takes a fifth of a plan
+
+
+@dataclass(frozen=True)
+class Member:
+    """A plan with what it takes. Its flash is that of transformed weights, beside what all plans have."""
+
+    planned: PlannedVariant
+    placement: PassRun
+    cycles: int
+    flash_bytes: int
+    state: State
+    number: int  # in the order in which plans were made
+    slowdown: float = 0.0  # the share of its time that a convolution along a sequence may have lost
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.planned.plan.arena_bytes
+
+    @property
+    def rank(self) -> tuple[int, bool, int, int, int]:
+        """The best comes first; of equals, the plan without a budget."""
+        return self.cycles, self.number > 0, self.arena_bytes, self.flash_bytes, self.number
+
+    def is_no_worse(self, arena_bytes: int, flash_bytes: int, cycles: int) -> bool:
+        return self.arena_bytes <= arena_bytes and self.flash_bytes <= flash_bytes and self.cycles <= cycles
+
+
+@dataclass
+class Archive:
+    """The plans found; `add` keeps those that no other is better than."""
+
+    members: list[Member] = field(default_factory=list)
+    rows: int = 0  # planned so far
+    made: int = 1  # plans
+    fastest: int = 0  # cycles below which no plan is taken to be, where none are measured
+
+    @property
+    def by_cycles(self) -> Sequence[Member]:
+        """The fastest first."""
+        return sorted(self.members, key=lambda m: m.rank)
+
+    @property
+    def by_arena(self) -> Sequence[Member]:
+        """The smallest first, of those the fastest."""
+        return sorted(self.members, key=lambda m: (m.arena_bytes, m.rank))
+
+    def within(self, arena_bytes: int, flash_bytes: int = maxsize) -> Member | None:
+        """The plan with the fewest cycles within the budgets; None where none is within both."""
+        inside = (m for m in self.members if m.arena_bytes <= arena_bytes and m.flash_bytes <= flash_bytes)
+        return min(inside, key=lambda m: m.rank, default=None)
+
+    def add(self, member: Member) -> None:
+        figures = member.arena_bytes, member.flash_bytes, member.cycles
+        if any(m.is_no_worse(*figures) for m in self.members):
+            return
+        self.members = [m for m in self.members if not _beats(member, m)] + [member]
+        self.members.sort(key=lambda m: (m.arena_bytes, m.rank))
+
+    def arena_to_beat(self, flash_bytes: int, cycles: int) -> int:
+        """The arena below which a plan with such figures is worth having."""
+        return min(
+            (m.arena_bytes for m in self.members if m.is_no_worse(maxsize, flash_bytes, cycles)),
+            default=maxsize,
+        )
+
+
+def _beats(member: Member, other: Member) -> bool:
+    figures = other.arena_bytes, other.flash_bytes, other.cycles
+    return other.number > 0 and member.is_no_worse(*figures)  # the plan without a budget stays
+
+
+@dataclass
+class ArchiveSearch:
+    """Fills an archive with plans of one placement of a graph."""
+
+    archive: Archive
+    start: Start
+    table: CycleTable
+    most_rows: int = PLANNED_ROWS
+    tried: set[State] = field(default_factory=set)
+    expanded: set[State] = field(default_factory=set)
+    choices: Choices = field(init=False)
+    last_row: int = 0  # of all that may be planned before the search ends
+
+    @property
+    def _has_time(self) -> bool:
+        return self.archive.rows < self.last_row
+
+    @property
+    def _own(self) -> Sequence[Member]:
+        """The plans of this placement whose states are known, the smallest first."""
+        spread = self.variant.decisions.spread
+        return [
+            m
+            for m in self.archive.by_arena
+            if m.state
+            and m.placement is self.start.placement
+            and m.planned.variant.decisions.spread == spread
+        ]
+
+    @property
+    def variant(self) -> Variant:
+        return self.start.variant
+
+    def run(self) -> None:
+        whole = self.archive.rows + self.most_rows
+        self.last_row = whole - self.most_rows // _PART_FOR_CARE
+        self.choices = choices_of(self.variant, self.table)
+        seeds = list(dict.fromkeys(self.choices.state_like(way) for way in _SEEDS))
+        for state in (*seeds, *self._transformed()):
+            self._try(state, self.archive.members[:1])
+        while self._has_time:
+            member = self._next_to_expand()
+            if member is None:
+                break
+            self.expanded.add(member.state)
+            self._expand(member)
+        self.last_row = whole
+        self._try_orders()
+
+    def _transformed(self) -> Iterator[State]:
+        """States in which some layers have transformed weights, and others not: sets of the heaviest."""
+        fastest, compact = (self.choices.state_like(way) for way in (FASTEST, COMPACT))
+        extra = {
+            at: extra
+            for at, layer in enumerate(self.choices.ways)
+            if (extra := self.choices.extra_bytes[layer])
+        }
+        heaviest = sorted(extra, key=lambda at: (-extra[at], at))[:_SETS_OF]
+        for count in range(1, len(heaviest) + 1):
+            for chosen in combinations(heaviest, count):
+                yield tuple(
+                    c if at in chosen else f for at, (f, c) in enumerate(zip(fastest, compact, strict=True))
+                )
+
+    def _next_to_expand(self) -> Member | None:
+        """The plan beside the widest gap that no changes have been looked at of."""
+        members, gaps = self._own, list[tuple[float, int, Member]]()
+        for lower, upper in pairwise(members):
+            gap = (upper.arena_bytes - lower.arena_bytes) * max(lower.cycles - upper.cycles, 1)
+            gaps += [(-gap, m.number, m) for m in (lower, upper) if m.state not in self.expanded]
+        alone = [(0.0, m.number, m) for m in members if m.state not in self.expanded]
+        return min(gaps or alone, key=lambda each: each[:2], default=(0, 0, None))[2]
+
+    def _expand(self, member: Member) -> None:
+        """Plans the states that promise most by the effects of changes around a plan."""
+        effects = self._effects(member)
+        arenas = [m.arena_bytes for m in self.archive.members]
+        least, most = min(arenas), max(arenas)
+        budgets = [(least + (most - least) * n // _RUNGS, maxsize // 2) for n in range(_RUNGS + 1)]
+        flashes = [m.flash_bytes for m in self.archive.members]
+        lowest, highest = min(flashes), max(flashes)
+        rooms = [lowest + (highest - lowest) * n // _FLASH_RUNGS for n in range(_FLASH_RUNGS)]
+        budgets += [(most, room - member.flash_bytes) for room in rooms if highest > lowest]
+        sums = [effects.within(*budget) for budget in budgets]
+        self._try_best(member, effects, [each for each in sums if len(each) > 1], _TRIED_AROUND, True)
+        self._try_best(member, effects, [(one,) for one in effects.changes], _SINGLES_AROUND, False)
+        self._climb(member, effects)
+        self._descend(member, effects)
+
+    def _climb(self, member: Member, effects: Effects) -> None:
+        """Makes changes that save cycles, the greatest first, as far as each of the next rungs has room."""
+        for limit in [rung for rung in self._rungs if rung >= member.arena_bytes][:_CLIMBS]:
+            best = member
+            for effect in sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way)):
+                if (
+                    effect.cycles < 0
+                    and effect.floor <= limit
+                    and best.state[effect.layer] == member.state[effect.layer]
+                ):
+                    best = self._changed_within(best, effect.layer, effect.way, limit) or best
+
+    @property
+    def _rungs(self) -> Sequence[int]:
+        """Arenas from the least to the largest, at equal distances."""
+        arenas = [m.arena_bytes for m in self.archive.members]
+        least, most = min(arenas), max(arenas)
+        return [least + (most - least) * n // _RUNGS for n in range(_RUNGS + 1)]
+
+    def _descend(self, member: Member, effects: Effects) -> None:
+        """Makes changes that make the arena smaller, in turn, the cheapest for each byte first."""
+        smaller = [e for e in effects.changes if e.floor < member.arena_bytes]
+        smaller.sort(key=lambda e: (e.cycles / (member.arena_bytes - e.floor), e.layer, e.way))
+        best = member
+        for effect in smaller[:_STEPS_DOWN]:
+            if best.state[effect.layer] == member.state[effect.layer]:
+                best = self._changed_within(best, effect.layer, effect.way, best.arena_bytes - 1) or best
+
+    def _changed_within(self, member: Member, layer: int, way: int, limit: int) -> Member | None:
+        """The plan with one change more, in the same order; None where it needs more than the limit."""
+        state = (*member.state[:layer], way, *member.state[layer + 1 :])
+        if not self._has_time:
+            return None
+        variant = self._variant(state)
+        self.archive.rows += len(member.planned.plan.order) // _ROWS_OF_A_LOOK
+        planned = variant.like(member.planned, limit)
+        if planned is None:
+            return None
+        self.tried.add(state)
+        self.archive.rows += len(member.planned.plan.order)
+        return self._add(planned, variant, state)
+
+    def _try_best(
+        self, member: Member, effects: Effects, sums: Iterable[Sequence[Effect]], most: int, is_searched: bool
+    ) -> None:
+        promised = {_changed(member.state, each): self._promise(member, effects, each) for each in sums}
+        best = sorted((p, state) for state, p in promised.items() if p < 0 and state not in self.tried)
+        for _, state in best[:most]:
+            self._try(state, [member], is_searched)
+
+    def _promise(self, member: Member, effects: Effects, changes: Sequence[Effect]) -> float:
+        """The gap that changes would fill, arena times cycles, as a number below zero."""
+        cycles = member.cycles + sum(each.cycles for each in changes)
+        flash = member.flash_bytes + sum(each.flash_bytes for each in changes)
+        arena = effects.arena_bytes(changes)
+        known = self.archive.within(arena, flash)
+        saved = (known.cycles if known else max(m.cycles for m in self.archive.members)) - cycles
+        bytes_saved = (
+            min(self.archive.arena_to_beat(flash, cycles), max(m.arena_bytes for m in self.archive.members))
+            - arena
+        )
+        return -float(saved) * max(bytes_saved, 0) if saved > 0 else 0.0
+
+    def _effects(self, member: Member) -> Effects:
+        """Looks at each single change in the order of a plan."""
+        like, order = member.planned.grouped.request, member.planned.plan.order
+        _, base = floor_like(like, like, order)
+        found = []
+        for layer, way in self.choices.changes(member.state):
+            if not self._has_time:
+                break
+            state = (*member.state[:layer], way, *member.state[layer + 1 :])
+            changed = self._variant(state)
+            floor, live = floor_like(group_steps(changed.request).request, like, order)
+            self.archive.rows += len(order) // _ROWS_OF_A_LOOK
+            cycles = self._cycles(changed) - member.cycles
+            found.append(Effect(layer, way, cycles, extra_bytes(changed) - member.flash_bytes, live, floor))
+        return Effects(base, member.arena_bytes - max(base.values(), default=0), tuple(found))
+
+    def _cycles(self, variant: Variant) -> int:
+        return max(self.table.run(variant.lowered), self.archive.fastest)
+
+    def _variant(self, state: State) -> Variant:
+        return replace(self.variant, decisions=self.choices.decided(state, self.variant.decisions))
+
+    def _try(self, state: State, parents: Sequence[Member], is_searched: bool = True) -> None:
+        """Plans a state, unless it cannot be better than what there is."""
+        if state in self.tried or not self._has_time:
+            return
+        self.tried.add(state)
+        variant = self._variant(state)
+        cycles, flash = self._cycles(variant), extra_bytes(variant)
+        limit = self.archive.arena_to_beat(flash, cycles)
+        found: PlannedVariant | None = None
+        for parent in parents:
+            again = variant.like(parent.planned, limit - 1)
+            self.archive.rows += len(parent.planned.plan.order)
+            if again is not None:
+                found, limit = again, again.plan.arena_bytes
+        if is_searched:
+            found = variant.below(limit, QUICK) or found
+            self.archive.rows += 2 * sum(len(stage.steps) for stage in variant.request.stages)
+        if found is not None:
+            self._add(found, variant, state)
+
+    def _add(self, planned: PlannedVariant, variant: Variant, state: State) -> Member:
+        member = Member(
+            planned,
+            self.start.placement,
+            self._cycles(variant),
+            extra_bytes(variant),
+            state,
+            self.archive.made,
+            self.start.slowdown,
+        )
+        self.archive.made += 1
+        self.archive.add(member)
+        return member
+
+    def _try_orders(self) -> None:
+        """Places each plan again with more care, in its own order and in those of its neighbours."""
+        for member in self._own:
+            members = self._own
+            at = next((n for n, m in enumerate(members) if m is member), None)
+            if at is None:
+                continue
+            for other in members[max(at - _NEIGHBOURS, 0) : at + 1 + _NEIGHBOURS]:
+                if not self._has_time:
+                    return
+                again = member.planned.variant.like(other.planned, member.arena_bytes - 1)
+                self.archive.rows += len(other.planned.plan.order)
+                if again is not None:
+                    member = replace(member, planned=again)
+                    self.archive.add(member)
+
+
+_SEEDS = (LEAST, COMPACT, frozenset({"frugal"}), FASTEST, frozenset({"widened", "frugal"}))
+
+
+def _changed(state: State, effects: Iterable[Effect]) -> State:
+    found = list(state)
+    for effect in effects:
+        found[effect.layer] = effect.way
+    return tuple(found)
+
+
+def extra_bytes(variant: Variant) -> int:
+    """The bytes by which transformed weights are larger than weights as they are."""
+    return sum(stage.kernel.extra_bytes for stage in variant.lowered.stages)

@@ -1,0 +1,184 @@
+"""Plans within budgets of RAM and flash: questions to the archive of a model's plans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from aot.errors import FitError
+from aot.ir.graph import Graph
+from aot.passes.pipeline import PassRun
+from aot.target import Optimize, Target
+from codegen.c.constants import collect_constants
+from codegen.c.estimate import estimate_kernel_bytes
+from codegen.fit.archive import PLANNED_ROWS, Archive, ArchiveSearch, Member, extra_bytes
+from codegen.fit.arenas import chosen_pools
+from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.placement_search import checked_plan, fastest_variant, in_memories, starts
+from codegen.fit.variant import MORE_ROOM, CompiledPlan
+from codegen.job import Job
+from codegen.options import CompileOptions
+
+_KEPT = 4  # archives of the models compiled last
+_MAX_SLOWDOWN_FOR_RAM = 0.05  # of convolutions along sequences, where nothing limits the arena
+_SHOWN = 3  # buffers at the peak that an error names
+Accepts = Callable[[CompiledPlan], bool]
+
+
+def has_budget(job: Job) -> bool:
+    """True where the options limit the arena or the flash, or RAM is the goal."""
+    options = job.options
+    limits = arena_limit(job), options.flash_bytes
+    return options.optimize is Optimize.RAM or any(limit is not None for limit in limits)
+
+
+def arena_limit(job: Job) -> int | None:
+    """Bytes that the arena may take: the limit of the options, or all their pools together."""
+    pools = chosen_pools(job.kernel_target, job.options.pools)
+    sizes = [pool.bytes for pool in pools if pool.bytes is not None]
+    offered = [sum(sizes)] if pools and len(sizes) == len(pools) else []
+    given = [job.options.ram_bytes] if job.options.ram_bytes is not None else []
+    return min((*given, *offered), default=None)
+
+
+def flash_bytes(plan: CompiledPlan) -> int:
+    """The flash that constants and kernels take; of kernels it is estimated."""
+    stages, external = plan.lowered.stages, plan.job.options.weights_external
+    constants = collect_constants(plan.job.model.name, stages, external=external).bytes
+    return constants + estimate_kernel_bytes(plan.library, plan.job.target)
+
+
+def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
+    """The fastest plan within the budgets of the options that is accepted; for RAM, one of least arena."""
+    limit = arena_limit(job)
+    _require_room_for_inputs(job, meaning.graph, limit)
+    archive = archive_of(meaning, job)
+    for member in _best_first(archive, job):
+        if limit is not None and member.arena_bytes > limit:
+            continue
+        try:
+            planned = in_memories(member.planned, job)
+        except FitError:
+            continue
+        plan = checked_plan(meaning, member.placement, planned, job)
+        if _keeps_to_flash(plan) and accepts(plan):
+            return plan
+    if job.options.flash_bytes is None or job.options.optimize is Optimize.SIZE:
+        return None
+    return plan_within(meaning, replace(job, options=replace(job.options, optimize=Optimize.SIZE)), accepts)
+
+
+def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
+    """The fastest; for RAM the smallest of those that cost little time."""
+    if job.options.optimize is not Optimize.RAM:
+        return archive.by_cycles
+    return [m for m in archive.by_arena if m.slowdown <= _MAX_SLOWDOWN_FOR_RAM]
+
+
+def _keeps_to_flash(plan: CompiledPlan) -> bool:
+    limit = plan.job.options.flash_bytes
+    return limit is None or flash_bytes(plan) <= limit
+
+
+@dataclass(frozen=True)
+class _Kept:
+    graph: Graph
+    target: Target
+    options: str
+    tuned: Mapping[str, object]
+    archive: Archive
+
+
+_kept: list[_Kept] = []
+
+
+def archive_of(meaning: PassRun, job: Job) -> Archive:
+    """The archive of the job's model: without its budgets, so that all budgets ask the same one."""
+    free = _without_budgets(job.options)
+    for kept in _kept:
+        same = kept.graph is job.model.graph and kept.target == job.target
+        if same and kept.options == repr(free) and kept.tuned == job.tuned:
+            return kept.archive
+    archive = _searched(meaning, replace(job, options=free))
+    _kept.insert(0, _Kept(job.model.graph, job.target, repr(free), job.tuned, archive))
+    del _kept[_KEPT:]
+    return archive
+
+
+def forget_archives() -> None:
+    """Makes the next question search anew: where time is measured."""
+    _kept.clear()
+
+
+def _without_budgets(options: CompileOptions) -> CompileOptions:
+    goal = Optimize.SIZE if options.optimize is Optimize.SIZE else Optimize.SPEED
+    return replace(options, ram_bytes=None, flash_bytes=None, pools=(), place=False, optimize=goal)
+
+
+def _searched(meaning: PassRun, job: Job) -> Archive:
+    """Plans of every placement, with the plan without a budget as the first."""
+    table = cycle_table(job.kernel_target)
+    first, placement = fastest_variant(meaning, job)
+    cycles = table.run(first.variant.lowered)
+    archive = Archive(fastest=0 if table.measured else cycles)
+    archive.add(Member(first, placement, cycles, extra_bytes(first.variant), (), 0))
+    begins = list(starts(meaning, job))
+    for start in begins:
+        ArchiveSearch(archive, start, table, PLANNED_ROWS // len(begins)).run()
+    return archive
+
+
+def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
+    """Raises FitError where inputs alone are too large: that is known before anything is planned."""
+    inputs = sum(graph.types[value].bytes for value in graph.inputs)
+    if limit is None or job.options.stream or job.options.io_apart or inputs <= limit:
+        return
+    raise FitError(
+        f"the inputs alone take {inputs:,} bytes, {inputs - limit:,} more than {_says(job, limit)}",
+        hint="--io caller keeps them out of the arena, --stream takes an image row by row",
+    )
+
+
+def _says(job: Job, limit: int) -> str:
+    is_users = job.options.ram_bytes == limit
+    return f"--ram {limit} allows" if is_users else f"the {limit:,} of --pool"
+
+
+def refusal(meaning: PassRun, job: Job) -> FitError:
+    """What is missing for the budgets, where, and what is possible."""
+    archive, limit = archive_of(meaning, job), arena_limit(job)
+    least = archive.by_arena[0]
+    if limit is not None and least.arena_bytes > limit:
+        return _no_arena(least, job, limit)
+    flash = job.options.flash_bytes
+    inside = [m for m in archive.by_cycles if limit is None or m.arena_bytes <= limit]
+    sizes = {flash_bytes(checked_plan(meaning, m.placement, m.planned, job)): m for m in inside}
+    needed = min(sizes)
+    if flash is None or needed <= flash:
+        return FitError("no plan within --ram has room in the memories of --pool", hint=MORE_ROOM)
+    stages = sizes[needed].planned.variant.lowered.stages
+    largest = max(stages, key=lambda s: sum(array.nbytes for array in s.kernel.constants.values()))
+    held = sum(array.nbytes for array in largest.kernel.constants.values())
+    both = f" with an arena of {limit:,}" if limit is not None else ""
+    return FitError(
+        f"constants and kernels need about {needed:,} bytes of flash at least{both}, "
+        f"{needed - flash:,} more than --flash {flash} allows",
+        f"most of it is the {held:,} bytes of constants of {largest.op} {largest.name}",
+        f"--flash {needed} is enough",
+    )
+
+
+def _no_arena(least: Member, job: Job, limit: int) -> FitError:
+    plan, lowered, graph = least.planned.plan, least.planned.variant.lowered, least.placement.graph
+    stage = lowered.stages[plan.order[plan.peak_step]]
+    origin = stage.node.origin if stage.node is not None else ""
+    live = ", ".join(f"{name} {plan.buffers[name].bytes:,}" for name in plan.peak_buffers[:_SHOWN])
+    inputs = sum(graph.types[value].bytes for value in graph.inputs)
+    is_users = job.options.ram_bytes == limit
+    return FitError(
+        f"the arena needs {plan.arena_bytes:,} bytes at least, "
+        f"{plan.arena_bytes - limit:,} more than {_says(job, limit)}",
+        f"most is live at {stage.op} {origin}".rstrip() + f": {live} bytes",
+        (f"--ram {plan.arena_bytes} is enough\n" if is_users else f"{MORE_ROOM}\n")
+        + f"inputs take {inputs:,} of it; deploy inspect MODEL --memory shows the rest",
+    )
