@@ -56,9 +56,12 @@ def _has_constant_weights(node: Node, graph: Graph) -> bool:
 
 
 def _keep_needed(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> bool:
-    """One round that takes needed channels out of `dead`. True if there were any."""
+    """One round there and back that takes needed channels out of `dead`. True if there were any.
+
+    What a result needs of its layers goes backwards: in one direction each round would reach one layer more.
+    """
     before = sum(int(mask.sum()) for mask in dead.values())
-    for node in graph.nodes:
+    for node in (*graph.nodes, *reversed(graph.nodes)):
         if node.outputs[0] in dead:
             dead[node.outputs[0]] &= _producer_allows(node, dead)
         for name in node.reads:
