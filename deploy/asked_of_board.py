@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from boards.board import Board
+from codegen.job import ImportedModel
 from codegen.option_reading import read_given, require_known
-from codegen.options import OPTIONS
+from codegen.options import OPTIONS, CompileOptions
 from deploy.choosing import require_board_or_target
-from deploy.compiling import Compiled, compile_for
+from deploy.compiling import Compiled, compile_for, compile_for_firmware
 from deploy.data import DATA, DataOptions
 from deploy.firmware import Prepared, named_board, prepare, prepare_compiled
 from deploy.line import LINE, LineOptions
@@ -37,16 +39,19 @@ def prepared_of(
     known = options_with(model, options)
     if isinstance(model, Model):
         imported = imported_with(model, known)
-        return prepare_compiled(compile_for(imported, named_board(board, model.path), known))
+        return prepare_compiled(compile_for_firmware(imported, named_board(board, model.path), known))
     return prepare(model_path(model), board, known)
 
 
 def compiled_of(
-    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+    model: str | Path | Model | Compiled,
+    board: str | None,
+    options: Mapping[str, object],
+    compiled_by: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for,
 ) -> Compiled:
-    """The compiled model; a model file is compiled."""
+    """The compiled model; a model file is compiled in that way."""
     if isinstance(model, Compiled):
         require_same(model, board, options)
         return model
     known = options_with(model, options)
-    return compile_for(imported_with(model, known), require_board_or_target(board, None), known)
+    return compiled_by(imported_with(model, known), require_board_or_target(board, None), known)

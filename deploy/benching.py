@@ -17,7 +17,7 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled, compile_for, compile_on
+from deploy.compiling import Compiled, compile_for_firmware, compile_on
 from deploy.cycle_model import ModelCycles, layer_cycles, model_cycles
 from deploy.device import Device, open_device
 from deploy.firmware import build_source, prepare_compiled, ready_for
@@ -136,7 +136,7 @@ def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
     """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
-        compiled = compile_for(import_model(path, choices.options), board, choices.options)
+        compiled = compile_for_firmware(import_model(path, choices.options), board, choices.options)
         compiled.save(Path(folder) / "out.tar")
         compile_s = time.perf_counter() - start
     return measure_compiled(compiled, compile_s, choices)

@@ -18,7 +18,7 @@ from codegen.c.variants import emit_variants
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel, PackedTable
-from codegen.options import CompileOptions
+from codegen.options import CDialect, CompileOptions
 from deploy.answer import Paged
 from deploy.board_accelerators import options_on
 from deploy.board_cores import require_cores
@@ -128,6 +128,19 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
         return _compile_sizes(model, board, options)
     job, selection = job_for(model, board.target, options_on(board, options), board.name)
     return compile_on(board, job, selection)
+
+
+def compile_for_firmware(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
+    """As compile_for, for firmware of this package: constants that wait for flash go to RAM that is left."""
+    return compile_for(model, board, options_in_firmware(board, options))
+
+
+def options_in_firmware(board: Board, options: CompileOptions) -> CompileOptions:
+    """The options with `place`, if the board's flash waits and nothing else asked for forbids it."""
+    reads = board.target.flash_reads
+    waits = reads is not None and reads.wait_cycles > 0
+    forbidden = options.tables or is_open(options.shapes) or options.dialect is CDialect.STRICT
+    return replace(options, place=True) if waits and not forbidden else options
 
 
 def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:

@@ -20,7 +20,7 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled, compile_for
+from deploy.compiling import Compiled, compile_for_firmware
 from deploy.console import progress
 from deploy.fit import require_core, require_fit
 from deploy.foreign_code import blamed_on_accelerators
@@ -83,7 +83,7 @@ def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prep
     """Compiles a model file, or reads an archive or a project folder. Raises DeployError."""
     if not path.is_dir() and not is_archive(path):
         board = named_board(board_name, path)
-        return prepare_compiled(compile_for(import_model(path, options), board, options))
+        return prepare_compiled(compile_for_firmware(import_model(path, options), board, options))
     require_no_options(options, path)
     if path.is_dir():
         board, _ = project_board(path, board_name)

@@ -18,7 +18,7 @@ from deploy.bench_changes import LIMIT_PERCENT, changes_page, changes_since, rea
 from deploy.bench_page import bench_page
 from deploy.benching import BenchChoices, Modelled, measure_compiled
 from deploy.board_accelerators import options_on
-from deploy.compiling import Compiled
+from deploy.compiling import Compiled, compile_for_firmware
 from deploy.data import DATA, Fill, make_data
 from deploy.device import open_device
 from deploy.firmware import Prepared, on_emulator, ready_for
@@ -164,7 +164,7 @@ def bench(
     more than `worse` percent worse.
     """
     line = take_line(options)
-    compiled = compiled_of(model, board, options)
+    compiled = compiled_of(model, board, options, compile_for_firmware)
     compiled = replace(compiled, board=emulated_board(compiled.board, clock)) if emulated else compiled
     modelled = Modelled.ALL if compare else Modelled.EMULATED
     choices = BenchChoices(compiled.job.options, toolchain, line, median_of, layers, modelled)
