@@ -99,7 +99,7 @@ ARCHIVES = {
     "C that acts otherwise on one input": Tampering(
         in_file(
             f"{SRC}/digits.c",
-            r"(run_order_0\(&run\);\n    \w+\(&run\);\n    )(return 0;)",
+            r"(int32_t digits_run\((?:.*\n)*?    )(return (?:0|DIGITS_OK);)",
             rf"\1{BACKDOOR}\2",
         ),
         each(
