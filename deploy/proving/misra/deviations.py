@@ -90,5 +90,6 @@ OTHER_MESSAGES = {
     "comparePointers": "The two are the ends of one section, which the linker lays out.",
     "badBitmaskCheck": "A capability that a build does not have is zero.",
     "shadowFunction": "A static function is named as a local variable elsewhere.",
+    "unsignedPositive": "A length that is the constant zero in builds that copy nothing.",
     "unusedStructMember": "A member that only keeps the layout.",
 }
