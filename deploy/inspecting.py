@@ -18,6 +18,7 @@ from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
 from boards.board import Board
 from boards.cores import load_core
+from codegen.fit.offers import Offers, offers_for
 from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -114,12 +115,18 @@ class Inspection:
             facts["passes"] = [step_facts(step) for step in steps]
         return facts
 
-    def draw(self, path: Path) -> None:
-        """Draws the map of the arena over time as an SVG file."""
+    def draw(self, path: Path, picture: str = "") -> None:
+        """Draws the map of the arena over time as an SVG file, or writes another picture."""
         from artifact.memory_svg import draw_memory_svg
 
         require_place(path, _is_svg, "an SVG picture")
-        write_whole(path, draw_memory_svg(self.report.facts).encode())
+        write_whole(path, (picture or draw_memory_svg(self.report.facts)).encode())
+
+    def offers(self) -> Offers:
+        """What budgets of RAM and flash buy. Raises InputError for an archive."""
+        self._compiled("what budgets buy")
+        assert self.job is not None  # it is there where the compiled model is
+        return offers_for(self.job)
 
 
 def _is_svg(path: Path) -> bool:

@@ -64,6 +64,7 @@ class Archive:
     """The plans found; `add` keeps those that no other is better than."""
 
     members: list[Member] = field(default_factory=list)
+    choices: list[Choices] = field(default_factory=list)  # of each placement
     rows: int = 0  # planned so far
     made: int = 1  # plans
     fastest: int = 0  # cycles below which no plan is taken to be, where none are measured
@@ -82,6 +83,10 @@ class Archive:
         """The plan with the fewest cycles within the budgets; None where none is within both."""
         inside = (m for m in self.members if m.arena_bytes <= arena_bytes and m.flash_bytes <= flash_bytes)
         return min(inside, key=lambda m: m.rank, default=None)
+
+    def bound_cycles(self, arena_bytes: int) -> int:
+        """Cycles below which no plan of these kernels within that arena is."""
+        return min((each.bound_cycles(arena_bytes) for each in self.choices), default=0)
 
     def add(self, member: Member) -> None:
         figures = member.arena_bytes, member.flash_bytes, member.cycles
@@ -140,6 +145,7 @@ class ArchiveSearch:
         whole = self.archive.rows + self.most_rows
         self.last_row = whole - self.most_rows // _PART_FOR_CARE
         self.choices = choices_of(self.variant, self.table)
+        self.archive.choices.append(self.choices)
         seeds = list(dict.fromkeys(self.choices.state_like(way) for way in _SEEDS))
         for state in (*seeds, *self._transformed()):
             self._try(state, self.archive.members[:1])

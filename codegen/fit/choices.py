@@ -10,8 +10,10 @@ from aot.ir.graph import Graph
 from aot.records import dataclass
 from codegen.fit.layer_cycles import CycleTable, cycle_key
 from codegen.fit.variant import Variant
+from codegen.formats import RowRequest, geometry, requested_format
 from codegen.kernels.schedule import RowRequests
 from codegen.lower.decisions import Decisions, all_layers
+from codegen.lower.stages import LoweredStage
 
 Way = frozenset[str]  # the sets of Decisions that a layer is in
 State = tuple[int, ...]  # of each layer that has a choice: the number of its way
@@ -41,6 +43,7 @@ class _Cost:
     cycles: int
     scratch_bytes: int
     extra_bytes: int
+    local_bytes: int  # that any plan has live while a step runs
 
     def is_no_worse(self, other: _Cost) -> bool:
         is_alike = (self.requests, self.steps) == (other.requests, other.steps)
@@ -59,6 +62,7 @@ class Choices:
     graph: Graph
     ways: Mapping[str, tuple[Way, ...]]
     extra_bytes: Mapping[str, int]  # of weights that are transformed if a layer goes the fastest way
+    figures: Mapping[str, tuple[tuple[int, int], ...]]  # of each layer: the bytes that it needs, cycles
 
     def decided(self, state: State, start: Decisions) -> Decisions:
         """The decisions of a state; layers without a choice go the fastest way."""
@@ -72,6 +76,12 @@ class Choices:
     def state_like(self, wanted: Way) -> State:
         """The state in which each layer goes that way, or the one that stands for it."""
         return tuple(_nearest(ways, wanted) for ways in self.ways.values())
+
+    def bound_cycles(self, arena_bytes: int) -> int:
+        """Cycles below which no plan within that arena is: each layer alone, in the fastest way that fits."""
+        layers = self.figures.values()
+        fitting = ([cycles for needed, cycles in ways if needed <= arena_bytes] for ways in layers)
+        return sum(min(cycles, default=0) for cycles in fitting)
 
     def changes(self, state: State) -> Iterator[tuple[int, int]]:
         """Yields every single change: the position of a layer, and another way of it."""
@@ -93,14 +103,19 @@ def uniform(variant: Variant, way: Way) -> Variant:
 def choices_of(variant: Variant, table: CycleTable) -> Choices:
     """Lowers the graph once for each way, and keeps of each layer those that differ and are no worse."""
     found: dict[str, dict[Way, _Cost]] = {}
+    figures: dict[str, tuple[tuple[int, int], ...]] = {}
     for way in WAYS:
-        for layer, cost in _costs(uniform(variant, way), table):
+        costs = dict(_costs(uniform(variant, way), table))
+        for name in all_layers(variant.graph):  # a layer that another one computes takes nothing by itself
+            figure = (costs[name].local_bytes, costs[name].cycles) if name in costs else (0, 0)
+            figures[name] = (*figures.get(name, ()), figure)
+        for layer, cost in costs.items():
             if not any(known.is_no_worse(cost) for known in found.setdefault(layer, {}).values()):
                 found[layer][way] = cost
     kept = {layer: _not_worse(costs) for layer, costs in found.items()}
     ways = {layer: its for layer, its in kept.items() if len(its) > 1}
     extra = {layer: found[layer][FASTEST].extra_bytes if FASTEST in found[layer] else 0 for layer in ways}
-    return Choices(variant.graph, ways, extra)
+    return Choices(variant.graph, ways, extra, figures)
 
 
 def _not_worse(costs: Mapping[Way, _Cost]) -> tuple[Way, ...]:
@@ -125,5 +140,16 @@ def _costs(variant: Variant, table: CycleTable) -> Iterator[tuple[str, _Cost]]:
                     table.of(stage, lowered.tensors).cycles,
                     stage.kernel.scratch_bytes,
                     stage.kernel.extra_bytes,
+                    _local_bytes(stage, variant.placed.graph),
                 ),
             )
+
+
+def _local_bytes(stage: LoweredStage, graph: Graph) -> int:
+    """What is live in every plan: rows that a step reads, and scratch. Results may lie on what is read."""
+    needed = stage.kernel.scratch_bytes + stage.kernel.state_bytes
+    for value, request, reading in zip(stage.values, stage.requests, stage.reads, strict=False):
+        rows = min(reading.access.count, geometry(graph.types[value]).rows)
+        own = RowRequest(dtype_bytes=graph.types[value].dtype.bytes)
+        needed += rows * requested_format(graph.types[value], request or own).row_bytes
+    return needed

@@ -11,6 +11,7 @@ from deploy.choosing import board_or_target
 from deploy.console import print_result
 from deploy.inspecting import inspect_file
 from deploy.layer_view import TEXTS, USUAL
+from deploy.plan_offers import offers_facts, offers_page, offers_svg
 from deploy.print_after import print_after, printed_if_refused
 
 EXAMPLE = """
@@ -35,6 +36,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         show.add_argument(f"--{name}", action="store_true", help=f"With --layer: only the {title}")
     options.add_board_or_target(parser, required=False, instead=". Exit status 1 if the model does not fit")
     options.add_compile_options(parser)
+    parser.add_argument(
+        "--plans",
+        action="store_true",
+        help="show what budgets of RAM and flash buy instead; with --svg, draw that",
+    )
     options.add_explain(parser)
     options.add_print_after(parser)
     options.add_json(parser)
@@ -48,6 +54,12 @@ def run(arguments: argparse.Namespace) -> None:
     chosen = options.compile_options(arguments)
     with printed_if_refused(arguments.file, chosen, arguments.print_after):
         found = inspect_file(arguments.file, board, chosen)
+    if arguments.plans:
+        offers = found.offers()
+        if arguments.svg:
+            found.draw(arguments.svg, offers_svg(offers))
+        print_result(arguments.json, offers_facts(offers), offers_page(offers))
+        return
     if arguments.svg:
         found.draw(arguments.svg)
     if arguments.print_after:

@@ -17,10 +17,12 @@ from aot.ir.graph import Graph
 from aot.target import Optimize, Target
 from codegen.fit.budgets import flash_bytes
 from codegen.fit.layer_cycles import cycle_table
+from codegen.fit.offers import offers_for
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
+from deploy.plan_offers import offers_facts, offers_page, offers_svg
 from platforms.board_files import load_board
 
 BUDGETS = 20
@@ -186,3 +188,22 @@ def test_the_least_arenas_of_models(name: str, least: int, shared_dir: Path) -> 
     model = import_model(next((shared_dir / "models" / name).glob("model.*")), CompileOptions())
     plan = plan_job(Job(model, target, CompileOptions(Optimize.RAM)))
     assert plan.plan.arena_bytes <= least
+
+
+@EVERY
+def test_no_plan_is_faster_than_the_bound_of_its_arena(name: str) -> None:
+    offers = offers_for(Asked(NETWORKS[name]()).job)
+    assert all(0 < each.bound_cycles <= each.cycles for each in offers.each)
+    arenas = [each.arena_bytes for each in offers.each]
+    assert arenas == sorted(arenas)
+    bounds = [each.bound_cycles for each in offers.each]
+    assert bounds == sorted(bounds, reverse=True)
+
+
+def test_what_budgets_buy_is_a_page_and_a_picture() -> None:
+    offers = offers_for(Asked(transformed()).job)
+    page, picture = offers_page(offers), offers_svg(offers)
+    assert all(f"{each.arena_bytes:,}" in page for each in offers.each)
+    assert f"cycles: {offers.source}" in page
+    assert picture.count("<circle") == len(offers.each)
+    assert len(offers_facts(offers)["plans"]) == len(offers.each)
