@@ -115,18 +115,15 @@ def _why_apart(made: Array, wanted: Array, data: bytes, x: Array) -> str:
     if apart <= TOLERANCE * largest:
         return ""
     exact = in_double(data, x)
-    if exact is None and apart <= UNDECIDED * largest + SMALL:
-        return ""
-    if exact is None:
-        return f"{apart:.3g} apart of {largest:.3g}"
+    said = f"{apart:.3g} apart of {largest:.3g}"
+    if exact is None or exact.shape != wanted.shape or not np.isfinite(exact).all():
+        return "" if apart <= UNDECIDED * largest + SMALL else said
     own, its = _distance(made, exact), _distance(wanted, exact)
-    if not np.isfinite(exact).all():
-        return "" if apart <= UNDECIDED * largest else f"{apart:.3g} apart of {largest:.3g}"
-    if own <= max(TOLERANCE * _largest(exact), min(AS_EXACT * its, MEASURED * largest)):
+    if own <= max(TOLERANCE * _largest(exact), min(AS_EXACT * its, MEASURED * largest)) or own <= SMALL:
         return ""
-    if own <= its <= largest / 2:
-        return ""  # both lose most digits, Solder no more
-    return f"{apart:.3g} apart of {largest:.3g}; from double precision {own:.3g}, ONNX Runtime {its:.3g}"
+    if its > MEASURED * largest and (own <= 2 * its or apart <= UNDECIDED * largest):
+        return ""  # the evaluator means something else, or both lose most digits
+    return f"{said}; from double precision {own:.3g}, ONNX Runtime {its:.3g}"
 
 
 def _distance(a: Array, b: Array) -> float:
