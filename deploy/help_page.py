@@ -69,7 +69,8 @@ def help_page(parser: argparse.ArgumentParser, is_complete: bool) -> str:
     columns = min(MAX_COLUMNS, shutil.get_terminal_size().columns)
     parts = [_usage(parser), "\n".join(wrap(parser.description or "", columns))]
     for title, actions in _groups(parser):
-        shown = [each for each in actions if is_complete or not getattr(each, _DETAIL, False)]
+        visible = [each for each in actions if each.help is not argparse.SUPPRESS]
+        shown = [each for each in visible if is_complete or not getattr(each, _DETAIL, False)]
         if shown:
             parts.append("\n".join((title, *_rows(shown, columns, is_complete))))
     examples = (parser.epilog or "").splitlines()
@@ -122,7 +123,7 @@ def _rows(actions: Iterable[argparse.Action], columns: int, is_complete: bool) -
         if isinstance(action, argparse._SubParsersAction):
             for choice in action._choices_actions:
                 yield from _row(choice.dest, choice.help or "", columns)
-        elif action.help is not argparse.SUPPRESS:
+        else:
             text = action.help or ""
             yield from _row(_form(action), text if is_complete else _first_sentence(text), columns)
 
