@@ -29,11 +29,7 @@
 
 /* Layers and kernels stay functions of their own: a debugger and a profile see them, the stack stays small. */
 #define KERNEL __attribute__((noinline))
-#ifdef __clang__
 #define LAYER __attribute__((noinline))
-#else
-#define LAYER __attribute__((noinline, noclone))
-#endif
 
 /* Layers as `solder_on_layer` counts them, if it is linked. */
 enum layer {
