@@ -67,6 +67,16 @@ class MemoryRegion:
 
 
 @dataclass(frozen=True, slots=True)
+class BaseFirmware:
+    """The bytes that firmware takes before it has a model: server, C library, drivers, its own stack."""
+
+    platform: str
+    ram_bytes: int  # variables
+    stack_bytes: int  # above what a model's run needs
+    flash_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class FlashReads:
     """The way data is read from flash: by lines, through a cache, and how long the core waits for one."""
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from aot.records import dataclass
-from aot.target import Target
+from aot.target import BaseFirmware, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife
 from codegen.fit.memory_use import MemoryUse, memory_use_of
@@ -44,6 +45,11 @@ class Report:
     memory: tuple[MemoryUse, ...]  # of the memories that the model takes something of
 
     @property
+    def counts_firmware(self) -> bool:
+        """True where the memory is that of firmware; False where it is the model's alone."""
+        return any(use.counts_firmware for use in self.memory)
+
+    @property
     def fits(self) -> bool:
         return all(use.fits for use in self.memory)
 
@@ -56,15 +62,20 @@ class Report:
         return sum(use.needed_bytes for use in self.memory if use.region.role == role)
 
 
-def make_report(facts: ModelFacts, target: Target | None = None) -> Report:
-    """The report on fitting into `target`; without one, into the target that was compiled for."""
+def make_report(
+    facts: ModelFacts, target: Target | None = None, firmware: BaseFirmware | None = None
+) -> Report:
+    """The report on fitting into `target`, with that firmware around the model.
+
+    Without a target it is about the one that was compiled for; without firmware about the model alone.
+    """
     memory = facts.memory
     peak = memory.peak_step
     return Report(
         facts=facts,
         layers=_layer_rows(facts),
         peak=Peak(peak, facts.layers[memory.order[peak]], memory.peak_bytes, memory.live_at(peak)),
-        memory=memory_use_of(facts.needs, target or facts.target),
+        memory=memory_use_of(replace(facts.needs, firmware=firmware), target or facts.target),
     )
 
 

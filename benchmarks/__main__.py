@@ -11,6 +11,7 @@ from pathlib import Path
 from benchmarks.backends import HEAD as HEAD_OF_BACKENDS
 from benchmarks.backends import HEAD_OF_FILES, backend_rows, file_rows
 from benchmarks.backends import MODELS as MODELS_OF_BACKENDS
+from benchmarks.base_firmware import base_firmware
 from benchmarks.branching import FAMILIES
 from benchmarks.cartridges import HEAD as HEAD_OF_CARTRIDGES
 from benchmarks.cartridges import rows as cartridge_rows
@@ -302,6 +303,7 @@ def _measure_spaces() -> None:
 COMMANDS = {
     "pages": make_pages,
     "backends": _backends,
+    "base-firmware": base_firmware,
     "cartridges": _cartridges,
     "measure": _measure,
     "report": _report,

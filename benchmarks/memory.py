@@ -106,7 +106,7 @@ def _is_proven_least(path: Path, board: Board, options: CompileOptions, found: C
 def run_on(model: CompiledModel, board: Board) -> tuple[int | None, int | None]:
     """Instructions and stack, where the board has room."""
     try:
-        require_fit(make_report(facts_of(model), board.target), board)
+        require_fit(make_report(facts_of(model), board.target, board.base_firmware), board)
         ready = build_source(project_source(artifact_of(model)), board, BuildChoices())
     except FitError:
         return None, None

@@ -9,7 +9,8 @@ from typing import Any
 
 from aot.errors import BoardError
 from aot.records import dataclass
-from aot.target import Feature, MemoryRegion, Target
+from aot.target import BaseFirmware, Feature, MemoryRegion, Target
+from boards.base_firmware import base_firmware
 from boards.cores import Core
 from boards.flash_access import FlashAccess
 from boards.second_core import SecondCore
@@ -119,6 +120,11 @@ class Board:
         cache_bytes = access.code_cache_bytes(self.clock_hz) if access else 0
         reads = access.data_reads(self.clock_hz) if access else None
         return self.core.target(self.features, self.regions, cache_bytes, reads)
+
+    @property
+    def base_firmware(self) -> BaseFirmware | None:
+        """The firmware around a model; None where no platform of the board has been measured."""
+        return None if self.is_target else base_firmware(self.name, self.platforms)
 
     def region(self, role: str) -> MemoryRegion:
         """The fastest region of that role."""

@@ -13,7 +13,7 @@ from aot.frontend.load import open_batches, parse_model, read_model, usual_round
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.records import dataclass
-from aot.target import Target
+from aot.target import BaseFirmware, Target
 from codegen.c.names import model_identifier
 from codegen.isa.table import headers, in_standard_c
 from codegen.kernels.knobs import NOT_TUNED, Point
@@ -44,6 +44,7 @@ class Job:
     options: CompileOptions
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point, if measured
     board: str = ""  # its name, which the generated C mentions
+    firmware: BaseFirmware | None = None  # that memory must be left for; None: for the model alone
     defined: Mapping[str, Array] = field(
         default_factory=lambda: NOTHING_DEFINED, repr=False
     )  # constants that other models of the firmware have, by their names in C

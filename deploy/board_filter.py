@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from aot.records import dataclass
-from aot.target import Target
+from aot.target import BaseFirmware, Target
 from artifact.facts import ModelFacts, facts_of
 from artifact.report import Report, make_report
 from boards.board import Board
@@ -78,21 +79,25 @@ def _fitting_of(
 ) -> Iterator[Fit]:
     """Boards of one kind, the largest memory first: what fails in that fails in all that is smaller."""
     anywhere = _facts(kind, model, options)
-    too_little = 0  # bytes of RAM in one piece in which there was no room
+    too_little: Counter[bool] = Counter()  # bytes of RAM in one piece without room; by: firmware is counted
     for board in sorted(boards, key=lambda board: -_largest_ram(board.target)):
-        report = make_report(anywhere, board.target)
+        report = make_report(anywhere, board.target, board.base_firmware)
         if not _has_room(report, board.target):
-            if board.target.ram_bytes <= too_little:
+            counts = board.base_firmware is not None
+            if board.target.ram_bytes <= too_little[counts]:
                 continue
-            report = make_report(_facts(board.target, model, options))
+            facts = _facts(board.target, model, options, board.base_firmware)
+            report = make_report(facts, firmware=board.base_firmware)
             if report.lacks("ram"):
-                too_little = max(too_little, _largest_ram(board.target))
+                too_little[counts] = max(too_little[counts], _largest_ram(board.target))
         if report.fits:
             yield Fit(board, report)
 
 
-def _facts(target: Target, model: ImportedModel, options: CompileOptions) -> ModelFacts:
-    job, _ = job_for(model, target, options)
+def _facts(
+    target: Target, model: ImportedModel, options: CompileOptions, firmware: BaseFirmware | None = None
+) -> ModelFacts:
+    job, _ = job_for(model, target, options, firmware=firmware)
     return facts_of(compile_job(job))
 
 

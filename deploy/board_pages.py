@@ -55,7 +55,11 @@ def boards_that_suit(
 def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> Answer:
     fits = fitting(found, import_model(model, options), options)
     facts = [
-        board_facts(fit.board) | {"memory": [memory_use_facts(use) for use in fit.report.memory]}
+        board_facts(fit.board)
+        | {
+            "memory": [memory_use_facts(use) for use in fit.report.memory],
+            "counts_firmware": fit.report.counts_firmware,
+        }
         for fit in fits
     ]
     rows = [
@@ -63,11 +67,13 @@ def _with_room(found: Sequence[Board], model: Path, options: CompileOptions) -> 
             fit.board.name,
             fit.board.core.name,
             *map(_needed, fit.report.memory),
+            "firmware" if fit.report.counts_firmware else "model alone",
         )
         for fit in fits
     ]
     return Answer(
-        facts, table(("name", "core", "RAM", "flash"), rows) if rows else "no board has room for it"
+        facts,
+        table(("name", "core", "RAM", "flash", "counted"), rows) if rows else "no board has room for it",
     )
 
 

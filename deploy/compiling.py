@@ -126,7 +126,8 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
     require_cores(board, options)
     if is_open(options.shapes):
         return _compile_sizes(model, board, options)
-    job, selection = job_for(model, board.target, options_on(board, options), board.name)
+    known = options_on(board, options)
+    job, selection = job_for(model, board.target, known, board.name, board.base_firmware)
     return compile_on(board, job, selection)
 
 
@@ -152,13 +153,15 @@ def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) 
         )
     made: list[Compiled] = []
     for sized, known in each_size(model, options):
-        job, selection = job_for(sized, board.target, options_on(board, known), board.name)
+        job, selection = job_for(
+            sized, board.target, options_on(board, known), board.name, board.base_firmware
+        )
         defined = {name: array for each in made for name, array in each.model.parameters.items()}
         made.append(compile_on(board, replace(job, defined=defined), selection))
     first, *others = made
     facts = [each.artifact.facts for each in made]
     require_together(facts)
-    require_fit(make_report(together(facts)), board)
+    require_fit(make_report(together(facts), firmware=board.base_firmware), board)
     chooser = emit_variants([each.model for each in made], _open_inputs(options))
     artifact = with_sizes(first.artifact, [each.artifact for each in others], chooser)
     seconds = sum(each.seconds for each in made)
@@ -175,6 +178,6 @@ def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Co
     compiled = compile_or_explain(job)
     artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})
     seconds = time.perf_counter() - start
-    report = make_report(artifact.facts)
+    report = make_report(artifact.facts, firmware=board.base_firmware)
     require_fit(report, board, job)
     return Compiled(job, artifact, board, report, compiled, seconds, selection)

@@ -221,5 +221,5 @@ def source_for(artifact: Artifact, board: Board) -> ProjectSource:
     """
     require_core(artifact.facts, board)
     facts = together([artifact.facts, *(each.facts for each in artifact.sizes)])
-    require_fit(make_report(facts, board.target), board)
+    require_fit(make_report(facts, board.target, board.base_firmware), board)
     return project_source(artifact)

@@ -39,7 +39,8 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
     is_estimate = use.fits_but_for_estimates
     where = [f"{needed}: {parts}", *(_peak(report) if role == "RAM" else ())]
     if job is None:
-        hints = [f"deploy compile {name} {board.option} -o OUT.tar   compiles it for this board"]
+        with_room = f"deploy boards list --fits {name}   lists the boards with room"
+        hints = [*_recompiled(report.facts, board), with_room]
     else:
         hints = [
             *ways_out(job, use.region.role),
@@ -47,13 +48,26 @@ def _does_not_fit(report: Report, board: Board, use: MemoryUse, job: Job | None)
             f"deploy inspect {name} {board.option} --memory   shows what needs how much",
             f"deploy boards list --fits {name}   lists the boards with room",
         ]
+    needs = "firmware with the model needs" if use.counts_firmware else "the model needs"
     return FitError(
-        f"the model needs {'about ' if is_estimate else ''}{use.needed_bytes:,} bytes of {role}, "
+        f"{needs} {'about ' if is_estimate else ''}{use.needed_bytes:,} bytes of {role}, "
         f"{region.name} of {board.name} has {region.bytes:,}: "
         f"{use.needed_bytes - region.bytes:,} too few",
         "\n".join(where),
         "\n".join(hints),
     )
+
+
+def _recompiled(facts: ModelFacts, board: Board) -> list[str]:
+    """The commands that may help an archive: those with which it was not compiled already."""
+    compiled = f"deploy compile {facts.source_name} {board.option}"
+    if facts.board != board.name:
+        return [f"{compiled} -o OUT.tar   compiles it for this board"]
+    untried = {
+        "--optimize ram": facts.options.optimize is not Optimize.RAM,
+        "--stream": not facts.options.stream,
+    }
+    return [f"{compiled} {flag} -o OUT.tar   may need less" for flag, is_new in untried.items() if is_new]
 
 
 def _peak(report: Report) -> list[str]:

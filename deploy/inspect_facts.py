@@ -22,6 +22,7 @@ def report_facts(report: Report, board_name: str | None) -> dict[str, Any]:
         "board": board_name,
         "core": facts.target.core,
         "fits": report.fits if board_name else None,
+        "counts_firmware": report.counts_firmware,
         "operators": dict(operators(facts)),
         "inputs": [_tensor_facts(tensor) for tensor in facts.inputs],
         "outputs": [_tensor_facts(tensor) for tensor in facts.outputs],

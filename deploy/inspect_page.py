@@ -17,6 +17,7 @@ from deploy.placement_page import placement_lines
 
 _MOST_SHOWN = 5
 _WIDEST_NAME = 60
+FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around it is counted
 
 
 def summary(report: Report, board_name: str | None) -> str:
@@ -39,7 +40,8 @@ def _needs(facts: ModelFacts) -> str:
         + f", stack about {facts.stack_bytes_estimate:,}\n"
         f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
         f"code about {facts.code_bytes_estimate:,}\n"
-        "(--board B says whether that is there; deploy boards list --fits MODEL names boards with room)"
+        "the model alone; --board B says whether firmware with it fits\n"
+        "(deploy boards list --fits MODEL names boards with room)"
     )
 
 
@@ -79,7 +81,7 @@ def _memory_use(use: MemoryUse) -> str:
     share = f"{needed / region.bytes:.1%}".replace("%", " %")
     by_estimate = " by estimate" if use.fits_but_for_estimates else ""
     too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
-    verdict = "fits" if use.fits else too_many
+    verdict = FITS[use.counts_firmware] if use.fits else too_many
     whole = f"{region.bytes:,} bytes of {region.name}"
     head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
     return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in use.parts)])

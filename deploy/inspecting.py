@@ -149,13 +149,15 @@ def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> In
     facts = read_archive(path).facts
     if board:
         require_core(facts, board)
-    return Inspection(make_report(facts, board.target if board else None), board)
+    report = make_report(facts, board.target, board.base_firmware) if board else make_report(facts)
+    return Inspection(report, board)
 
 
 def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:
     if board:
         require_cores(board, options)
     target = board.target if board else _target_without_board()
-    job, _ = job_for(model, target, options_on(board, options) if board else options)
+    known, firmware = (options_on(board, options), board.base_firmware) if board else (options, None)
+    job, _ = job_for(model, target, known, firmware=firmware)
     compiled = compile_or_explain(job)
-    return Inspection(make_report(facts_of(compiled)), board, job, compiled)
+    return Inspection(make_report(facts_of(compiled), firmware=firmware), board, job, compiled)

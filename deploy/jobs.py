@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from aot.errors import DeployError, FitError
-from aot.target import Optimize, Target
+from aot.target import BaseFirmware, Optimize, Target
 from artifact.facts import facts_of
 from artifact.report import make_report
 from codegen.compile import compile_job
@@ -27,11 +27,16 @@ _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
 
 
 def job_for(
-    model: ImportedModel, target: Target, options: CompileOptions, board: str = ""
+    model: ImportedModel,
+    target: Target,
+    options: CompileOptions,
+    board: str = "",
+    firmware: BaseFirmware | None = None,
 ) -> tuple[Job, Selection | None]:
     """The job, and the selection from the tuning records that the options name."""
     selection = select_records(options, target)
-    return Job(model, target, options, selection.points if selection else NOT_TUNED, board), selection
+    tuned = selection.points if selection else NOT_TUNED
+    return Job(model, target, options, tuned, board, firmware), selection
 
 
 def compile_or_explain(job: Job) -> CompiledModel:
@@ -56,6 +61,6 @@ def ways_out(job: Job, role: str) -> list[str]:
 
 def _fits(job: Job) -> bool:
     try:
-        return make_report(facts_of(compile_job(job))).fits
+        return make_report(facts_of(compile_job(job)), firmware=job.firmware).fits
     except DeployError:  # such as an input that cannot be streamed
         return False

@@ -212,7 +212,13 @@ def tune(
     """
     line = read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
     known, found = options_with(model, options, TUNING), load_board(board)
-    job = Job(imported_with(model, known), found.target, options_on(found, known), board=found.name)
+    job = Job(
+        imported_with(model, known),
+        found.target,
+        options_on(found, known),
+        board=found.name,
+        firmware=found.base_firmware,
+    )
     how = TuneChoices(
         trials=trials,
         tuner=tuner,

@@ -169,7 +169,7 @@ def search_from(
 def constants_before_and_after(job: Job, records: Path) -> tuple[int, int]:
     """Bytes of constants by default and with what the records have: widened weights are quicker."""
     options = replace(job.options, tuning_records=records)
-    tuned, _ = job_for(job.model, job.target, options, job.board)
+    tuned, _ = job_for(job.model, job.target, options, job.board, job.firmware)
     by_default, with_records = (compile_job(each).constants_bytes for each in (job, tuned))
     return by_default, with_records
 

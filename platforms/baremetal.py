@@ -5,7 +5,6 @@ Emulated boards (a table [uart], an end by semihosting) and boards with a chip o
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -33,7 +32,9 @@ from platforms.toolchains import GCC, Toolchain
 
 SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
 CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
-SERVER_RAM_BYTES = 8192  # variables beside the arena: what must stay free in the fastest memory
+SERVER_RAM_BYTES = (
+    2048  # of the server's variables at most; boards/base_firmware.json has those of each board
+)
 GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
 _ABILITIES = ("-DSOLDER_RATE",)
@@ -195,7 +196,7 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
     are_unknown = source.cartridges is not None and not source.takes_weights
     models_bytes = max(source.stack_bytes, CARTRIDGE_STACK_BYTES if are_unknown else 0)
     stack_bytes = SERVER_STACK_BYTES + models_bytes
-    regions = _arena_regions(source, board, stack_bytes + source.second_stack_bytes)
+    regions = _arena_regions(source, board, models_bytes + source.second_stack_bytes)
     return filled(
         "baremetal",
         "board.ld.jinja",
@@ -226,16 +227,23 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
     return {"region": name, "is_copied": region.role == "ram"}
 
 
-def _arena_regions(source: ProjectSource, board: Board, stack_bytes: int) -> list[MemoryRegion]:
+def _arena_regions(source: ProjectSource, board: Board, models_stack: int) -> list[MemoryRegion]:
     """The region of each arena; stack and variables take their part of the fastest memory."""
-    taken = Counter(source.constants_in)
-    slots_bytes = 2 * source.cartridges.slot_bytes if source.cartridges else 0
-    taken[board.region("ram").name] += stack_bytes + SERVER_RAM_BYTES + slots_bytes
+    base = board.base_firmware
+    takers = {
+        "server": base.ram_bytes if base and base.platform == "baremetal" else SERVER_RAM_BYTES,
+        "stack of the server": SERVER_STACK_BYTES,
+        "stack of the model": models_stack,
+        "slots for cartridges": 2 * source.cartridges.slot_bytes if source.cartridges else 0,
+    }
+    taken = {name: {"constants of the model": size} for name, size in source.constants_in.items()}
+    fastest = board.region("ram").name
+    taken[fastest] = {**taken.get(fastest, {}), **{name: size for name, size in takers.items() if size}}
     return [_arena_region(source, arena, board, taken) for arena in source.arenas]
 
 
 def _arena_region(
-    source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, int]
+    source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, Mapping[str, int]]
 ) -> MemoryRegion:
     """The memory that the arena was planned for, or the fastest with room. Raises BoardError, FitError."""
     by_speed = board.target.by_speed("ram")
@@ -247,13 +255,19 @@ def _arena_region(
             f"deploy compile MODEL --board {board.name}",
         )
     for region in offered:
-        if arena.bytes + taken.get(region.name, 0) <= region.bytes:
+        if arena.bytes + sum(taken.get(region.name, {}).values()) <= region.bytes:
             return region
     raise FitError(
         f"{arena.name} of {source.name} needs {arena.bytes:,} bytes, more than {board.name} has free",
-        "\n".join(f"{r.name}: {r.bytes:,} bytes, {taken.get(r.name, 0):,} taken" for r in offered),
-        "deploy compile --optimize ram, or a board with more memory",
+        "\n".join(_taken_text(region, taken.get(region.name, {})) for region in offered),
+        "deploy boards list --fits MODEL   lists the boards with enough memory",
     )
+
+
+def _taken_text(region: MemoryRegion, takers: Mapping[str, int]) -> str:
+    parts = ", ".join(f"{name} {size:,}" for name, size in takers.items())
+    left = max(region.bytes - sum(takers.values()), 0)
+    return f"{region.name}: {left:,} of {region.bytes:,} bytes free{f'; taken: {parts}' if parts else ''}"
 
 
 PLATFORM = Baremetal()

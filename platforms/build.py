@@ -25,7 +25,7 @@ _OVERFLOW = re.compile(
     r"region [`'](\w+)' overflowed by (\d+) bytes"  # GNU ld
     r"|section '[^']*' will not fit in region '(\w+)': overflowed by (\d+) bytes"  # ld.lld
 )
-
+_STACK = re.compile(r"board_stack_low = \.;\s*\. \+= (\d+);")
 
 OnCommand = Callable[[Sequence[str]], None]
 
@@ -142,6 +142,24 @@ def _inputs(directory: Path) -> Iterator[Path]:
             yield entry
 
 
+def _taken_by(directory: Path, argv: Sequence[str]) -> Iterator[str]:
+    """Yields what takes memory, by the objects that the linker was given and the stack that is reserved."""
+    from platforms.elf import sizes  # elftools take their time, and few builds end here
+
+    taken: dict[str, tuple[int, int]] = {}
+    for path in (directory / word for word in argv if word.endswith(".o")):
+        part = "model" if path.parent.name == "model" else "arena" if path.stem == "models" else "server"
+        flash, ram = taken.get(part, (0, 0))
+        size = sizes(path)
+        taken[part] = flash + size.flash, ram + size.ram
+    for part, (flash, ram) in sorted(taken.items()):
+        yield f"{part}: {flash:,} bytes of flash, {ram:,} of RAM, with parts that the linker leaves out"
+    script = directory / "board.ld"
+    stack = _STACK.search(script.read_text(encoding="utf-8")) if script.is_file() else None
+    if stack:
+        yield f"stack: {int(stack[1]):,} bytes of RAM"
+
+
 def _run(argv: Sequence[str], directory: Path, on_command: OnCommand) -> None:
     on_command(argv)
     done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, errors="replace", check=False)
@@ -152,8 +170,8 @@ def _run(argv: Sequence[str], directory: Path, on_command: OnCommand) -> None:
         region, over = (group for group in overflow.groups() if group)
         raise FitError(
             f"the firmware does not fit: region {region} is {int(over):,} bytes too small",
-            str(directory),
-            "deploy inspect --memory shows what needs how much",
+            "\n".join((str(directory), *_taken_by(directory, argv))),
+            "deploy boards list --fits MODEL   lists the boards with enough memory",
         )
     lines = done.stderr.strip().splitlines()
     raise BuildError(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from aot.records import dataclass
-from aot.target import MemoryRegion, Target
+from aot.target import BaseFirmware, MemoryRegion, Target
 from codegen.fit.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
 _STACK, _CODE = "stack, estimated", "code, estimated"
 _SECOND_STACK = "stack of the second core, estimated"
-_ESTIMATES = (_STACK, _SECOND_STACK, _CODE)  # before there is a compiler; all other parts are known exactly
+_SERVER, _SERVER_STACK = "server and C library, as built", "stack of the server"
+# Before there is a compiler, or in firmware of the user's own; all other parts are known exactly.
+_ESTIMATES = (_STACK, _SECOND_STACK, _CODE, _SERVER, _SERVER_STACK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +29,7 @@ class MemoryNeeds:
     code_bytes: int
     counter_bytes: int = 0  # of --observe
     cores: int = 1  # each with such a stack
+    firmware: BaseFirmware | None = None  # around the model; None: only the model is counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,7 @@ class MemoryUse:
 
     region: MemoryRegion
     parts: Parts
+    counts_firmware: bool = False  # True where the parts are those of firmware, and not the model's alone
 
     @property
     def needed_bytes(self) -> int:
@@ -60,21 +65,22 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
     elsewhere = sum(size for region, size in needs.constant_bytes_by_region.items() if region in other_flash)
     arenas = {arena.region: arena.bytes for arena in needs.arenas}
     beside = needs.io_beside_arena_bytes
+    stack = _stack_region(target, arenas, needs.firmware)
     parts = [
         *((region, "ram", _arena_text(region, beside), size) for region, size in arenas.items()),
         *([("", "ram", "inputs and outputs", beside)] if beside is not None else []),
-        (_stack_region(target, arenas), "ram", _STACK, needs.stack_bytes),
-        *(
-            [(_stack_region(target, arenas), "ram", _SECOND_STACK, needs.stack_bytes)]
-            if needs.cores > 1
-            else []
-        ),
+        (stack, "ram", _STACK, needs.stack_bytes),
+        *([(stack, "ram", _SECOND_STACK, needs.stack_bytes)] if needs.cores > 1 else []),
+        *_firmware_parts(needs.firmware, target),
         *([("", "ram", "counters", needs.counter_bytes)] if needs.counter_bytes else []),
         ("", "flash", "constants", needs.constant_bytes - elsewhere),
         ("", "flash", _CODE, needs.code_bytes),
     ]
+    fixed: Counter[str] = Counter()
+    for name, _, _, size in parts:
+        fixed[name] += size
     chosen = {
-        role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)))
+        role: _place(regions, sum(size for name, of, _, size in parts if (name, of) == ("", role)), fixed)
         for role in ("ram", "flash")
         if (regions := target.by_speed(role))
     }
@@ -87,7 +93,9 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
         region = named.get(name) or chosen.get(role)
         if region is not None:
             taken[region] = (*taken.get(region, ()), (says, size))
-    return tuple(MemoryUse(region, its_parts) for region, its_parts in taken.items())
+    return tuple(
+        MemoryUse(region, its_parts, needs.firmware is not None) for region, its_parts in taken.items()
+    )
 
 
 def missing_ram_bytes(needs: MemoryNeeds, target: Target) -> int:
@@ -101,14 +109,31 @@ def _arena_text(region: str, io_beside_arena_bytes: int | None) -> str:
     return "arena" if io_beside_arena_bytes is not None else "arena, inputs and outputs in it"
 
 
-def _stack_region(target: Target, arenas: Mapping[str, int]) -> str:
-    """The region of the stack: beside an arena that may lie anywhere, else the fastest memory."""
-    return "" if "" in arenas or not target.by_speed("ram") else target.by_speed("ram")[0].name
+def _firmware_parts(firmware: BaseFirmware | None, target: Target) -> list[tuple[str, str, str, int]]:
+    """The firmware's own parts; its variables and stack are in the fastest memory."""
+    if firmware is None:
+        return []
+    ram = _fastest(target)
+    return [
+        (ram, "ram", _SERVER, firmware.ram_bytes),
+        (ram, "ram", _SERVER_STACK, firmware.stack_bytes),
+        ("", "flash", _SERVER, firmware.flash_bytes),
+    ]
 
 
-def _place(regions: Sequence[MemoryRegion], needed_bytes: int) -> MemoryRegion:
-    """The fastest region with room, as projects place things; where none has, the largest."""
-    with_room = [region for region in regions if region.bytes >= needed_bytes]
+def _fastest(target: Target) -> str:
+    rams = target.by_speed("ram")
+    return rams[0].name if rams else ""
+
+
+def _stack_region(target: Target, arenas: Mapping[str, int], firmware: BaseFirmware | None) -> str:
+    """The region of the stack: the fastest memory in firmware, else that of an arena without a region."""
+    return "" if "" in arenas and firmware is None else _fastest(target)
+
+
+def _place(regions: Sequence[MemoryRegion], needed_bytes: int, fixed: Mapping[str, int]) -> MemoryRegion:
+    """The fastest region with enough space beside what must be there, as in projects; else the largest."""
+    with_room = [region for region in regions if region.bytes - fixed.get(region.name, 0) >= needed_bytes]
     if with_room:
         return min(with_room, key=lambda region: region.speed)
     return max(regions, key=lambda region: region.bytes)

@@ -68,4 +68,4 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
 
 def _missing(plan: CompiledPlan) -> int:
     """Bytes of the target's RAM that the plan is too large by."""
-    return missing_ram_bytes(ram_needs(plan), plan.job.target)
+    return missing_ram_bytes(replace(ram_needs(plan), firmware=plan.job.firmware), plan.job.target)

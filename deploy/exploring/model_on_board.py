@@ -59,6 +59,7 @@ def explore_one(asked: ModelOnBoard) -> dict[str, Any]:
     report, cost = attempt.report, attempt.cost
     found |= {
         "fits": report.fits,
+        "counts_firmware": report.counts_firmware,
         "ram_bytes": report.needed_bytes("ram"),
         "flash_bytes": report.needed_bytes("flash"),
         "macs": report.facts.macs,
@@ -76,6 +77,7 @@ def explore_one(asked: ModelOnBoard) -> dict[str, Any]:
 
 _NOTHING_FOUND: Mapping[str, Any] = {
     "fits": False,
+    "counts_firmware": False,
     "ram_bytes": None,
     "flash_bytes": None,
     "macs": None,

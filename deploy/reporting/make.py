@@ -52,7 +52,7 @@ def report_on_artifact(artifact: Artifact, boards: Sequence[Board], data: GivenD
     sections = []
     for board in boards:
         require_core(artifact.facts, board)
-        report = make_report(artifact.facts, board.target)
+        report = make_report(artifact.facts, board.target, board.base_firmware)
         attempt = Attempt(board, artifact.facts.options, report, artifact.graph)
         sections.append(BoardSection(attempt, values=_values(attempt, data)))
     return _report(sections, data)

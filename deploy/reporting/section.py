@@ -11,6 +11,7 @@ from codegen.fit.memory_use import MemoryUse
 from deploy.cycle_model import ModelCycles
 from deploy.fit import layer_name, role_name
 from deploy.inspect_facts import arena_facts, report_facts
+from deploy.inspect_page import FITS
 from deploy.reporting.advice import OtherBoard, OtherOption
 from deploy.reporting.attempt import Attempt, words_of
 from deploy.reporting.layer_values import LayerValues
@@ -78,6 +79,6 @@ def _memory_use_text(use: MemoryUse) -> str:
     place = "" if region.name.lower() == role.lower() else f" in {region.name}"
     share = f"{needed:,} of {region.bytes:,} bytes of {role}{place}"
     if use.fits:
-        return f"fits: {share} ({needed / region.bytes:.1%})"
+        return f"{FITS[use.counts_firmware]}: {share} ({needed / region.bytes:.1%})"
     about = " by estimate" if use.fits_but_for_estimates else ""
     return f"does not fit{about}: {share}, {needed - region.bytes:,} too many"

@@ -32,7 +32,10 @@ def for_board(board: Board, options: CompileOptions) -> Compiled:
 
 
 def needed(compiled: Compiled) -> int:
-    return compiled.arena_bytes + compiled.artifact.facts.stack_bytes_estimate
+    base = ROOMY.base_firmware
+    assert base is not None
+    model = compiled.arena_bytes + compiled.artifact.facts.stack_bytes_estimate
+    return model + base.ram_bytes + base.stack_bytes
 
 
 def test_a_model_too_large_at_full_speed_is_made_to_fit() -> None:
@@ -99,5 +102,6 @@ def test_what_cannot_fit_is_reported_with_the_least_it_needs() -> None:
     with pytest.raises(FitError) as raised:
         for_board(with_ram(least - 7), CompileOptions())
     assert raised.value.what == (
-        f"the model needs about {least:,} bytes of RAM, RAM of mps2-an386 has {least - 7:,}: 7 too few"
+        f"firmware with the model needs about {least:,} bytes of RAM, "
+        f"RAM of mps2-an386 has {least - 7:,}: 7 too few"
     )

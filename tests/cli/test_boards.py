@@ -72,9 +72,11 @@ def test_boards_that_hold_a_model_are_listed_with_what_it_takes(model: Path, run
     outcome = run_deploy("boards", "list", "--core", "m4", "--fits", model)
     assert outcome.status == 0, outcome.err
     assert re.search(
-        r"^nrf52840dk +cortex-m4 .*[\d,]+ of 262,144 +[\d,]+ of 1,048,576$", outcome.out, re.MULTILINE
+        r"^nrf52840dk +cortex-m4 .*[\d,]+ of 262,144 +[\d,]+ of 1,048,576 +firmware$",
+        outcome.out,
+        re.MULTILINE,
     )
-    assert re.search(r"^apollo4p-evb .* of 1,998,848 in MRAM$", outcome.out, re.MULTILINE)
+    assert re.search(r"^apollo4p-evb .* of 1,998,848 in MRAM +model alone$", outcome.out, re.MULTILINE)
     (found,) = [
         board
         for board in json.loads(run_deploy("boards", "--fits", model, "--json").out)

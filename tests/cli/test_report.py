@@ -61,7 +61,7 @@ def test_each_form_is_written_and_is_the_same_each_time(
         said = run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path)
         assert said.status == 0, said.err
         assert said.out.endswith(f"wrote {path}\n")
-        assert said.out.startswith(f"{ROOMY}: fits: ")
+        assert said.out.startswith(f"{ROOMY}: the model alone fits: ")
         first = path.read_bytes()
         assert run_deploy("report", DIGITS, "--board", ROOMY, "host", "-o", path).status == 0
         assert path.read_bytes() == first
