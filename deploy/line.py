@@ -53,7 +53,6 @@ class LineOptions:
         "--deadline",
         f"Longest time for one run [{RUN_S:g}]",
         group=_GROUP,
-        is_main=True,
     )
 
     @property

@@ -208,7 +208,7 @@ def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can
         add_option(
             parser,
             LINE[name],
-            "; 'attach' if the firmware already runs" if can_attach and name == "runner" else "",
+            "; 'attach' if running" if can_attach and name == "runner" else "",
         )
 
 

@@ -34,13 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     show.add_argument("--layer", metavar="N", help="One layer only, by number or name: node, loops and C")
     for name, title in TEXTS.items():
         show.add_argument(f"--{name}", action="store_true", help=f"With --layer: only the {title}")
-    options.add_board_or_target(parser, required=False, instead=". Exit status 1 if the model does not fit")
-    options.add_compile_options(parser)
-    parser.add_argument(
+    show.add_argument(
         "--plans",
         action="store_true",
-        help="show what budgets of RAM and flash buy instead; with --svg, draw that",
+        help="Show the speed that budgets of RAM and flash buy instead. With --svg, draw it",
     )
+    options.add_board_or_target(parser, required=False, instead=". Exit status 1 if the model does not fit")
+    options.add_compile_options(parser)
     options.add_explain(parser)
     options.add_print_after(parser)
     options.add_json(parser)

@@ -62,6 +62,7 @@ DIFFERENT: dict[str, dict[str, str]] = {
         "explain": "Inspection.explain(name)",
         "print_after": "Compiled.steps has the graphs",
         "svg": "Inspection.draw(path)",
+        "plans": "Inspection.offers()",
     },
     "records": {"out": "merging and drawing write files"},
     "report": {"output": "ModelReport.save() writes it"},
