@@ -28,7 +28,7 @@ from deploy.kept_folders import cached
 from deploy.meter import emulated_board
 from deploy.open_sizes import together
 from deploy.options import require_no_options
-from deploy.supported import platform_for
+from deploy.supported import platform_for, platform_here
 from platforms.base import BuildChoices, Firmware, Platform
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, is_project, read_project
@@ -141,7 +141,7 @@ def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> 
     if runner != ATTACH or isinstance(source, Path):
         return build(prepared, choices).asked_for(prepared.model)
     expected = Expected(source.name, bytes.fromhex(source.model_hash))
-    return Ready(None, platform_for(board), board, expected, prepared.layers).asked_for(prepared.model)
+    return Ready(None, platform_here(board), board, expected, prepared.layers).asked_for(prepared.model)
 
 
 def build(prepared: Prepared, choices: BuildChoices) -> Ready:
@@ -154,7 +154,7 @@ def build(prepared: Prepared, choices: BuildChoices) -> Ready:
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
     """Makes and builds a project in the cache, unless the cache has it."""
-    platform = platform_for(board)
+    platform = platform_here(board)
     files = platform.files(source, board, app)
 
     def make(folder: Path) -> None:
@@ -210,7 +210,7 @@ def project_board(directory: Path, board_name: str | None = None) -> tuple[Board
 def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
     """Builds the firmware in the project's own build folder."""
     commands = platform.commands(directory, board, choices)
-    with progress("building", len(commands.all)) as bar:
+    with progress(f"building with {platform.name}", len(commands.all)) as bar:
         return platform.build(directory, board, choices, lambda argv: bar.step(Path(argv[-1]).name))
 
 

@@ -12,7 +12,7 @@ from aot.errors import DeployError, ToolError
 from aot.records import dataclass
 from boards.board import Board
 from deploy.kept_folders import cache_folder
-from deploy.supported import platform_for
+from deploy.supported import platform_here
 from platforms.arduino_tools import WAY_OUT, found_tools
 from platforms.runners import RUNNERS
 from platforms.runners.runner import choose_runner, runner_named
@@ -62,6 +62,7 @@ class Ability:
     """The compiler and runner that this machine has for one board."""
 
     board: str
+    platform: str | None  # the first that can be built here
     compiler: str | None  # that would be used; None: there is none
     runner: str | None
     lacks: tuple[str, ...]  # ways to get what is missing
@@ -113,9 +114,11 @@ def _runners() -> Iterable[Program]:
 
 
 def ability(board: Board) -> Ability:
-    compiler, no_compiler = _tried(lambda: platform_for(board).toolchain(board).name)
-    runner, no_runner = _tried(lambda: choose_runner(board))
-    return Ability(board.name, compiler, runner, tuple(filter(None, (no_compiler, no_runner))))
+    platform, _ = _tried(lambda: platform_here(board).name)
+    compiler, no_compiler = _tried(lambda: platform_here(board).toolchain(board).name)
+    runner, no_runner = _tried(lambda: choose_runner(board, platform=platform))
+    lacks = tuple(filter(None, (no_compiler, no_runner)))
+    return Ability(board.name, platform if compiler else None, compiler, runner, lacks)
 
 
 def _tried(find: Callable[[], str]) -> tuple[str | None, str]:

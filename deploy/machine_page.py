@@ -71,6 +71,7 @@ def _of_board(name: str) -> Answer:
     found, here = machine.ability(board), [p for p in machine.ports([board]) if p.boards]
     rows = [
         ("board", f"{board.name}: {board.title}"),
+        ("platform", found.platform or "none that can be built here"),
         ("compiler", found.compiler or "none"),
         ("runner", found.runner or "none"),
         ("port", ", ".join(port.device for port in here) or "none with its USB ids"),

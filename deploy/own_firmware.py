@@ -9,14 +9,14 @@ from deploy.counter_check import counter_note
 from deploy.device import open_device
 from deploy.firmware import Ready
 from deploy.line import LineOptions
-from deploy.supported import platform_for
+from deploy.supported import platform_here
 from platforms.rpc.messages import Expected
 
 
 def require_own_firmware(job: Job, board: Board, line: LineOptions) -> None:
     """Raises DeployError where the firmware holds another model, or nothing can be measured there."""
     expected = Expected(job.model.name, bytes.fromhex(job.model.hash))
-    with open_device(Ready(None, platform_for(board), board, expected), line) as device:
+    with open_device(Ready(None, platform_here(board), board, expected), line) as device:
         note = counter_note(board, device.board)
     if note:
         raise BoardError(note, board.name, "kernels are compared by what is counted")

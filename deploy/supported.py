@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from aot.errors import BoardError
+from collections.abc import Iterator
+
+from aot.errors import BoardError, DeployError
 from boards.board import Board, BoardStatus
 from boards.target_text import is_target
 from platforms import PLATFORMS
@@ -26,9 +28,38 @@ def platform_for(board: Board, name: str | None = None) -> Platform:
         raise BoardError(
             f"this version builds no firmware for {name or board.name}",
             f"{board.name}, platforms: {', '.join(board.platforms) or 'none'}",
-            "every board can be compiled for and inspected; deploy doctor lists those it builds for",
+            _exported(board),
         )
     return platform_of(board, name or here[0])
+
+
+def _exported(board: Board) -> str:
+    channel = "esp-idf" if board.mcu.upper().startswith("ESP32") else "cmake"
+    return (
+        f"deploy export MODEL {board.option} --as {channel} -o OUT.zip   makes a package for your project; "
+        "deploy doctor lists the boards it builds for"
+    )
+
+
+def platform_here(board: Board) -> Platform:
+    """The first platform of the board that can be built on this machine; if none can, its first.
+
+    Its toolchain() then says what is missing.
+    """
+    first = platform_for(board)
+    return next((each for each in _platforms(board) if _can_build(each, board)), first)
+
+
+def _platforms(board: Board) -> Iterator[Platform]:
+    return (platform_of(board, name) for name in board.platforms if name in PLATFORMS)
+
+
+def _can_build(platform: Platform, board: Board) -> bool:
+    try:
+        platform.toolchain(board)
+    except DeployError:
+        return False
+    return True
 
 
 def require_board(board: Board) -> None:

@@ -178,8 +178,10 @@ def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.M
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
     monkeypatch.setattr("deploy.machine.usb_ports", lambda: (UsbPort("/dev/ttyACM3", 0x2E8A, 0x000A, "E66"),))
     out = run_deploy("doctor", "--board", "rpi-pico").out
-    assert "compiler  none\n" in out
     assert "port      /dev/ttyACM3\n" in out
+    out = run_deploy("doctor", "--board", "nucleo-g474re").out
+    assert "platform  none that can be built here\n" in out
+    assert "compiler  none\n" in out
     assert "lacks     pip install west; get Zephyr 3.7 or newer" in out
 
 

@@ -9,7 +9,7 @@ from deploy.firmware import build_project
 from deploy.proving.rebuilding.archives import PLACES
 from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.subject import Subject
-from deploy.supported import platform_for
+from deploy.supported import platform_here
 from platforms.base import BuildChoices, Firmware
 from platforms.cycles.stand_in import stand_in
 from platforms.elf import segments
@@ -26,7 +26,7 @@ def built_again(subject: Subject, folder: Path) -> Iterator[RebuildResult]:
 def _built(subject: Subject, directory: Path) -> Firmware:
     assert subject.board is not None  # obstacle_to_building() says so
     board = stand_in(subject.board)
-    platform = platform_for(board)
+    platform = platform_here(board)
     directory.parent.mkdir(parents=True, exist_ok=True)
     platform.generate(project_source(subject.artifact), directory, board, App.RPC)
     return build_project(platform, directory, board, BuildChoices(subject.toolchain))
