@@ -14,7 +14,7 @@ from sys import maxsize
 
 from aot.passes.pipeline import PassRun
 from aot.plan.groups import group_steps
-from aot.plan.planner import QUICK, floor_like
+from aot.plan.planner import CAREFUL, QUICK, floor_like
 from codegen.fit.choices import COMPACT, FASTEST, LEAST, Choices, State, choices_of
 from codegen.fit.effects import Effect, Effects
 from codegen.fit.layer_cycles import CycleTable
@@ -147,7 +147,9 @@ class ArchiveSearch:
         self.choices = choices_of(self.variant, self.table)
         self.archive.choices.append(self.choices)
         seeds = list(dict.fromkeys(self.choices.state_like(way) for way in _SEEDS))
-        for state in (*seeds, *self._transformed()):
+        for state in seeds:
+            self._try(state, list(self.archive.members), effort=CAREFUL)
+        for state in self._transformed():
             self._try(state, self.archive.members[:1])
         while self._has_time:
             member = self._next_to_expand()
@@ -174,8 +176,10 @@ class ArchiveSearch:
                 )
 
     def _next_to_expand(self) -> Member | None:
-        """The plan beside the widest gap that no changes have been looked at of."""
+        """The smallest plan, then those beside the widest gaps, of which no changes have been looked at."""
         members, gaps = self._own, list[tuple[float, int, Member]]()
+        if members and members[0].state not in self.expanded:
+            return members[0]  # where memory is the goal, its cycles count
         for lower, upper in pairwise(members):
             gap = (upper.arena_bytes - lower.arena_bytes) * max(lower.cycles - upper.cycles, 1)
             gaps += [(-gap, m.number, m) for m in (lower, upper) if m.state not in self.expanded]
@@ -283,7 +287,13 @@ class ArchiveSearch:
     def _variant(self, state: State) -> Variant:
         return replace(self.variant, decisions=self.choices.decided(state, self.variant.decisions))
 
-    def _try(self, state: State, parents: Sequence[Member], is_searched: bool = True) -> None:
+    def _try(
+        self,
+        state: State,
+        parents: Sequence[Member],
+        is_searched: bool = True,
+        effort: tuple[int, int] = QUICK,
+    ) -> None:
         """Plans a state, unless it cannot be better than what there is."""
         if state in self.tried or not self._has_time:
             return
@@ -298,7 +308,7 @@ class ArchiveSearch:
             if again is not None:
                 found, limit = again, again.plan.arena_bytes
         if is_searched:
-            found = variant.below(limit, QUICK) or found
+            found = variant.below(limit, effort) or found
             self.archive.rows += 2 * sum(len(stage.steps) for stage in variant.request.stages)
         if found is not None:
             self._add(found, variant, state)
@@ -334,7 +344,7 @@ class ArchiveSearch:
                     self.archive.add(member)
 
 
-_SEEDS = (LEAST, COMPACT, frozenset({"frugal"}), FASTEST, frozenset({"widened", "frugal"}))
+_SEEDS = (frozenset({"frugal"}), LEAST, COMPACT, FASTEST, frozenset({"widened", "frugal"}))
 
 
 def _changed(state: State, effects: Iterable[Effect]) -> State:
