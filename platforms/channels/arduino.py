@@ -10,7 +10,8 @@ from platforms.toolchains import code_flags
 
 SAYS = "a library for the Arduino IDE, arduino-cli and the Library Manager"
 SUFFIX = ".zip"
-_ARCHITECTURES = {"avr": "avr", "xtensa": "esp32"}  # by the kind of processor; others are several
+_ARM = "mbed,mbed_nano,mbed_rp2040,nrf52,renesas_uno,rp2040,sam,samd,stm32,STMicroelectronics"
+_ARCHITECTURES = {"arm": _ARM, "avr": "avr", "riscv": "esp32", "xtensa": "esp32"}  # by the kind of processor
 
 
 def _flags_to_add(flags: Sequence[str]) -> tuple[str, ...]:

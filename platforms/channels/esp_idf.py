@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from aot.errors import OutputError
 from platforms.channels.package import Package
 
 SAYS = "a component for Espressif's IDF and its registry"
 SUFFIX = ".zip"
 
 
+_MACHINES = ("xtensa", "riscv", "host")  # Espressif's, and portable C
+
+
 def files(package: Package) -> Mapping[str, str]:
+    _require_espressif(package)
     name = package.name
     taken = (
         "Copy this folder into `components/` of your project, or name it in `main/idf_component.yml`:",
@@ -29,6 +34,16 @@ def files(package: Package) -> Mapping[str, str]:
         f"{example}/main/main.c": _main(package),
         **package.papers(taken, f"`{example}`: `idf.py set-target esp32s3 build flash monitor`"),
     }
+
+
+def _require_espressif(package: Package) -> None:
+    if package.machine not in _MACHINES:
+        core = package.artifact.facts.target.core
+        raise OutputError(
+            f"{package.name} was compiled for {core}, and ESP-IDF builds for Espressif's chips",
+            package.name,
+            "deploy compile MODEL --board esp32-s3-devkitc-1 -o OUT.tar; deploy boards list   has the others",
+        )
 
 
 def _main(package: Package) -> str:

@@ -8,6 +8,8 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -101,3 +103,15 @@ def test_only_what_changes_the_code_is_taken_and_for_gcc_alone() -> None:
     assert code_flags(risc_v) == ("-fno-schedule-insns",)
     assert code_flags(arm) == ()
     assert cmake_flags(("-O2",), risc_v) == "-O2 $<$<C_COMPILER_ID:GNU>:-fno-schedule-insns>"
+
+
+def test_a_model_for_an_arm_core_is_refused_for_espressifs_tools(tmp_path: Path, run_deploy: Any) -> None:
+    digits = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"
+    words = ("export", digits, "--board", "nucleo-f446re", "-o", tmp_path / "out.zip")
+    outcome = run_deploy(*words, "--as", "esp-idf")
+    assert outcome.status == 1
+    assert "was compiled for cortex-m4, and ESP-IDF builds for Espressif's chips" in outcome.err
+    assert run_deploy(*words, "--as", "arduino").status == 0
+    with ZipFile(tmp_path / "out.zip") as package:
+        (properties,) = (name for name in package.namelist() if name.endswith("library.properties"))
+        assert b"architectures=mbed," in package.read(properties)
