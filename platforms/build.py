@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from aot.errors import BuildError, FitError
+from aot.errors import BuildError, FitError, ToolError
 from aot.records import dataclass
 from platforms.toolchains import Toolchain, spelling_of
 
@@ -150,7 +150,10 @@ def _taken_by(directory: Path, argv: Sequence[str]) -> Iterator[str]:
     for path in (directory / word for word in argv if word.endswith(".o")):
         part = "model" if path.parent.name == "model" else "arena" if path.stem == "models" else "server"
         flash, ram = taken.get(part, (0, 0))
-        size = sizes(path)
+        try:
+            size = sizes(path)
+        except ToolError:  # what this linker takes is no ELF file
+            return
         taken[part] = flash + size.flash, ram + size.ram
     for part, (flash, ram) in sorted(taken.items()):
         yield f"{part}: {flash:,} bytes of flash, {ram:,} of RAM, with parts that the linker leaves out"

@@ -155,7 +155,7 @@ def refusal(meaning: PassRun, job: Job) -> FitError:
     sizes = {flash_bytes(checked_plan(meaning, m.placement, m.planned, job)): m for m in inside}
     needed = min(sizes)
     if flash is None or needed <= flash:
-        return FitError("no plan within --ram has room in the memories of --pool", hint=MORE_ROOM)
+        return _no_memories(inside, job)
     stages = sizes[needed].planned.variant.lowered.stages
     largest = max(stages, key=lambda s: sum(array.nbytes for array in s.kernel.constants.values()))
     held = sum(array.nbytes for array in largest.kernel.constants.values())
@@ -166,6 +166,15 @@ def refusal(meaning: PassRun, job: Job) -> FitError:
         f"most of it is the {held:,} bytes of constants of {largest.op} {largest.name}",
         f"--flash {needed} is enough",
     )
+
+
+def _no_memories(members: Sequence[Member], job: Job) -> FitError:
+    """What the smallest plan lacks in the memories of --pool."""
+    try:
+        in_memories(min(members, key=lambda m: m.arena_bytes).planned, job)
+    except FitError as error:
+        return error
+    return FitError("no plan has room in the memories of --pool beside the rest", hint=MORE_ROOM)
 
 
 def _no_arena(least: Member, job: Job, limit: int) -> FitError:

@@ -14,7 +14,7 @@ from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from boards.board import Board
 from codegen.job import import_model
-from codegen.options import CompileOptions
+from codegen.options import CompileOptions, Rounding
 from deploy.compiling import Compiled, compile_for
 from platforms.board_files import load_board
 
@@ -50,7 +50,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_with_room() -> None:
     limit = fast.arena_bytes - 1
     small = for_board(ROOMY, CompileOptions(ram_bytes=limit))
     assert small.arena_bytes <= limit
-    assert small.report.facts.options == CompileOptions(ram_bytes=limit)
+    assert small.report.facts.options == CompileOptions(ram_bytes=limit, rounding=Rounding.TFLM)
 
 
 @pytest.mark.slow

@@ -13,6 +13,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
+from onnx_oracle import session_of
 from small_float_net import small_net
 from tflite_builder import ModelBuilder
 
@@ -40,9 +41,7 @@ def images() -> np.ndarray[Any, Any]:
 
 
 def classes(model: Path) -> np.ndarray[Any, Any]:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(model), providers=["CPUExecutionProvider"])
+    session = session_of(str(model))
     return np.array([session.run(None, {"x": image[None]})[0].argmax() for image in images()])
 
 

@@ -13,6 +13,7 @@ import pytest
 from c_checks import failures_on_host
 from model_checks import OPTIONS, PLAIN, model_check
 from onnx import NodeProto, TensorProto, helper, numpy_helper
+from onnx_oracle import session_of
 
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
@@ -85,9 +86,7 @@ def quantize(tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., 
 
 
 def outputs(path: Path) -> list[Array]:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = session_of(str(path))
     return [session.run(None, {"x": image[None]})[0] for image in IMAGES]
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx_oracle import session_of
 from uneven_nets import CHANNELS, samples, uneven_net
 
 from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_differences
@@ -23,9 +24,7 @@ Refine = Callable[..., dict[str, Any]]
 
 
 def outputs(data: bytes, names: Sequence[str]) -> list[dict[str, Array]]:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(data, providers=["CPUExecutionProvider"])
+    session = session_of(data)
     return [
         dict(zip(names, session.run(list(names), {"x": sample[None]}), strict=True)) for sample in samples()
     ]

@@ -96,9 +96,9 @@ def test_a_memory_that_is_not_there_is_reported(target: Target, says: str) -> No
 
 def test_memories_that_are_too_small_say_by_how_much(residual: Graph) -> None:
     with pytest.raises(FitError) as refused:
-        spread(residual, (Pool("DTCM", 40), Pool("SRAM", 40)))
+        spread(residual, (Pool("DTCM", 40), Pool("SRAM", 376)))
     text = str(refused.value)
-    assert "bytes are missing, pool 'DTCM' has 40, pool 'SRAM' has 40" in text
+    assert "bytes are missing, pool 'DTCM' has 40, pool 'SRAM' has 376" in text
     assert text.endswith("hint: a larger --pool, one more of them, or --optimize ram")
 
 

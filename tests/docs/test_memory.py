@@ -42,8 +42,8 @@ def test_inspect_prints_the_lines_shown(page: str, run_deploy: Callable[..., Any
     ]
     block = page[page.index("    RAM  ") : page.index("`inspect` estimates")]
     lines = [" ".join(line.split()) for line in block.splitlines() if line.strip()]
-    assert len(lines) == 6
-    assert [line for line in lines[:3] if line not in printed] == []
+    assert len(lines) == 9
+    assert [line for line in lines[:5] if line not in printed] == []
     forms = {re.sub(r"[\d,.]+", "#", line) for line in printed}
     assert [line for line in lines if re.sub(r"[\d,.]+", "#", line) not in forms] == []
 

@@ -423,7 +423,7 @@ MISUSES: dict[str, tuple[Callable[[Any], object], str]] = {
     ),
     "board that is none": (
         lambda s: lang.build(s, "mps2-an38"),
-        'board "mps2-an38" not found - did you mean "mps2-an386"?',
+        'board "mps2-an38" not found - did you mean "mps2-an383", "mps2-an385" or "mps2-an386"?',
     ),
     "feature that is none": (
         lambda s: lang.build(s, "cortex-m4+dps"),

@@ -69,7 +69,8 @@ def test_only_dense_layers_of_tflite_round_once_and_only_as_litert_does() -> Non
     once = _where(RequantRounding.SINGLE)
     assert {(op, mode) for op, _, mode in once if mode != "onnx"} == {("dense", "litert-ref")}
     sums = {op for op, elements, _ in _where(RequantRounding.DOUBLE) if elements == "i8"}
-    assert {op for op, elements, mode in once if (elements, mode) == ("i8", "onnx")} == sums
+    of_onnx = {op for op, elements, mode in once if (elements, mode) == ("i8", "onnx")}
+    assert of_onnx == {*sums, "mul"}  # ONNX Runtime multiplies in floats
 
 
 def test_sums_of_16_bits_are_cut_but_beside_a_bias_of_32() -> None:

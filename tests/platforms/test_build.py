@@ -95,7 +95,6 @@ def test_a_linker_out_of_memory_says_by_how_much_in_our_words(project: Path, com
     chain = script(f"out.write_text('') if '-c' in words else sys.exit({complaint!r})")
     with pytest.raises(FitError) as caught:
         build_project(project, chain, "firmware", profile=False)
-    assert str(caught.value) == (
-        f"error: the firmware does not fit: region RAM is 1,234 bytes too small\n  {project}\n"
-        "  hint: deploy inspect --memory shows what needs how much"
-    )
+    assert caught.value.what == "the firmware does not fit: region RAM is 1,234 bytes too small"
+    assert caught.value.where.splitlines()[0] == str(project)
+    assert caught.value.hint.startswith("deploy boards list --fits MODEL")

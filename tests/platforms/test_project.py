@@ -87,7 +87,7 @@ def arena_place(source: ProjectSource, board: Board) -> str:
 def test_the_arena_lies_in_the_fastest_memory_with_room(tiny: ProjectSource) -> None:
     board = load_board("mps3-an547")
     assert arena_place(with_arena(tiny, 500_000), board) == "RAM"
-    assert arena_place(with_arena(tiny, 520_000), board) == "SRAM"
+    assert arena_place(with_arena(tiny, 523_000), board) == "SRAM"
 
 
 def test_an_arena_larger_than_every_memory_is_reported(tiny: ProjectSource) -> None:
@@ -95,8 +95,9 @@ def test_an_arena_larger_than_every_memory_is_reported(tiny: ProjectSource) -> N
         files_of(with_arena(tiny, 5_000_000), AN386)
     assert str(caught.value) == (
         "error: arena of tiny needs 5,000,000 bytes, more than mps2-an386 has free\n"
-        "  RAM: 4,194,304 bytes, 9,792 taken\n"
-        "  hint: deploy compile --optimize ram, or a board with more memory"
+        "  RAM: 4,190,912 of 4,194,304 bytes free; taken: server 1,792, stack of the server 1,536, "
+        "stack of the model 64\n"
+        "  hint: deploy boards list --fits MODEL   lists the boards with enough memory"
     )
 
 

@@ -3,7 +3,7 @@
 static LAYER void conv2d_0(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_conv2d_0(run, row);
-    int32_t *const scratch = (int32_t *)(void *)(run->arena + 456u);
+    int32_t *const scratch = (int32_t *)(void *)(run->arena + AT_CONV2D_0_SCRATCH);
     static const struct cmsis_nn_conv2d_shape shape = {
         .x_rows = 9,
         .x_columns = 8,
@@ -35,7 +35,7 @@ static LAYER void conv2d_0(const struct run *run, uint32_t row)
 static LAYER void depthwise_1(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_depthwise_1(run, row);
-    int32_t *const scratch = (int32_t *)(void *)(run->arena + 480u);
+    int32_t *const scratch = (int32_t *)(void *)(run->arena + AT_DEPTHWISE_1_SCRATCH);
     static const struct cmsis_nn_depthwise_shape shape = {
         .x_rows = 5,
         .x_columns = 8,
@@ -67,7 +67,7 @@ static LAYER void depthwise_1(const struct run *run, uint32_t row)
 static LAYER void max_pool_2(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_max_pool_2(run, row);
-    int32_t *const scratch = (int32_t *)(void *)(run->arena + 720u);
+    int32_t *const scratch = (int32_t *)(void *)(run->arena + AT_MAX_POOL_2_SCRATCH);
     static const struct cmsis_nn_max_pool_shape shape = {
         .x_rows = 5,
         .x_columns = 8,
@@ -133,7 +133,7 @@ static LAYER void mul_product(const struct run *run, uint32_t row)
 static LAYER void average_pool_5(const struct run *run, uint32_t row)
 {
     int8_t *const y = row_of_average_pool_5(run, row);
-    int32_t *const scratch = (int32_t *)(void *)(run->arena + 24u);
+    int32_t *const scratch = (int32_t *)(void *)(run->arena + AT_AVERAGE_POOL_5_SCRATCH);
     static const struct cmsis_nn_average_pool_shape shape = {
         .x_rows = 5,
         .x_columns = 8,
@@ -157,7 +157,7 @@ static LAYER void average_pool_5(const struct run *run, uint32_t row)
    cmsis-nn: arm_fully_connected_wrapper_s8 of CMSIS-NN V.1.2.3. */
 static LAYER void dense_7(const struct run *run, uint32_t row)
 {
-    int8_t *const y = row_of_dense_7(run);
+    int8_t *const y = (int8_t *)(void *)(run->arena + AT_DENSE_7);
     static const struct cmsis_nn_dense_shape shape = {
         .rows = 1,
         .depth = 24,
@@ -177,7 +177,7 @@ static LAYER void dense_7(const struct run *run, uint32_t row)
    cmsis-nn: arm_softmax_s8 of CMSIS-NN V.1.2.3. */
 static LAYER void softmax_8(const struct run *run)
 {
-    int8_t *const y = row_of_softmax_8(run);
+    int8_t *const y = run->out->softmax_8;
     static const struct cmsis_nn_softmax_shape shape = {
         .rows = 1,
         .length = 5,
@@ -185,6 +185,6 @@ static LAYER void softmax_8(const struct run *run)
         .left_shift = 22,
         .least_difference = -496,
     };
-    cmsis_nn_softmax(row_of_dense_7(run), y, &shape);
+    cmsis_nn_softmax((int8_t *)(void *)(run->arena + AT_DENSE_7), y, &shape);
     layer_wrote(LAYER_SOFTMAX_8, y, 5);
 }

@@ -9,7 +9,7 @@ static const uint32_t image_shape[] = {1, 6, 5, 4};
 static const uint32_t conv2d_1_shape[] = {1, 6, 5, 8};
 
 static const struct solder_tensor inputs[] = {
-    {"image", image_shape, 4, SOLDER_I8, 0, 0, 120},
+    {"image", image_shape, 4, SOLDER_I8, 0, 120, 120},
 };
 
 static const struct solder_tensor outputs[] = {
@@ -22,7 +22,7 @@ static int32_t run(void *memory)
 {
     uint8_t *const *const arenas = memory;
     const struct ram_inputs in = {
-        .image = (const int8_t *)(void *)(arenas[0] + 0),
+        .image = (const int8_t *)(void *)(arenas[0] + 120),
     };
     const struct ram_outputs out = {
         .conv2d_1 = (int8_t *)(void *)(arenas[0] + 0),

@@ -13,6 +13,5 @@ extern CONSTANT const int16_t ram_depthwise_0_addend[4];
 extern CONSTANT const int8_t ram_conv2d_1_w[32];
 extern CONSTANT const int32_t ram_conv2d_1_scaling[16];
 extern CONSTANT const int8_t ram_conv2d_1_right[8];
-extern CONSTANT const int8_t ram_row_of_3_i8[20];
 
 #endif
