@@ -12,6 +12,7 @@ from aot.ops.softmax import Softmax
 from aot.ops.spatial import NO_PADDING, pad, patches
 from codegen.formats import RowFormat, RowRequest, geometry
 from codegen.isa.plain.f32 import clamp_f32, f32_function, literal
+from codegen.isa.plain.plain import expression_function
 from codegen.kernels.elementwise import requests_anything
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site
 from codegen.kernels.nest import grown, summed_window
@@ -30,6 +31,7 @@ from codegen.loops.ir import (
     For,
     Proc,
     Role,
+    ScalarFunction,
     Store,
     at,
     load,
@@ -79,25 +81,30 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
     op, (x,), rows = pool_of(site), inputs, geometry(site.input(0)).rows
     if op.size[0] == rows > 1 and op.padding == NO_PADDING and not (y.top or y.bottom):
         return _average_by_rows(site, x, y)
+    counts = _counts(site)
+    even = counts.min() == counts.max()
     xs, ys = _x(x, op.size[0]), _y(y)
-    shares = _shares(site)
-    share = Buffer("share", DType.F32, shares.size, Role.CONSTANT)
+    count = Buffer("count", DType.F32, counts.size, Role.CONSTANT)
     total = Buffer("sum", DType.F32, 1, Role.LOCAL)
-    mean = Binary("*", load(total), load(share, variable("column")))
+    if even:
+        mean = Apply(_mean_of(int(counts.flat[0])), (load(total),))
+    else:
+        mean = Apply(_MEAN_OF_COUNTED, (load(total), load(count, variable("column"))))
     body = (
         Declare(total),
         Store(at(total), Const(0.0)),
         *summed_window(total, *op.size, lambda r, t: load(xs, window_element(op, x, t), r)),
         Store(at(ys, pixel_element(y)), _clamped(site, mean)),
     )
+    buffers = (xs, ys) if even else (xs, ys, count)
     return Kernel(
         schedule="reals",
         why="each result by itself",
-        proc=Proc(_average_name(site, y), (xs, ys, share), (every_pixel(y, *body),)),
+        proc=Proc(_average_name(site, y), buffers, (every_pixel(y, *body),)),
         summary=f"One row of {op.size[0]}x{op.size[1]} means: {y.said}.",
         access=pool_access(site),
-        constants={"share": shares.reshape(-1)},
-        row_tables={"share": y.width},
+        constants={} if even else {"count": counts.reshape(-1)},
+        row_tables={} if even else {"count": y.width},
     )
 
 
@@ -107,8 +114,7 @@ def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
     xs, ys = _x(x, 1), _y(y)
     sums = Buffer("sums", DType.F32, elements, Role.STATE)
     place = at(sums, variable("column") * y.channels + variable("c"))
-    count = op.size[0] * op.size[1]
-    mean = f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
+    mean = _mean_of(op.size[0] * op.size[1])
     taps = grown(place, op.size[1], lambda t: load(xs, window_element(op, x, t)))
     stored = Store(at(ys, pixel_element(y)), _clamped(site, Apply(mean, (load(sums, place.index),))))
     return Kernel(
@@ -175,14 +181,22 @@ def _clamped(site: Site, value: Expr) -> Expr:
     return value if activation is Activation.NONE else Apply(clamp_f32(activation), (value,))
 
 
-def _shares(site: Site) -> Array:
-    """One over how many real pixels each window holds, [row, column]."""
+def _counts(site: Site) -> Array:
+    """The number of pixels that each window holds, without padding: [row, column]."""
     op, g = pool_of(site), geometry(site.input(0))
     ones = pad(np.ones((1, g.rows, g.width, 1), np.float32), op.padding, 0)
-    counts = np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]
-    return np.asarray(1 / counts, np.float32)
+    windows = patches(ones, op.size, op.stride, (1, 1))
+    return np.asarray(windows.sum(axis=(4, 5)), np.float32)[0, :, :, 0]
 
 
+def _mean_of(count: int) -> ScalarFunction:
+    """Divides a sum: the product with a rounded reciprocal would be rounded twice."""
+    return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
+
+
+_MEAN_OF_COUNTED = expression_function(
+    "mean_of_counted_reals", DType.F32, (DType.F32, DType.F32), "a / b", lambda a, b: a / b
+)
 AVERAGE_POOL2D = OpKernel((Schedule("f32", _requests_zeros, _average_pool2d),), _REALS)
 MAX_POOL2D = OpKernel((Schedule("f32", _requests_least, _max_pool2d),), _REALS)
 SOFTMAX = OpKernel((Schedule("f32", requests_anything, _softmax),), _REALS)

@@ -1,19 +1,25 @@
-"""Means of quantised ONNX models: with `--rounding onnx` a half goes to the even one, as in ONNX Runtime."""
+"""Means of ONNX models are rounded once; quantised with `--rounding onnx`, halves to even integers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 from onnx_oracle import run_onnx
 from qdq_builder import QdqBuilder
+from suite_batch import build_batch
 
 from aot.frontend.load import parse_model
 from aot.interpret import run_graph
 from aot.ir.types import Array
 from aot.passes.pipeline import run_meaning
+from aot.target import Target
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.options import CompileOptions
 
 SCALE = 0.0625  # a power of two: floats make no error of their own
 SHAPE = (1, 3, 8, 8)
@@ -124,3 +130,49 @@ def test_a_mean_in_other_steps_is_rounded_once(op: str, require_package: Callabl
         (wanted,), (made,) = run_onnx(data, given), run_graph(graph, given).values()
         apart += int((made.reshape(wanted.shape) != wanted).sum())
     assert apart == 0
+
+
+def mean_of_floats(op: str, batch: int, **attributes: int | list[int]) -> tuple[bytes, tuple[int, ...]]:
+    shape = (batch, 3, 7, 5)
+    others = ["x", "x"] if op == "Mean" else []
+    node = helper.make_node(op, ["x", *others], ["y"], **attributes)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    graph = helper.make_graph([node], "mean", [x], [helper.make_empty_tensor_value_info("y")])
+    opset = [helper.make_opsetid("", 13)]
+    return bytes(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString()), shape
+
+
+MEANS_OF_FLOATS = {
+    "pool": mean_of_floats("AveragePool", 1, kernel_shape=[1, 3]),
+    "pool_of_a_batch": mean_of_floats("AveragePool", 2, kernel_shape=[1, 3]),
+    "padded_pool": mean_of_floats("AveragePool", 1, kernel_shape=[3, 3], pads=[1, 1, 1, 1]),
+    "pool_with_padding": mean_of_floats(
+        "AveragePool", 1, kernel_shape=[3, 3], pads=[1, 1, 1, 1], count_include_pad=1
+    ),
+    "global_pool": mean_of_floats("GlobalAveragePool", 1),
+    "global_pool_of_a_batch": mean_of_floats("GlobalAveragePool", 2),
+    "reduction": mean_of_floats("ReduceMean", 1, axes=[1, 2]),
+    "reduction_of_a_batch": mean_of_floats("ReduceMean", 2, axes=[2]),
+    "of_inputs": mean_of_floats("Mean", 1),
+}
+
+
+@pytest.mark.cc
+def test_a_mean_of_floats_is_rounded_once(
+    tmp_path: Path, require_tool: Callable[..., None], require_package: Callable[..., None]
+) -> None:
+    """Sums of small integers are exact, so their mean is the float nearest to the quotient."""
+    require_tool("gcc")
+    require_package("onnxruntime")
+    jobs = {}
+    for name, (data, _) in MEANS_OF_FLOATS.items():
+        imported = ImportedModel(parse_model(data, "mean.onnx", "tflm"), "mean.onnx", "00" * 32, name)
+        jobs[name] = Job(imported, Target("host"), CompileOptions())
+    hosts = build_batch({name: compile_job(job) for name, job in jobs.items()}, tmp_path)
+    wrong = []
+    for name, (data, shape) in MEANS_OF_FLOATS.items():
+        x = np.random.default_rng(4).integers(-99, 100, shape).astype(np.float32)
+        (wanted,) = run_onnx(data, {"x": x})
+        runs = {"NumPy": run_graph(jobs[name].model.graph, {"x": x}), "C": hosts[name].run({"x": x})}
+        wrong += [f"{name}, {what}" for what, made in runs.items() if not np.array_equal(made["y"], wanted)]
+    assert wrong == []

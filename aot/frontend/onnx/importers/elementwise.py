@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Order, Value
 from aot.frontend.onnx.elements import BITS, NARROW, stored_type
 from aot.frontend.onnx.importers.orders import cheapest_order
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.ir.types import DType
+from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.binary import Add, BinaryOp, Div, Mul, Sub
 from aot.ops.combine import Combination, Combine
@@ -94,8 +94,14 @@ def chained(op: Op) -> Importer:
 
 
 def _mean(node: OnnxOperator) -> Value:
-    count = node.number(1 / len(node.operands), node.operand(0).element)
-    return node.do("Mul", node.do("Sum", *node.operands), count)
+    return divided(node, node.do("Sum", *node.operands), len(node.operands))
+
+
+def divided(node: OnnxOperator, sums: Value, counts: int | Array) -> Value:
+    """Divides, so that a mean is rounded once; multiplies floats if no reciprocal is rounded."""
+    exact = (np.frexp(counts)[0] == 0.5).all() and node.dtype(sums) is DType.F32
+    factors = np.reciprocal(counts, dtype=np.float64) if exact else counts
+    return node.do("Mul" if exact else "Div", sums, node.number(factors, sums.element))
 
 
 def _clip(node: OnnxOperator) -> Value:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.convolution import as_image, from_image
+from aot.frontend.onnx.importers.elementwise import divided
 from aot.frontend.onnx.importers.padding import padded
 from aot.frontend.onnx.importers.scattering import put
 from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
@@ -79,7 +80,7 @@ def _average_pool(node: OnnxOperator) -> Value:
         return _pooled(node, x, AveragePool2d, windows)
     counts = _counts(node, node.shape(x)[2:], windows, counts_padding)
     sums = node.do("ReduceSum", laid_out(node, x, windows, 0.0), _last(node), keepdims=0)
-    return node.do("Mul", sums, node.number(np.reciprocal(counts), x.element))
+    return divided(node, sums, counts)
 
 
 def _last(node: OnnxOperator) -> Value:

@@ -9,7 +9,7 @@ import numpy as np
 from onnx import TensorProto
 
 from aot.frontend.onnx.draft import Value
-from aot.frontend.onnx.importers.elementwise import cast
+from aot.frontend.onnx.importers.elementwise import cast, divided
 from aot.frontend.onnx.importers.moving import sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
@@ -66,9 +66,7 @@ def _mean(node: OnnxOperator) -> Value:
         return pixels
     count = prod(node.shape(x)[a] for a in axes)
     sums = _left(node, reduced(node, x, Reduction.SUM, axes), node.shape(x), axes)
-    if node.dtype(x) is not DType.F32:
-        return node.do("Div", sums, node.number(count, x.element))
-    return node.do("Mul", sums, node.number(1 / count, x.element))
+    return divided(node, sums, count)
 
 
 def _mean_of_pixels(node: OnnxOperator, x: Value, axes: tuple[int, ...]) -> Value | None:
