@@ -15,7 +15,7 @@ import argparse
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -179,11 +179,16 @@ def _largest(array: Array) -> float:
 
 def in_double(data: bytes, x: Array) -> Array | None:
     """The first output in ONNX's own evaluator, all floats with 64 bits; None where it cannot."""
-    from onnx import load_from_string, numpy_helper
+    from onnx import load_from_string, numpy_helper, shape_inference
     from onnx.reference import ReferenceEvaluator
 
     model = load_from_string(data)
-    nodes = [each for node in model.graph.node for each in _evaluated(node, model)]
+    known = shape_inference.infer_shapes(model).graph
+    shapes = {
+        value.name: [d.dim_value for d in value.type.tensor_type.shape.dim]
+        for value in (*known.value_info, *known.output)
+    }
+    nodes = [each for node in model.graph.node for each in _evaluated(node, model, shapes)]
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     for tensor in model.graph.initializer:
@@ -200,10 +205,24 @@ def in_double(data: bytes, x: Array) -> Array | None:
     return found
 
 
-def _evaluated(node: Any, model: Any) -> list[Any]:
-    """The nodes that the evaluator computes in place of one that it does not: a part for each group."""
+def _evaluated(node: Any, model: Any, shapes: Mapping[str, Sequence[int]]) -> list[Any]:
+    """Returns nodes that the evaluator computes as ONNX Runtime does, in place of one that it does not.
+
+    A transposed convolution becomes one for each group. Corners are aligned to the whole number of results,
+    which sizes state; the evaluator aligns to the product with the scale.
+    """
     from onnx import helper, numpy_helper
 
+    if (
+        node.op_type == "Resize"
+        and len(node.input) == 3
+        and b"align_corners" in [a.s for a in node.attribute]
+    ):
+        size = f"{node.output[0]}_size"
+        model.graph.initializer.append(numpy_helper.from_array(np.array(shapes[node.output[0]]), size))
+        del node.input[2]
+        node.input.extend(["", size])
+        return [node]
     groups = next((a.i for a in node.attribute if a.name == "group"), 1)
     if node.op_type != "ConvTranspose" or groups == 1:
         return [node]

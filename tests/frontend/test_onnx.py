@@ -132,10 +132,21 @@ def test_a_branch_runs_after_what_it_sees_of_the_nodes_around_it() -> None:
 
 
 def test_an_operator_without_an_importer_is_expanded_by_its_function() -> None:
-    data = file_of([helper.make_node("Selu", ["x"], ["y"], alpha=2.0, gamma=3.0)], [info("x", 4)], ["y"])
-    x = np.array([-2, -0.5, 0, 3], np.float32)
+    data = file_of([helper.make_node("ThresholdedRelu", ["x"], ["y"], alpha=2.0)], [info("x", 4)], ["y"])
+    x = np.array([-2, 0.5, 2, 3], np.float32)
     made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
-    assert np.allclose(made, 3 * np.where(x > 0, x, 2 * np.expm1(x)), atol=1e-6)
+    assert np.array_equal(made, [0, 0, 0, 3])
+
+
+@pytest.mark.parametrize(("operator", "gamma"), [("Selu", 3.0), ("Elu", 1.0), ("Celu", 1.0)])
+def test_exponential_units_keep_the_digits_of_numbers_near_zero(operator: str, gamma: float) -> None:
+    given = {"alpha": 2.0} | ({"gamma": gamma} if operator == "Selu" else {})
+    data = file_of([helper.make_node(operator, ["x"], ["y"], **given)], [info("x", 5)], ["y"])
+    x = np.array([-2, -1e-3, -1e-6, 0, 1e-6], np.float32)
+    made = run_graph(read_onnx(data, "net.onnx"), {"x": x})["y"]
+    exact = x.astype(np.float64)
+    below = 2 * np.expm1(exact / (2 if operator == "Celu" else 1))
+    np.testing.assert_allclose(made.astype(np.float64), gamma * np.where(exact > 0, exact, below), rtol=1e-6)
 
 
 MISTAKES = {

@@ -149,6 +149,13 @@ def _celu(node: OnnxOperator) -> Value:
     return node.do("Mul", node.do("Elu", node.do("Div", x, alpha)), alpha)
 
 
+def _selu(node: OnnxOperator) -> Value:
+    """An Elu times gamma: ONNX's own function subtracts from exp(x), which loses the digits of x near 0."""
+    x, alpha = node.operand(0), node.real("alpha", 1.67326319217681884765625)
+    gamma = node.number(node.real("gamma", 1.05070102214813232421875), x.element)
+    return node.do("Mul", node.do("Elu", x, alpha=alpha), gamma)
+
+
 def _where(node: OnnxOperator) -> Value:
     condition, x, y = (node.operand(i) for i in range(3))
     return combined(node, Select(), [condition, x, y], x.element)
@@ -303,6 +310,7 @@ ELEMENTWISE: Mapping[str, Importer] = {
     "Reciprocal": _math(F.RECIPROCAL),
     "Relu": unary(lambda node: Clamp(Activation.RELU)),
     "Round": _math(F.ROUND),
+    "Selu": _selu,
     "Sigmoid": unary(lambda node: Logistic()),
     "Sign": _math(F.SIGN),
     "Sin": _math(F.SIN),
