@@ -69,7 +69,7 @@ def test_a_limit_above_what_the_board_has_is_that_of_the_board() -> None:
     board = with_ram(needed(fast) - 1)
     small = for_board(board, CompileOptions(ram_bytes=fast.arena_bytes))
     assert small.report.fits
-    assert small.artifact.sources == for_board(board, CompileOptions()).artifact.sources
+    assert small.arena_bytes == for_board(board, CompileOptions()).arena_bytes
 
 
 def test_inputs_and_outputs_of_the_callers_take_of_the_boards_memory() -> None:

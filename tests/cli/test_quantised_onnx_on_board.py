@@ -26,7 +26,7 @@ def test_a_model_costs_what_its_twin_of_the_other_format_costs(
     for name, data in (("twin.tflite", tflite_twin(network())), ("twin.onnx", onnx_twin(network()))):
         (tmp_path / name).write_bytes(data)
         words = ("--board", "mps2-an386", "--inputs", tmp_path / "x.npz", "--output", tmp_path / "out.npz")
-        outcome = run_deploy("run", tmp_path / name, *words, "--json")
+        outcome = run_deploy("run", tmp_path / name, *words, "--rounding", "tflm", "--json")
         assert outcome.status == 0, outcome.err
         found.append(json.loads(outcome.out)["instructions"])
         outputs.append(next(iter(np.load(tmp_path / "out.npz").values())).tolist())

@@ -90,7 +90,8 @@ def test_a_program_for_a_camera_of_320_pixels_tells_the_references_boxes(
     pictures = one_unseen(size)
     recording.write_bytes(f"P6\n{size} {size}\n255\n".encode() + pictures.tobytes())
     compiled = deploy.compile(model_file(size), board="mps2-an386", front=front(size), **OPTIONS)
-    words: dict[str, Any] = {"app": "detect", "class_names": ",".join(CLASSES), "rate": 1, "recording": recording}
+    words: dict[str, Any] = {"app": "detect", "class_names": ",".join(CLASSES), "rate": 1}
+    words["recording"] = recording
     deploy.new(compiled, tmp_path / "program", **words)
     built = deploy.build(tmp_path / "program")
     assert built.facts["ram_bytes"] <= RAM_BYTES
