@@ -12,7 +12,7 @@ from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.options import ALL_OPTIONS, CompileOptions
 from deploy.benching import BenchChoices, BoardCost, Modelled, measure_compiled
-from deploy.compiling import Compiled, compile_for
+from deploy.compiling import Compiled, compile_for_firmware
 from deploy.inspecting import inspect_model
 from deploy.line import LineOptions
 from deploy.meter import emulated_board
@@ -54,7 +54,7 @@ def attempt_of(
     """Compiles the model; measures it where that is asked for and it fits."""
     if measuring is not None:
         try:
-            compiled = compile_for(model, board, options)
+            compiled = compile_for_firmware(model, board, options)
         except FitError:
             return _without_cost(model, board, options, "it does not fit")
         cost, why_not = measuring.cost_of(compiled)
