@@ -171,7 +171,7 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
     assert "nano-33-ble" in re.split(r"[,\s]+", boards)
     assert re.search(r"and [2-9]\d more \(deploy boards list\)$", " ".join(boards.split()))
     assert out.count(way) == 1
-    assert len(out.splitlines()) <= 62
+    assert len(out.splitlines()) <= 60
 
 
 def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
