@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from benchmarks.cases import SHARED
 from benchmarks.shared import model_file
+from deploy.oracles import onnx_session
 from deploy.quantize_file import quantize
 
 MODEL = "onnx_ali_kws_f32"
@@ -55,9 +56,7 @@ def keyword_clips() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]:
 
 
 def scores_of(path: Path, clips: npt.NDArray[np.float32]) -> Reals:
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    session = onnx_session(path.read_bytes())
     name = session.get_inputs()[0].name
     return np.stack([session.run(None, {name: clip[None]})[0].reshape(-1) for clip in clips]).astype(
         np.float64

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib import metadata
+from typing import Any
 
 import numpy as np
 
@@ -199,17 +200,24 @@ def _open_tflm(model: ImportedModel, _options: CompileOptions) -> RunOne:
     return run
 
 
-def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
+def onnx_session(file: bytes) -> Any:
+    """Opens a file to be run operator by operator, with the same bits on every processor."""
     import onnxruntime
 
-    from aot.frontend.onnx.more_outputs import with_outputs
+    from aot.frontend.onnx.exact_sums import with_exact_sums
 
     its = onnxruntime.SessionOptions()
     its.log_severity_level = _ORT_ERRORS_ONLY
-    its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL  # operator by operator
+    its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(with_exact_sums(file), its, providers=["CPUExecutionProvider"])
+
+
+def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
+    from aot.frontend.onnx.more_outputs import with_outputs
+
     counts = [*counts_of(model.graph)]
     file = with_outputs(model.file, counted(counts)) if counts else model.file
-    session = onnxruntime.InferenceSession(file, its, providers=["CPUExecutionProvider"])
+    session = onnx_session(file)
     names = [each.name for each in session.get_outputs()]
     fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
     inputs = {each.name: each.type for each in session.get_inputs()}

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 import deploy
 from aot.errors import InputError
@@ -84,6 +84,91 @@ def test_onnx_runtime_gets_sequences_and_what_is_there(
     outcome = run_deploy(*words)
     assert outcome.status == 0, outcome.err
     assert "gives the same outputs" in outcome.out
+
+
+SATURATING = 64  # products of a sum: the largest ones, of which two exceed 16 bits
+
+
+def product(operator: str, is_known: bool = True) -> bytes:
+    """A file whose sums of uint8 x int8 saturate in 16 bits; weights are constants, or come at run time."""
+    places = {
+        "DynamicQuantizeMatMul": ("x", "w", "one"),
+        "MatMulInteger": ("x", "w"),
+        "MatMulIntegerToFloat": ("x", "w", "one", "one"),
+        "QGemm": ("x", "one", "zero", "w", "one", "low", "", "wide", "zero"),
+        "QLinearConv": ("x", "one", "zero", "w", "one", "low", "wide", "zero"),
+        "QLinearMatMul": ("x", "one", "zero", "w", "one", "low", "wide", "zero"),
+    }[operator]
+    is_standard = operator in {"MatMulInteger", "QLinearConv", "QLinearMatMul"}
+    node = helper.make_node(operator, [*places], ["y"], domain="" if is_standard else "com.microsoft")
+    kind = TensorProto.FLOAT if operator.startswith("Dynamic") else TensorProto.UINT8
+    (x_shape, w_shape), weights = operands(operator)
+    tensors = {
+        "one": np.float32(1),
+        "wide": np.float32(20_000),
+        "zero": np.uint8(0),
+        "low": np.int8(-3),
+        **({"w": weights} if is_known else {}),
+    }
+    inputs = [helper.make_tensor_value_info("x", kind, x_shape)]
+    inputs += [] if is_known else [helper.make_tensor_value_info("w", TensorProto.INT8, w_shape)]
+    held = [numpy_helper.from_array(np.asarray(a), name) for name, a in tensors.items() if name in places]
+    graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info("y")], held)
+    sets = [helper.make_opsetid("", 13), helper.make_opsetid("com.microsoft", 1)]
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=8).SerializeToString()
+    return data
+
+
+def operands(operator: str) -> tuple[tuple[tuple[int, ...], ...], Array]:
+    """The shapes of both operands, and weights of which most are the largest."""
+    shapes = ((2, SATURATING), (SATURATING, 4))
+    if operator == "QLinearConv":
+        shapes = ((1, SATURATING, 2, 1), (4, SATURATING, 1, 1))
+    weights = np.where(np.arange(4 * SATURATING) % 5 < 4, 127, -128).astype(np.int8)
+    return shapes, weights.reshape(shapes[1])
+
+
+OPERATORS = (
+    "DynamicQuantizeMatMul",
+    "MatMulInteger",
+    "MatMulIntegerToFloat",
+    "QGemm",
+    "QLinearConv",
+    "QLinearMatMul",
+)
+
+
+@pytest.mark.parametrize("is_known", [True, False], ids=["constant weights", "weights at run time"])
+@pytest.mark.parametrize("operator", OPERATORS)
+def test_onnx_runtimes_sums_are_exact_on_every_processor(
+    operator: str, is_known: bool, require_package: Run
+) -> None:
+    require_package("onnxruntime")
+    shapes, weights = operands(operator)
+    is_float = operator.startswith("Dynamic")
+    x = np.full(shapes[0], 1 if is_float else 255, np.float32 if is_float else np.uint8)
+    x.reshape(-1)[::7] = 0
+    given = {"x": x} if is_known else {"x": x, "w": weights}
+    (made,) = oracles.onnx_session(product(operator, is_known)).run(None, given)
+    if operator == "QLinearConv":
+        sums = np.einsum("ncyx,oc->noyx", x.astype(int), weights[..., 0, 0].astype(int) + 3)
+    else:
+        sums = x.astype(int) @ (weights.astype(int) + (3 if operator.startswith("Q") else 0))
+    exact = np.rint(np.float32(sums) / np.float32(20_000)).clip(0, 255) if operator[0] == "Q" else sums
+    np.testing.assert_allclose(made, exact.astype(made.dtype), rtol=1e-5)
+
+
+def test_verify_does_not_blame_solder_for_sums_that_saturate_in_onnx_runtime(
+    tmp_path: Path, run_deploy: Run, require_package: Run
+) -> None:
+    """Without VNNI, ONNX Runtime adds pairs of uint8 x int8 in 16 bits."""
+    require_package("onnxruntime")
+    for operator in ("QLinearConv", "QLinearMatMul"):
+        path = tmp_path / f"{operator}.onnx"
+        path.write_bytes(product(operator))
+        outcome = run_deploy("verify", path, "--board", "host", "--oracle", "ort")
+        assert outcome.status == 0, outcome.out + outcome.err
+        assert "gives the same outputs, in every bit" in outcome.out
 
 
 @pytest.fixture

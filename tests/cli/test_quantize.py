@@ -13,7 +13,6 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
-from onnx_oracle import session_of
 from small_float_net import small_net
 from tflite_builder import ModelBuilder
 
@@ -21,6 +20,7 @@ from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
+from deploy.oracles import onnx_session
 
 SAMPLES = 24
 Deploy = Callable[..., Any]
@@ -41,7 +41,7 @@ def images() -> np.ndarray[Any, Any]:
 
 
 def classes(model: Path) -> np.ndarray[Any, Any]:
-    session = session_of(str(model))
+    session = onnx_session(model.read_bytes())
     return np.array([session.run(None, {"x": image[None]})[0].argmax() for image in images()])
 
 

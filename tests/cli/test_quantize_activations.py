@@ -13,7 +13,6 @@ import pytest
 from c_checks import failures_on_host
 from model_checks import OPTIONS, PLAIN, model_check
 from onnx import NodeProto, TensorProto, helper, numpy_helper
-from onnx_oracle import session_of
 
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
@@ -21,6 +20,7 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from deploy.model_outputs import decibels, noise_of
+from deploy.oracles import onnx_session
 
 Deploy = Callable[..., Any]
 # Few of the numbers are far larger than the others, which eight bits take badly.
@@ -86,7 +86,7 @@ def quantize(tmp_path: Path, run_deploy: Deploy, require_package: Callable[..., 
 
 
 def outputs(path: Path) -> list[Array]:
-    session = session_of(str(path))
+    session = onnx_session(path.read_bytes())
     return [session.run(None, {"x": image[None]})[0] for image in IMAGES]
 
 

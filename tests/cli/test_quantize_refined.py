@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
-from onnx_oracle import session_of
 from uneven_nets import CHANNELS, samples, uneven_net
 
 from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_differences
 from aot.frontend.onnx.layer_pairs import layers_of, pairs_of
 from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
 from aot.ir.types import Array
+from deploy.oracles import onnx_session
 from deploy.refining import ways
 from deploy.weight_widths import LayerWeights, narrow_above
 
@@ -24,7 +24,7 @@ Refine = Callable[..., dict[str, Any]]
 
 
 def outputs(data: bytes, names: Sequence[str]) -> list[dict[str, Array]]:
-    session = session_of(data)
+    session = onnx_session(data)
     return [
         dict(zip(names, session.run(list(names), {"x": sample[None]}), strict=True)) for sample in samples()
     ]

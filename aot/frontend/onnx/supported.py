@@ -62,7 +62,7 @@ def unsupported_within(
         yield from _unsupported_among(function.node, label, versions, others)
     elif not is_supported(node, versions):
         yield name_of(node), label
-    for graph in _bodies(node):
+    for graph in bodies_of(node):
         yield from _unsupported_among(graph.node, label, versions, functions)
 
 
@@ -81,11 +81,12 @@ def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
     """Every node, those of branches and loops too."""
     for node in graph.node:
         yield node
-        for body in _bodies(node):
+        for body in bodies_of(node):
             yield from nodes_of(body)
 
 
-def _bodies(node: NodeProto) -> Iterator[GraphProto]:
+def bodies_of(node: NodeProto) -> Iterator[GraphProto]:
+    """The graphs of a node: branches, a loop's body."""
     for attribute in node.attribute:
         yield from (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)
 
