@@ -13,12 +13,26 @@ from aot.ops.constraints import violations
 from aot.ops.op import Op, Types
 
 MAX_TENSOR_BYTES = 2**28  # far beyond any microcontroller, and still quick to compute with
+INDEX_HINT = "other runtimes refuse this file, too: correct the indices, and export it again"
 SEE_OPS = "deploy docs ops lists what each operator supports"
 
 
 def too_large(what: str, tensor: TensorType) -> str:
     size = f"takes {tensor.bytes:,} bytes, the limit is {MAX_TENSOR_BYTES:,}"
     return f"{what} of shape {list(tensor.shape)} {size}"
+
+
+def index_outside(indices: Array, first: int, size: int) -> str:
+    """Names the first index that is not from `first` up to the size of a dimension; "" if there is none.
+
+    At run time an index outside is moved inside. One in the file is a mistake that every runtime refuses.
+    """
+    outside = indices[(indices < first) | (indices >= size)]
+    return (
+        f"index {outside[0]} does not exist: a dimension of {size} has {first} to {size - 1}"
+        if outside.size
+        else ""
+    )
 
 
 class Names:

@@ -21,6 +21,7 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Binary,
     Buffer,
+    Cast,
     Const,
     Declare,
     Element,
@@ -61,7 +62,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 def _known(site: Site) -> Array:
     """The indices, inside."""
     size = site.input(0).shape[_op(site).axis]
-    return np.clip(site.constants[1].reshape(-1).astype(np.int32), 0, size - 1)
+    return np.clip(site.constants[1].reshape(-1), 0, size - 1).astype(np.int32)
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
@@ -107,7 +108,8 @@ def _flat(site: Site) -> Kernel:
     ).merged()
     number = _times(_inside(site, load(ns, nest.element(1)), size), inner)
     if inner > 1:
-        kernel = _by_words(flat_kernel(site, (xs, ns), _pieces(nest, number, xs, ys), "a gathering"), x.dtype)
+        pieces = _pieces(nest, _narrowed(number, ns), xs, ys)
+        kernel = _by_words(flat_kernel(site, (xs, ns), pieces, "a gathering"), x.dtype)
     else:
         body = nest.loops(Store(at(ys, nest.element(2)), Element(at(xs, nest.element(0)), number)))
         kernel = flat_kernel(site, (xs, ns), body, "a gathering")
@@ -155,6 +157,7 @@ def _lower_nd(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
         place = within(load(ns, item * depth + axis), x.shape[axis])
         part = _times(place, strides[axis])
         number = part if axis == 0 else Binary("+", number, part)
+    number = _narrowed(number, ns)
     body = For("item", count, _piece(number, inner, (xs, Affine()), (ys, item * inner)))
     return _by_words(flat_kernel(site, (xs, ns), (body,), "a gathering"), x.dtype)
 
@@ -162,6 +165,11 @@ def _lower_nd(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Ker
 def _indices(site: Site) -> Buffer:
     indices = operand(site, 1, "indices")
     return replace(indices, dtype=DType.I32) if 1 in site.constants else indices
+
+
+def _narrowed(number: Expr, indices: Buffer) -> Expr:
+    """A place made of an index that is inside."""
+    return Cast(DType.I32, number) if indices.dtype is DType.I64 else number
 
 
 def _times(number: Expr, factor: int) -> Expr:

@@ -166,7 +166,7 @@ REFUSED = {
     ),
     "beyond": (
         one("SLICE", (3, 5), "x", [2, 4], [2, 2], ops="", wanted=lambda x: x[:2, :2]),
-        "no element outside the input may be read: elements 14 to 20 of 15",
+        "elements from [2, 4], [2, 2] of them, are outside [3, 5]",
     ),
     "no step": (
         Case(

@@ -18,6 +18,8 @@ CASES = (
     op_case("gather_middle", Gather(1), [float32(2, 4, 3), INDICES], float32()),
     op_case("gather_batches", Gather(1, 1), [plain(DType.I64, 2, 4, 3), INDICES], plain(DType.I64)),
     op_case("gather_i64", Gather(0), [plain(DType.I32, 4), plain(DType.I64, 3)], plain(DType.I32)),
+    op_case("gather_i64_rows", Gather(0), [float32(4, 5), plain(DType.I64, 3)], float32()),
+    op_case("gather_nd_i64", GatherNd(), [float32(3, 4, 5), plain(DType.I64, 3, 2)], float32()),
     op_case("gather_nd_elements", GatherNd(), [int8(3, 4)], int8(), [PLACES]),
     op_case("gather_nd_vectors", GatherNd(), [float32(3, 4, 5)], float32(), [PLACES]),
     op_case("gather_nd_all", GatherNd(), [float32(2, 3), plain(DType.I32, 2, 1)], float32()),

@@ -10,6 +10,7 @@ import onnx
 from onnx import NodeProto, TensorProto
 
 from aot.errors import ModelError
+from aot.frontend.builder import INDEX_HINT, index_outside
 from aot.frontend.onnx.draft import AbsentValue, Item, NodePlace, OnnxDraft, Order, TensorSequence, Value
 from aot.frontend.onnx.elements import array_of, element_name, stored_type
 from aot.frontend.onnx.errors import NeedsValueError
@@ -172,6 +173,12 @@ class OnnxOperator:
         if not -rank <= number < rank:
             raise self.fail(f"axis {number} is not one of {rank}")
         return number % rank
+
+    def require_inside(self, indices: Array | None, first: int, size: int) -> None:
+        """Raises ModelError if indices that are known are not from `first` up to the size of a dimension."""
+        fault = "" if indices is None else index_outside(indices, first, size)
+        if fault:
+            raise self.fail(fault, INDEX_HINT)
 
     # Results
 

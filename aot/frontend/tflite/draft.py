@@ -10,7 +10,7 @@ import numpy as np
 import tflite
 
 from aot.errors import ModelError
-from aot.frontend.builder import SEE_OPS, GraphBuilder
+from aot.frontend.builder import INDEX_HINT, SEE_OPS, GraphBuilder, index_outside
 from aot.frontend.tflite.model_file import operator_options
 from aot.ir.graph import Graph, State
 from aot.ir.types import Array, DType, TensorType
@@ -51,6 +51,12 @@ class TfliteOperator:
 
     def fail(self, what: str, hint: str = "") -> ModelError:
         return ModelError(what, f"at {self.origin} ({self.file_name})", hint)
+
+    def require_inside(self, indices: Array | None, size: int) -> None:
+        """Raises ModelError if indices that are known are not all in a dimension of this size."""
+        fault = "" if indices is None else index_outside(indices, 0, size)
+        if fault:
+            raise self.fail(fault, INDEX_HINT)
 
     def options(self, options_class: type[Options]) -> Options:
         """The operator's attributes; where the file has none of this kind, the schema's defaults."""

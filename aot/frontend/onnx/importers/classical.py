@@ -65,6 +65,7 @@ _NORMS = {"L1": "ReduceL1", "L2": "ReduceL2", "MAX": "ReduceMax"}
 def _extracted(node: OnnxOperator) -> Value:
     """Columns by their numbers, of a line those of its one row."""
     x, columns = node.operand(0), node.do("Reshape", node.operand(1), node.number([-1], TensorProto.INT64))
+    node.require_inside(node.draft.array(columns), 0, node.shape(x)[-1])
     if len(x.order) == 1:
         x = node.do("Unsqueeze", x, node.number([0], TensorProto.INT64))
     return node.do("Gather", x, columns, axis=len(x.order) - 1)

@@ -18,6 +18,7 @@ from aot.ops.gather import Gather
 def counted_from_front(node: OnnxOperator, indices: Value, size: int) -> Value:
     """Negative indices count from the end."""
     known = node.draft.array(indices)
+    node.require_inside(known, -size, size)
     if known is not None and int(known.min(initial=0)) >= 0:
         return indices
     nothing, whole = node.number(0, indices.element), node.number(size, indices.element)
@@ -36,7 +37,9 @@ def _gather_elements(node: OnnxOperator) -> Value:
     x, indices = node.operand(0), node.operand(1)
     shape, picked = node.shape(x), node.shape(indices)
     axis = node.axis(node.integer("axis", 0), len(shape))
-    if len(picked) != len(shape):
+    if len(picked) != len(shape) or any(
+        n > size for d, (n, size) in enumerate(zip(picked, shape, strict=True)) if d != axis
+    ):
         raise node.fail(f"indices {list(picked)} do not fit shape {list(shape)}")
     steps = dense_strides(shape)
     elsewhere = np.zeros(picked, np.int64)

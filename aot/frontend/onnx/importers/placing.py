@@ -20,10 +20,6 @@ def scatter_elements(node: OnnxOperator, axis: int) -> Value:
     """Indices that cover less than the other dimensions are filled up with places that there are not."""
     x, indices, parts = (node.operand(position) for position in range(3))
     shape, sizes = node.shape(x), node.shape(indices)
-    if sizes != node.shape(parts) or any(
-        s > t for d, (s, t) in enumerate(zip(sizes, shape, strict=True)) if d != axis
-    ):
-        raise node.fail(f"indices {list(sizes)} do not fit shape {list(shape)}")
     indices = _counted(node, indices, shape[axis])
     for dimension, (size, whole) in enumerate(zip(sizes, shape, strict=True)):
         if dimension != axis and size < whole:

@@ -22,11 +22,16 @@ def _scatter_elements(node: OnnxOperator) -> Value:
     x = node.operand(0)
     shape = node.shape(x)
     axis = node.axis(node.integer("axis", 0), len(shape))
+    sizes = node.shape(node.operand(1))
+    if (
+        len(sizes) != len(shape)
+        or sizes != node.shape(node.operand(2))
+        or any(n > size for d, (n, size) in enumerate(zip(sizes, shape, strict=True)) if d != axis)
+    ):
+        raise node.fail(f"indices {list(sizes)} do not fit shape {list(shape)}")
     if _is_open(node, 1):
         return placing.scatter_elements(node, axis)
     indices = _indices(node, 1)
-    if indices.ndim != len(shape) or indices.shape != node.shape(node.operand(2)):
-        raise node.fail(f"indices {list(indices.shape)} do not fit shape {list(shape)}")
     places = _counted(node, indices, shape[axis]) * dense_strides(shape)[axis]
     for dimension, (size, step) in enumerate(zip(indices.shape, dense_strides(shape), strict=True)):
         if dimension != axis:
@@ -64,6 +69,7 @@ def _tensor_scatter(node: OnnxOperator) -> Value:
     if _is_open(node, 2):
         return placing.tensor_scatter(node, axis, is_circular)
     begins = _indices(node, 2) if node.has(2) else np.zeros(shape[0], np.int64)
+    node.require_inside(begins, 0, shape[axis])
     at = list(np.indices(sizes))
     at[axis] = at[axis] + begins.reshape(-1, *(1,) * (len(shape) - 1))
     if is_circular:
@@ -105,8 +111,7 @@ def _indices(node: OnnxOperator, position: int) -> Places:
 
 def _counted(node: OnnxOperator, indices: Places, size: int) -> Places:
     """Counts indices from the front."""
-    if indices.size and not -size <= int(indices.min()) <= int(indices.max()) < size:
-        raise node.fail(f"indices from {indices.min()} to {indices.max()} do not fit {size}")
+    node.require_inside(indices, -size, size)
     return np.where(indices < 0, indices + size, indices)
 
 

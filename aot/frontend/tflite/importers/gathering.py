@@ -22,13 +22,14 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
     rank, batches = draft.types[x].rank, options.BatchDims()
     axis, place = read.axis(operator, options.Axis(), rank), draft.constants.get(indices)
-    if place is not None and place.size == 1 and not batches:
-        number, sizes = int(place.reshape(-1)[0]), draft.types[x].shape
-        if 0 <= number < sizes[axis]:  # as a loop takes the row of each turn
-            strides = dense_strides(sizes)
-            taken = Loops((*sizes[:axis], 1, *sizes[axis + 1 :]), strides, number * strides[axis])
-            rearrange(draft, operator, x, taken, read.the_output(operator))
-            return
+    sizes = draft.types[x].shape
+    operator.require_inside(place, sizes[axis])
+    if place is not None and place.size == 1 and not batches:  # as a loop takes the row of each turn
+        strides = dense_strides(sizes)
+        number = int(place.reshape(-1)[0])
+        taken = Loops((*sizes[:axis], 1, *sizes[axis + 1 :]), strides, number * strides[axis])
+        rearrange(draft, operator, x, taken, read.the_output(operator))
+        return
     op = Gather(
         axis,
         read.axis(operator, batches, draft.types[indices].rank) if batches else 0,
@@ -38,11 +39,16 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 def _import_embedding_lookup(draft: TfliteDraft, operator: TfliteOperator) -> None:
     indices, table = read.operand(operator, 0, "the indices"), read.operand(operator, 1, "the table")
+    operator.require_inside(draft.constants.get(indices), draft.types[table].shape[0])
     draft.add_node(operator, Gather(0), (table, indices), read.the_output(operator))
 
 
 def _import_gather_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
-    draft.add_node(operator, GatherNd(), operator.inputs, read.the_output(operator))
+    x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
+    places = draft.constants.get(indices)
+    for axis, size in enumerate(draft.types[x].shape) if places is not None else ():
+        operator.require_inside(places[..., axis : axis + 1], size)
+    draft.add_node(operator, GatherNd(), (x, indices), read.the_output(operator))
 
 
 def _import_update_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:

@@ -123,6 +123,8 @@ def _import_slice(draft: TfliteDraft, operator: TfliteOperator) -> None:
     if len(begins) != len(shape) or len(sizes) != len(shape):
         raise operator.fail(f"bounds {list(begins)}, {list(sizes)} do not fit shape {list(shape)}")
     taken = tuple(n - b if s == -1 else s for n, b, s in zip(shape, begins, sizes, strict=True))
+    if any(b < 0 or s < 0 or b + s > n for n, b, s in zip(shape, begins, taken, strict=True)):
+        raise operator.fail(f"elements from {list(begins)}, {list(taken)} of them, are outside {list(shape)}")
     if is_empty(draft, operator, taken):
         return
     x, first = rows_within(draft, operator, x, begins[0], taken[0]) if shape else (x, 0)
@@ -151,9 +153,11 @@ def _split(draft: TfliteDraft, operator: TfliteOperator, x: str, number: int) ->
     shape = draft.types[x].shape
     axis = read.axis(operator, number, len(shape))
     strides, begin = dense_strides(shape), 0
-    for output in operator.outputs:
-        declared = draft.types[output].shape
-        length = declared[axis] if len(declared) == len(shape) else 0
+    declared = [draft.types[output].shape for output in operator.outputs]
+    lengths = [sizes[axis] if len(sizes) == len(shape) else 0 for sizes in declared]
+    if sum(lengths) != shape[axis]:
+        raise operator.fail(f"parts {lengths} do not make dimension {axis} of shape {list(shape)}")
+    for output, length in zip(operator.outputs, lengths, strict=True):
         sizes = (*shape[:axis], length, *shape[axis + 1 :])
         rearrange(draft, operator, x, Loops(sizes, strides, begin * strides[axis]), output)
         begin += length
@@ -165,6 +169,8 @@ def _import_unpack(draft: TfliteDraft, operator: TfliteOperator) -> None:
     shape = draft.types[x].shape
     axis = read.axis(operator, operator.options(tflite.UnpackOptions).Axis(), len(shape))
     strides = dense_strides(shape)
+    if len(operator.outputs) != shape[axis]:
+        raise operator.fail(f"{len(operator.outputs)} results do not take dimension {axis} of {list(shape)}")
     sizes = (*shape[:axis], 1, *shape[axis + 1 :])
     for index, output in enumerate(operator.outputs):
         require_movable(draft, operator, x, output)

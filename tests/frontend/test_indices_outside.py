@@ -1,0 +1,238 @@
+"""Constant indices that do not exist are refused, as runtimes refuse them; those of a run stay in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from c_checks import failures_on_host
+from litert_oracle import run_litert
+from model_checks import OPTIONS, PLAIN, model_check
+from onnx import helper, numpy_helper
+from onnx_oracle import run_onnx
+from tflite_builder import ModelBuilder
+
+from aot.errors import ModelError
+from aot.frontend.onnx.read import read_onnx
+from aot.frontend.tflite.read import read_tflite
+from aot.frontend.tflite.write_file import FileTensor
+from aot.interpret import run_graph
+from aot.ir.types import Array
+
+ONES = {shape: np.ones(shape, np.float32) for shape in [(1, 4), (5, 1), (1, 5), (1, 2, 2)]}
+
+
+def ints(*numbers: Any) -> Array:
+    return np.array(numbers, np.int64)
+
+
+def onnx_file(
+    operator: str, shape: tuple[int, ...], constants: tuple[Array, ...], **attributes: Any
+) -> bytes:
+    names = [f"c{number}" for number in range(len(constants))]
+    domain = "ai.onnx.ml" if operator == "ArrayFeatureExtractor" else ""
+    node = helper.make_node(operator, ["x", *names], ["y"], domain=domain, **attributes)
+    held = [numpy_helper.from_array(a, name) for a, name in zip(constants, names, strict=True)]
+    x = helper.make_tensor_value_info("x", 1, shape)
+    graph = helper.make_graph([node], "net", [x], [helper.make_empty_tensor_value_info("y")], held)
+    sets = [
+        helper.make_opsetid("", 24 if operator == "TensorScatter" else 18),
+        helper.make_opsetid("ai.onnx.ml", 3),
+    ]
+    data: bytes = helper.make_model(graph, opset_imports=sets, ir_version=9).SerializeToString()
+    return data
+
+
+ONNX: dict[str, tuple[bytes, str]] = {
+    "a row after the last": (
+        onnx_file("Gather", (3, 4), (ints(0, 3),)),
+        "index 3 does not exist: a dimension of 3 has -3 to 2",
+    ),
+    "a row before the first": (
+        onnx_file("Gather", (3, 4), (ints(0, -4),)),
+        "index -4 does not exist: a dimension of 3 has -3 to 2",
+    ),
+    "elements": (
+        onnx_file("GatherElements", (3, 4), (ints([4, 0], [0, 0]),), axis=1),
+        "index 4 does not exist: a dimension of 4 has -4 to 3",
+    ),
+    "elements of more rows than there are": (
+        onnx_file("GatherElements", (2, 3), (np.zeros((5, 3), np.int64),), axis=1),
+        "indices [5, 3] do not fit shape [2, 3]",
+    ),
+    "a place": (
+        onnx_file("GatherND", (3, 4), (ints([0, 4]),)),
+        "index 4 does not exist: a dimension of 4 has -4 to 3",
+    ),
+    "a place of each row": (
+        onnx_file("GatherND", (3, 4), (ints([0], [5], [0]),), batch_dims=1),
+        "index 5 does not exist: a dimension of 4 has -4 to 3",
+    ),
+    "an element put": (
+        onnx_file("ScatterElements", (3, 4), (ints([3, 0, 0, 0]), ONES[1, 4])),
+        "index 3 does not exist: a dimension of 3 has -3 to 2",
+    ),
+    "elements put in more columns than there are": (
+        onnx_file("ScatterElements", (2, 3), (np.zeros((1, 5), np.int64), ONES[1, 5])),
+        "indices [1, 5] do not fit shape [2, 3]",
+    ),
+    "elements put in more rows than there are": (
+        onnx_file("ScatterElements", (2, 3), (np.zeros((5, 1), np.int64), ONES[5, 1]), axis=1),
+        "indices [5, 1] do not fit shape [2, 3]",
+    ),
+    "a row put": (
+        onnx_file("ScatterND", (3, 4), (ints([3]), ONES[1, 4])),
+        "index 3 does not exist: a dimension of 3 has -3 to 2",
+    ),
+    "updates of a cache": (
+        onnx_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1))),
+        "index -1 does not exist: a dimension of 4 has 0 to 3",
+    ),
+    "updates of a cache that goes round": (
+        onnx_file("TensorScatter", (1, 4, 2), (ONES[1, 2, 2], ints(-1)), mode="circular"),
+        "index -1 does not exist: a dimension of 4 has 0 to 3",
+    ),
+    "a feature": (
+        onnx_file("ArrayFeatureExtractor", (3, 4), (ints(-1),)),
+        "index -1 does not exist: a dimension of 4 has 0 to 3",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ONNX)
+def test_an_index_in_an_onnx_file_must_exist(name: str, require_package: Callable[..., None]) -> None:
+    require_package("onnxruntime")
+    data, wanted = ONNX[name]
+    with pytest.raises(ModelError) as caught:
+        read_onnx(data, "net.onnx")
+    assert caught.value.what == wanted
+    sizes = onnx.load_model_from_string(data).graph.input[0].type.tensor_type.shape.dim
+    with pytest.raises(Exception, match=r"(?i)ind|dim"):  # its exceptions share no base class
+        run_onnx(data, {"x": np.zeros([size.dim_value for size in sizes], np.float32)})
+
+
+def tflite_file(code: str, made: tuple[tuple[int, ...], ...], *constants: Array, **fields: Any) -> bytes:
+    build = ModelBuilder()
+    x = build.input("x", (2, 4), dtype="float32")
+    held = [build.constant(f"c{number}", array) for number, array in enumerate(constants)]
+    reads = {"EMBEDDING_LOOKUP": (*held, x), "SPLIT": (*held, x)}.get(code, (x, *held))
+    outputs = [FileTensor(f"y{number}", shape, "float32") for number, shape in enumerate(made)]
+    options = {"GATHER": "GatherOptions", "UNPACK": "UnpackOptions"}.get(code, "")
+    results = build.operator(code, 1, reads, outputs, options, **fields)
+    return build.finish(*([results] if isinstance(results, str) else results))
+
+
+def narrow(*numbers: Any) -> Array:
+    return np.array(numbers, np.int32)
+
+
+TFLITE: dict[str, tuple[bytes, str]] = {
+    "a row after the last": (
+        tflite_file("GATHER", ((2, 4),), narrow(0, 2)),
+        "index 2 does not exist: a dimension of 2 has 0 to 1",
+    ),
+    "a row before the first": (
+        tflite_file("GATHER", ((1, 4),), narrow(-1)),
+        "index -1 does not exist: a dimension of 2 has 0 to 1",
+    ),
+    "a column": (
+        tflite_file("GATHER", ((2, 2),), narrow(0, 4), Axis=1),
+        "index 4 does not exist: a dimension of 4 has 0 to 3",
+    ),
+    "a place": (
+        tflite_file("GATHER_ND", ((1,),), narrow([1, 4])),
+        "index 4 does not exist: a dimension of 4 has 0 to 3",
+    ),
+    "a row of a table": (
+        tflite_file("EMBEDDING_LOOKUP", ((2, 4),), narrow(1, 2)),
+        "index 2 does not exist: a dimension of 2 has 0 to 1",
+    ),
+    "a slice into the next row": (
+        tflite_file("SLICE", ((1, 3),), narrow(0, 3), narrow(1, 3)),
+        "elements from [0, 3], [1, 3] of them, are outside [2, 4]",
+    ),
+    "a slice from before the row": (
+        tflite_file("SLICE", ((1, 2),), narrow(1, -1), narrow(1, 2)),
+        "elements from [1, -1], [1, 2] of them, are outside [2, 4]",
+    ),
+    "parts larger than the whole": (
+        tflite_file("SPLIT", ((2, 3), (2, 3)), narrow(1), NumSplits=2),
+        "parts [3, 3] do not make dimension 1 of shape [2, 4]",
+    ),
+    "more columns than there are": (
+        tflite_file("UNPACK", ((2,),) * 5, Axis=1, Num=5),
+        "5 results do not take dimension 1 of [2, 4]",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TFLITE)
+def test_an_index_in_a_tflite_file_must_exist(name: str) -> None:
+    data, wanted = TFLITE[name]
+    with pytest.raises(ModelError) as caught:
+        read_tflite(data, "net.tflite")
+    assert caught.value.what == wanted
+
+
+@pytest.mark.parametrize(
+    "name", ["a row after the last", "a row before the first", "a place", "a row of a table"]
+)
+def test_litert_refuses_such_an_index_too(name: str, require_package: Callable[..., None]) -> None:
+    require_package("ai_edge_litert")
+    with pytest.raises(Exception, match=r"(?i)ind"):
+        run_litert(TFLITE[name][0], np.zeros((1, 2, 4), np.float32))
+
+
+AT_RUN_TIME: dict[str, tuple[str, tuple[int, ...], dict[str, Any]]] = {
+    "rows": ("Gather", (3,), {}),
+    "columns": ("Gather", (3,), {"axis": 1}),
+    "elements": ("GatherElements", (2, 4), {"axis": 1}),
+    "places": ("GatherND", (3, 2), {}),
+    "elements put": ("ScatterElements", (2, 4), {"axis": 1}),
+    "places put": ("ScatterND", (3, 2), {}),
+}
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("name", AT_RUN_TIME)
+def test_an_index_of_the_run_reads_and_writes_inside(name: str, tmp_path: Path) -> None:
+    """With compilers' checks of addresses and overflows; the results are the reference's."""
+    operator, shape, attributes = AT_RUN_TIME[name]
+    parts = {"ScatterElements": (2, 4), "ScatterND": (3,)}.get(operator)
+    names = ["x", "indices", *(["parts"] if parts else [])]
+    inputs = [
+        helper.make_tensor_value_info("x", 1, (2, 4)),
+        helper.make_tensor_value_info("indices", 7, shape),
+    ]
+    inputs += [helper.make_tensor_value_info("parts", 1, parts)] if parts else []
+    graph = helper.make_graph(
+        [helper.make_node(operator, names, ["y"], **attributes)],
+        "net",
+        inputs,
+        [helper.make_empty_tensor_value_info("y")],
+    )
+    file = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    model = read_onnx(file.SerializeToString(), "net.onnx")
+    x = np.arange(8, dtype=np.float32).reshape(2, 4)
+    given = {"x": x, "parts": np.full(parts or (), 9, np.float32)}
+    samples = [
+        {name: np.full(shape, index, np.int64) if name == "indices" else given[name] for name in names}
+        for index in (0, 4, -5, 2**31 - 1, -(2**31), 2**31, 2**32, 2**63 - 1, -(2**63))
+    ]
+    checks = [model_check("net", "net", model, PLAIN, OPTIONS["speed"], samples)]
+    assert failures_on_host(checks, tmp_path / "checks") == {}
+
+
+@pytest.mark.parametrize("index", [2, -1, 2**31 - 1, -(2**31)])
+def test_an_index_of_the_run_is_moved_inside(index: int) -> None:
+    build = ModelBuilder()
+    x, places = build.input("x", (2, 4), dtype="float32"), build.input("places", (1,), dtype="int32")
+    made = build.operator("GATHER", 1, (x, places), [FileTensor("y", (1, 4), "float32")], "GatherOptions")
+    graph = read_tflite(build.finish(made), "net.tflite")
+    data = np.arange(8, dtype=np.float32).reshape(2, 4)
+    (row,) = run_graph(graph, {"x": data, "places": np.array([index], np.int32)}).values()
+    np.testing.assert_array_equal(row, data[[1 if index > 0 else 0]])
