@@ -27,12 +27,9 @@ def index_outside(indices: Array, first: int, size: int) -> str:
 
     At run time an index outside is moved inside. One in the file is a mistake that every runtime refuses.
     """
-    outside = indices[(indices < first) | (indices >= size)]
-    return (
-        f"index {outside[0]} does not exist: a dimension of {size} has {first} to {size - 1}"
-        if outside.size
-        else ""
-    )
+    missing = [number for number in np.unique(indices).tolist() if not first <= number < size]
+    have = f"a dimension of {size} has {first} to {size - 1}"
+    return f"index {missing[0]} does not exist: {have}" if missing else ""
 
 
 class Names:

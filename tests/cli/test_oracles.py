@@ -121,7 +121,7 @@ def product(operator: str, is_known: bool = True) -> bytes:
 
 def operands(operator: str) -> tuple[tuple[tuple[int, ...], ...], Array]:
     """The shapes of both operands, and weights of which most are the largest."""
-    shapes = ((2, SATURATING), (SATURATING, 4))
+    shapes: tuple[tuple[int, ...], ...] = ((2, SATURATING), (SATURATING, 4))
     if operator == "QLinearConv":
         shapes = ((1, SATURATING, 2, 1), (4, SATURATING, 1, 1))
     weights = np.where(np.arange(4 * SATURATING) % 5 < 4, 127, -128).astype(np.int8)

@@ -11,6 +11,7 @@ import pytest
 from onnx import helper, numpy_helper
 from onnx_oracle import run_onnx
 
+from aot.errors import ModelError
 from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 
@@ -110,3 +111,21 @@ def test_corners_of_a_file_with_a_region_leave_other_dimensions_alone(
     sets = [helper.make_opsetid("", 11)]
     data = helper.make_model(graph, opset_imports=sets, ir_version=7).SerializeToString()
     assert distance(data, shape) == 0
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [
+        ({"scales": (0.7, 0.5)}, "a resize from 1 to 0 elements is not supported"),
+        ({"sizes": (0, 3)}, "a resize from 1 to 0 elements is not supported"),
+        ({"sizes": (-1, 3)}, "a resize from 1 to -1 elements is not supported"),
+        ({"sizes": (2**62, 3)}, f"a resize from 1 to {2**62} elements is not supported"),
+        ({"sizes": (2, 3, 4)}, "sizes [1, 3, 2, 3, 4] do not fit 4 dimensions"),
+        ({"scales": (np.inf, 1)}, "scales [1.0, 1.0, inf, 1.0] do not fit 4 dimensions"),
+        ({"scales": (np.nan, 1)}, "scales [1.0, 1.0, nan, 1.0] do not fit 4 dimensions"),
+    ],
+)
+def test_results_without_elements_or_with_too_many_are_refused(given: dict[str, Any], wanted: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        read_onnx(resize((1, 3, 1, 6), **given, mode="linear"), "net.onnx")
+    assert caught.value.what == wanted

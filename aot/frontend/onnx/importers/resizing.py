@@ -52,10 +52,13 @@ def _resized(node: OnnxOperator, x: Value) -> Value:
         is_kept = sizes[number] == shape[axis] and (scales[number] == 1 or is_smoothed)
         if is_kept and not is_cropped:
             continue
+        if not 0 < sizes[number] * shape[axis] <= MAX_SHARES:
+            raise node.fail(
+                f"a resize from {shape[axis]} to {sizes[number]} elements is not supported",
+                f"the product of both is from 1 to {MAX_SHARES:,}",
+            )
         region = _region(node, number, len(axes))
         places = _places(node, shape[axis], sizes[number], scales[number], region)
-        if sizes[number] * shape[axis] > MAX_SHARES:
-            raise node.fail(f"a resize from {shape[axis]} to {sizes[number]} is not supported")
         every[axis] = _shares(node, places, shape[axis], scales[number])
         along = [-1 if a == axis else 1 for a in range(len(shape))]
         outside = outside | ((places < 0) | (places > shape[axis] - 1)).reshape(along)
@@ -98,6 +101,8 @@ def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tupl
     """Sizes and scales along the axes."""
     if node.has(3):
         sizes = list(node.known_integers(3, "sizes"))
+        if len(sizes) != len(axes):
+            raise node.fail(f"sizes {sizes} do not fit {len(axes)} dimensions")
         scales = [size / shape[a] for size, a in zip(sizes, axes, strict=True)]
         policy = node.text("keep_aspect_ratio_policy", "stretch")
         if policy != "stretch":
@@ -110,7 +115,7 @@ def _target(node: OnnxOperator, shape: tuple[int, ...], axes: list[int]) -> tupl
         scales = list(node.reals("scales"))
     else:
         scales = [float(v) for v in node.known(position, "scales").reshape(-1)]
-    if len(scales) != len(axes) or min(scales) <= 0:
+    if len(scales) != len(axes) or not all(0 < scale < math.inf for scale in scales):
         raise node.fail(f"scales {scales} do not fit {len(axes)} dimensions")
     return [int(np.float32(shape[a]) * np.float32(s)) for s, a in zip(scales, axes, strict=True)], scales
 

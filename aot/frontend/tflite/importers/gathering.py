@@ -46,8 +46,8 @@ def _import_embedding_lookup(draft: TfliteDraft, operator: TfliteOperator) -> No
 def _import_gather_nd(draft: TfliteDraft, operator: TfliteOperator) -> None:
     x, indices = read.operand(operator, 0, "the data"), read.operand(operator, 1, "the indices")
     places = draft.constants.get(indices)
-    for axis, size in enumerate(draft.types[x].shape) if places is not None else ():
-        operator.require_inside(places[..., axis : axis + 1], size)
+    for axis, size in enumerate(draft.types[x].shape):
+        operator.require_inside(None if places is None else places[..., axis : axis + 1], size)
     draft.add_node(operator, GatherNd(), (x, indices), read.the_output(operator))
 
 
