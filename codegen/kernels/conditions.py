@@ -31,4 +31,4 @@ NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
 ADDS_NOTHING = Condition("results that nothing is added to", _adds_nothing)
-AS_TFLM_ROUNDS = Condition("results that are rounded twice, as TFLite Micro's", is_rounded_twice)
+AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", is_rounded_twice)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 from average_pool2d_cases import CASES as AVERAGE_CASES
 from binary_cases import CASES as BINARY_CASES
@@ -17,6 +18,7 @@ from conv2d_cases import CASES
 from dense_cases import CASES as DENSE_CASES
 from depthwise_conv2d_cases import CASES as DEPTHWISE_CASES
 from max_pool2d_cases import CASES as MAX_CASES
+from onnx import TensorProto, helper, numpy_helper
 from op_case import OpCase, int16, op_case, random_values
 from recurrent_cases import CASES as RECURRENT_CASES
 from recurrent_cases import integers as recurrent_integers
@@ -198,10 +200,44 @@ def test_inspect_says_what_is_taken_and_why_the_rest_is_not(
 ) -> None:
     asked = ("--board", "mps2-an386", "--accelerator", f"cmsis-nn:path={folder}", "--layers")
     text = run_deploy("inspect", repo_root / DIGITS, *asked, "--rounding", "litert-ref").out
-    why = "cmsis-nn: only for results that are rounded twice, as TFLite Micro's"
+    why = "cmsis-nn: only for results that are rounded twice, as by --rounding tflm"
     wide = "cmsis-nn: only for inputs and results of 16 bits"
     assert "5 of 6 nodes run on accelerators\n" in text
     assert f'4  dense             CPU       FULLY_CONNECTED #5 "dense_5" ({why}; {wide})' in text
+
+
+def quantized_onnx(path: Path) -> Path:
+    """A convolution whose sums ONNX Runtime rounds once."""
+    held = {
+        "one": np.float32(0.5),
+        "zero": np.uint8(3),
+        "w": np.arange(16, dtype=np.int8).reshape(2, 8, 1, 1),
+        "low": np.int8(0),
+        "wide": np.float32(9),
+    }
+    names = ["x", "one", "zero", "w", "one", "low", "wide", "zero"]
+    graph = helper.make_graph(
+        [helper.make_node("QLinearConv", names, ["y"])],
+        "net",
+        [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 8, 4, 4])],
+        [helper.make_tensor_value_info("y", TensorProto.UINT8, [1, 2, 4, 4])],
+        [numpy_helper.from_array(np.asarray(array), name) for name, array in held.items()],
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8), path)
+    return path
+
+
+@pytest.mark.parametrize("accelerator", ["cmsis-nn", "gemm-npu"])
+def test_a_quantized_onnx_model_is_taken_with_the_rounding_that_inspect_names(
+    accelerator: str, folder: Path, tmp_path: Path, run_deploy: Run
+) -> None:
+    model = quantized_onnx(tmp_path / "net.onnx")
+    option = f"cmsis-nn:path={folder}" if accelerator == "cmsis-nn" else accelerator
+    asked = ("inspect", model, "--board", "mps2-an386", "--accelerator", option, "--layers")
+    said = run_deploy(*asked)
+    assert "0 of " in said.out, said.err
+    assert f"{accelerator}: only for results that are rounded twice, as by --rounding tflm" in said.out
+    assert "1 of 5 nodes run on accelerators" in run_deploy(*asked, "--rounding", "tflm").out
 
 
 @pytest.mark.parametrize(

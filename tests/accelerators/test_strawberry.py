@@ -132,7 +132,7 @@ def test_weights_are_packed_for_the_lanes() -> None:
             "conv2d(",
             "conv2d(rounding=single, ",
             "conv",
-            "only for results that are rounded twice, as TFLite Micro's",
+            "only for results that are rounded twice, as by --rounding tflm",
         ),
         (
             "max_pool2d(",

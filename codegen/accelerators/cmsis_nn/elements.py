@@ -109,7 +109,7 @@ def _is_rounded_twice(site: Site) -> bool:
     return not site.node.op.is_rounded_once
 
 
-TWICE = Condition("products that are rounded twice, as TFLite's", _is_rounded_twice)
+TWICE = Condition("products that are rounded twice, as by --rounding tflm", _is_rounded_twice)
 MUL = LibraryCall(
     "cmsis_nn_mul", "arm_elementwise_mul_s8", 1100, 152, _mul, (*_PAIRS, TWICE), names=("a", "b")
 )

@@ -33,6 +33,7 @@ from codegen.accelerators.accelerator import Regions, inner_site, region_of, who
 from codegen.accelerators.cmsis_nn.library import cmsis_nn, library
 from codegen.formats import RowFormat
 from codegen.kernels.c_function import CFunction
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.dense import dense_tail
 from codegen.kernels.depthwise_conv2d import tail_of
 from codegen.kernels.kernel import Kernel, RowAccess, Site
@@ -136,7 +137,7 @@ def _misfit(graph: Graph, parts: _Parts, width: DType) -> Miss | None:
     if any(op.activation is not Activation.NONE for op in (feature, times)):
         return Miss("only for layers without an activation")
     if any(op.rounding is not RequantRounding.DOUBLE for op in (feature, times)):
-        return Miss("only for results that are rounded twice, as TFLite Micro's")
+        return Miss(f"only for {AS_TFLM_ROUNDS.says}")
     return None
 
 

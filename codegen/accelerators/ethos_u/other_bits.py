@@ -33,9 +33,9 @@ def _rounding(graph: Graph, node: Node) -> str:
     is_wide = graph.types[node.reads[0]].dtype is DType.I16
     device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
     if rounding is not None and rounding is not device:
-        return f"the device rounds such sums in the way {device.value}, not {rounding.value}"
+        return f"the device rounds such sums as --rounding tflm does ({device.value}), not {rounding.value}"
     if getattr(node.op, "is_rounded_once", False):
-        return "the device rounds products twice"
+        return "the device rounds products twice, as --rounding tflm does"
     if getattr(node.op, "scales_in_single", False) and not isinstance(node.op, Mul):
         return "Vela multiplies its scales in double precision"
     return ""

@@ -33,6 +33,7 @@ from codegen.accelerators.accelerator import (
 from codegen.accelerators.strawberry.packing import packed, reals, tables_of_bytes
 from codegen.formats import RowFormat
 from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
 from codegen.kernels.conv2d import conv_op, conv_tail, sums_of_32_bits
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.memory_demand import MemoryDemand
@@ -65,7 +66,7 @@ def _conv_refusal(graph: Graph, conv: Node) -> Miss | None:
     if op.dilation != (1, 1):
         return Miss("only for windows without dilation")
     if types == {DType.I8} and op.rounding is not RequantRounding.DOUBLE:
-        return Miss("only for results that are rounded twice, as TFLite Micro's")
+        return Miss(f"only for {AS_TFLM_ROUNDS.says}")
     return None
 
 
