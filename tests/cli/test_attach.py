@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +20,16 @@ import pytest
 from foreground import start_in_foreground
 from tiny_models import TINY
 
+from platforms.rpc import exchange
+from platforms.rpc.frame import encode_frame
+from platforms.rpc.packet import Packet
+from platforms.rpc.protocol import Notice
+
 pytestmark = pytest.mark.cc
 Run = Callable[..., Any]
+SHOWN_BYTES = 200_000
+SENT_BYTES = 1_500_000  # before each reply
+REPLIES = 8  # that are preceded by a flood; the others would only take time
 
 
 @pytest.fixture
@@ -214,3 +224,64 @@ def test_a_line_that_is_not_there_is_named(
     outcome = run_deploy("run", project, "--inputs", inputs, "--port", port)
     assert outcome.status == 1
     assert outcome.err.startswith(says)
+
+
+def log(text: bytes) -> bytes:
+    return encode_frame(Packet(Notice.LOG, 0, 0, text).pack())
+
+
+FLOODS: dict[str, bytes] = {
+    "long lines": log(b"x" * 4000),
+    "short lines": log(b"x"),
+    "commands to the terminal": log(b"\x1b" * 4000),
+    "bytes that are no frames": np.random.default_rng(1).integers(1, 256, 4096, np.uint8).tobytes() + b"\0",
+    "a frame that does not end": b"\1" * 4096,
+}
+
+
+@contextmanager
+def flooded(name: str, flood: bytes) -> Iterator[str]:
+    """A line to the firmware on which the flood comes before each of the first replies."""
+    host, _, port = name.rpartition(":")
+    times = -(-SENT_BYTES // len(flood))
+
+    def pass_on(source: socket.socket, target: socket.socket, first: bytes) -> None:
+        left = REPLIES
+        with suppress(OSError):
+            while data := source.recv(1 << 16):
+                target.sendall(data if left <= 0 else first + data)
+                left -= 1
+            target.shutdown(socket.SHUT_WR)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                client, _ = server.accept()
+                with client, socket.create_connection((host, int(port))) as device:
+                    asking = threading.Thread(target=pass_on, args=(client, device, b""), daemon=True)
+                    asking.start()
+                    pass_on(device, client, flood * times)
+                    asking.join(10)
+
+        threading.Thread(target=serve, daemon=True).start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+
+
+def shown(project: Path, inputs: Path, flood: bytes, device: Path, run_deploy: Run) -> tuple[int, int]:
+    """The status of a run and how much it shows."""
+    with started(device, "--tcp", "0") as name, flooded(name, flood) as port:
+        outcome = run_deploy("run", project, "--inputs", inputs, "--port", port)
+    return outcome.status, len(outcome.out) + len(outcome.err)
+
+
+def test_what_is_shown_of_a_device_that_sends_endlessly_is_limited(
+    firmware: Path, project: Path, inputs: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: dict[str, int] = {}
+    for name, flood in FLOODS.items():
+        status, counts[name] = shown(project, inputs, flood, firmware, run_deploy)
+        assert status in (0, 1), name
+    assert max(counts.values()) < SHOWN_BYTES, counts
+    monkeypatch.setattr(exchange, "LOG_BYTES", 1 << 40)  # the floods would be shown
+    assert shown(project, inputs, FLOODS["long lines"], firmware, run_deploy)[1] > SHOWN_BYTES
