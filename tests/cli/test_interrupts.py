@@ -15,6 +15,8 @@ from foreground import start_in_foreground
 
 import deploy
 
+ROOT = Path(deploy.__file__).parents[1]
+PACKAGE = str(Path("deploy") / "__init__.py")
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 # Interrupts itself as it begins to load a module.
 INTERRUPTED_AT = """
@@ -36,7 +38,7 @@ assert all(not isinstance(each, Interrupter) for each in sys.meta_path), "not lo
 sys.exit(status)
 """
 MODULES = (
-    *("codegen.version", "deploy.console", "deploy.error_pages", "deploy.terminal_width"),
+    *("aot.errors", "codegen.version", "deploy.console", "deploy.error_pages", "deploy.terminal_width"),
     *("deploy.commands.inspect", "deploy.project_file", "codegen.options", "boards.files", "argparse"),
     *("numpy", "tflite", "deploy.inspecting", "aot.frontend.load"),
 )
@@ -47,6 +49,26 @@ def test_while_a_module_is_loaded(module: str) -> None:
     argv = (sys.executable, "-c", INTERRUPTED_AT, module, "inspect", str(DIGITS), "--board", "mps2-an386")
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (130, "interrupted\n")
+
+
+# As pip's script does it. Until its second line runs, an interrupt is Python's to report.
+COMMAND = "import sys\nfrom deploy.__main__ import main\nsys.exit(main())"
+
+
+@pytest.mark.parametrize("after_ms", [20, 50, 100, 200, 400])
+def test_while_the_command_starts(after_ms: int) -> None:
+    """No traceback goes through Solder. Python itself reports an interrupt of its own start."""
+    argv = (sys.executable, "-c", COMMAND, "inspect", str(DIGITS), "--board", "mps2-an386")
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with start_in_foreground(argv, **pipes) as it:
+        time.sleep(after_ms / 1000)
+        it.send_signal(signal.SIGINT)
+        _, said = it.communicate(timeout=60)
+    ours = [line for line in said.splitlines() if f'File "{ROOT}' in line and PACKAGE not in line]
+    assert ours == [], said
+    is_finished = (it.returncode, said) == (0, "")  # on a fast computer
+    is_reported = (it.returncode, said) == (130, "interrupted\n")
+    assert is_finished or is_reported or it.returncode in (-signal.SIGINT, 1), said
 
 
 @pytest.mark.slow
