@@ -10,10 +10,10 @@ import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from aot.errors import ExtensionError
-from aot.records import dataclass
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

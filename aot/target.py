@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
-
-from aot.records import dataclass
 
 FIRMWARE_RAM_BYTES = 12 * 1024  # of the fastest RAM: what a firmware's stack and variables take, about
 

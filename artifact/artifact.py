@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from aot.errors import ArchiveError
@@ -13,7 +13,6 @@ from aot.ir.graph import Graph
 from aot.ir.line import GraphTextError
 from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.fact_json import decode, encode, print_json
 from artifact.facts import ModelFacts, facts_of
 from artifact.parameters import ParametersError, pack_parameters, unpack_parameters

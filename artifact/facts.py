@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from aot.ir.graph import Graph
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
-from aot.records import dataclass
 from aot.target import Target
 from artifact.memory_map import MemoryMap, map_memory
 from codegen.c.observe import OBSERVED_BYTES

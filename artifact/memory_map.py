@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate, pairwise
 
@@ -12,7 +12,6 @@ import numpy as np
 
 from aot.plan.crowd import are_many
 from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Rows, Stage, Step
-from aot.records import dataclass
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
 # What a stage keeps from step to step, and what it uses only while a step runs.

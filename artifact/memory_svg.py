@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from html import escape
 from itertools import accumulate, groupby, pairwise
 from math import cos, pi, sin
 
-from aot.records import dataclass
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife, MemoryMap
 from artifact.memory_text import rows_text, shortened

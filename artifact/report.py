@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from aot.target import BaseFirmware, Target
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.errors import BoardFileError, did_you_mean
-from aot.records import dataclass
 from boards.files import file_names, find_file, read_toml
 from boards.schema import FilePlace, Key, OneTable, at_least, boolean, read_table, text, texts
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from aot.errors import BoardError
-from aot.records import dataclass
 from aot.target import BaseFirmware, Feature, MemoryRegion, Target
 from boards.base_firmware import base_firmware
 from boards.cores import Core

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from boards.board import Board, BoardStatus
 from boards.flash_access import SECTION as FLASH_ACCESS
 from boards.schema import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from aot.records import dataclass
 from boards.core_timing import ERROR, KINDS, KnownError, named_cycles
 from boards.schema import Key, Keys, ListOfTables, OneTable, Read, at_least, boolean, one_of, texts, words
 

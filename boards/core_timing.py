@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from aot.records import dataclass
 from boards.schema import Key, OneTable, at_least, text, texts
 
 # The kinds that instructions are told apart in, where they take more than one cycle or can.

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from aot.errors import BoardFileError, did_you_mean
-from aot.records import dataclass
 from aot.target import Feature, FlashReads, MemoryRegion, Target
 from boards.core_pipeline import SECTION as PIPELINE
 from boards.core_pipeline import CorePipeline, core_pipeline

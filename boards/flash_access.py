@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from aot.records import dataclass
 from aot.target import FlashReads
 from boards.core_timing import ERROR, KnownError
 from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_two

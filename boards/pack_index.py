@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from xml.etree import ElementTree
 
 from aot.errors import BoardError, did_you_mean
-from aot.records import dataclass
 from aot.target import Feature, MemoryRegion
 from boards.cores import Core, core_names, load_core
 

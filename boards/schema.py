@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.errors import BoardError, BoardFileError, did_you_mean
 from aot.extensions import ISAS, loaded
-from aot.records import dataclass
 from aot.target import FEATURES, Feature
 
 REQUIRED = object()

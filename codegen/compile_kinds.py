@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aot.passes import REQUIRED
 from aot.passes.table import pass_names
 from aot.plan.model import Pool
-from aot.records import dataclass
 from codegen.axis_sizes import AxisSize, Shapes, read_sizes, sizes_word
 from codegen.option_kinds import NameList, Pairs, numbers_word, read_limit, read_name, read_numbers
 

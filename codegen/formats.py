@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
 from aot.counted import counted
 from aot.ir.types import DType, TensorType
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

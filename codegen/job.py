@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -12,7 +12,6 @@ from aot.errors import InputError
 from aot.frontend.load import open_batches, parse_model, read_model, usual_rounding
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from aot.target import BaseFirmware, Target
 from codegen.c.names import model_identifier
 from codegen.isa.table import headers, in_standard_c

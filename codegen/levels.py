@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aot.passes import MEANING, PLACEMENT, REQUIRED, VARIANT
-from aot.records import dataclass
 from codegen.option_kinds import OneOfNumbers
 
 DEFAULT = 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from aot.ir.graph import Graph
@@ -12,7 +12,6 @@ from aot.ir.types import Array, TensorType
 from aot.passes.pipeline import PassStep
 from aot.plan.model import Plan, PlanRequest
 from aot.plan.whole_bound import whole_tensor_bound
-from aot.records import dataclass
 from aot.target import Target
 from codegen.formats import RowFormat
 from codegen.kernels.kernel import Kernel

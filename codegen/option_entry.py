@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import MISSING, Field, field, fields
+from dataclasses import MISSING, Field, dataclass, field, fields
 from enum import Enum
 from functools import cache, partial
 from typing import Any, TypeVar, cast
 
-from aot.records import dataclass
 from codegen.option_kinds import OptionKind
 
 T = TypeVar("T")

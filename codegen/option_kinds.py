@@ -7,6 +7,7 @@ import os
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from fractions import Fraction
 from pathlib import Path
@@ -16,7 +17,6 @@ import numpy as np
 
 from aot.errors import did_you_mean
 from aot.frontend.declared import DeclarationError
-from aot.records import dataclass
 
 T = TypeVar("T")
 V = TypeVar("V")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -11,7 +12,6 @@ from aot.frontend.input_overrides import InputOverrides
 from aot.fronts.table import read_front
 from aot.passes import DECIDED_BY_WEIGHTS
 from aot.plan.model import Pool
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.accelerators.asked import AcceleratorList
 from codegen.axis_sizes import Shapes, largest_shapes

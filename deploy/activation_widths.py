@@ -7,13 +7,13 @@ their loss until the outputs, with all of them together, are as near to the floa
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, ModelError
 from aot.frontend.onnx.wide_activations import Activations, activations, widened
 from aot.ir.types import Array
-from aot.records import dataclass
 from deploy.model_outputs import decibels, noise_of, outputs_of
 
 ACTIVATIONS = ("int8", "int16", "mixed")

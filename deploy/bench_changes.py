@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
 from aot.errors import FiguresError, InputError
-from aot.records import dataclass
 from deploy.console import table
 from deploy.markdown_table import LEFT, RIGHT, markdown_table
 

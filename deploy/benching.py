@@ -6,13 +6,12 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, InputError
-from aot.records import dataclass
 from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from aot.target import BaseFirmware, Target
 from artifact.facts import ModelFacts, facts_of
 from artifact.report import Report, make_report

@@ -13,14 +13,13 @@ import re
 import shlex
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
-from aot.records import dataclass
 from aot.trust import module_argv
 from codegen.job import import_model
 from codegen.options import CompileOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ from aot.errors import InputError
 from aot.frontend.single import graph_of_op
 from aot.interpret import run_graph
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 from boards.board import Board
 from codegen.c.names import is_c_name, model_identifier
 from codegen.isa.table import headers

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import shutil
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.records import dataclass
 from boards.board_text import size_text
 from deploy.answer import Answer
 from deploy.console import table

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,6 @@ import numpy as np
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from aot.records import dataclass
 from deploy.samples import make_samples, read_arrays
 
 LABELS = "labels"  # the key beside those of the inputs

@@ -7,6 +7,7 @@ REAL_TOLERANCE of the largest one. Layers are compared by checksums, so only tho
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from aot.interpret import run_all, run_series
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from artifact.row_packing import rows_crc32
 from codegen.model import LayerInfo
 from deploy.samples import Samples

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import time
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.errors import InputError
 from aot.passes.pipeline import PassStep
-from aot.records import dataclass
 from artifact.artifact import Artifact, artifact_of, with_sizes
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aot.ir.types import Array
-from aot.records import dataclass
 from boards.board import Board
 from deploy.compiling import Compiled
 from deploy.device import Device, device_on

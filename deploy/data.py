@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
@@ -12,7 +13,6 @@ from aot.errors import InputError
 from aot.fronts.table import declared_rate
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
 from deploy.console import print_error

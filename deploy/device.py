@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from aot.errors import OutputError
-from aot.records import dataclass
 from boards.board import Board
 from deploy.counter_check import counted_by
 from deploy.firmware import Ready

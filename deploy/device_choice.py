@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from aot.errors import DeployError
-from aot.records import dataclass
 from boards.board import Board
 from codegen.accelerators.choice import ON_CPU, ON_DEVICE
 from codegen.job import Job

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.errors import InputError, did_you_mean
-from aot.records import dataclass
 from deploy.device_array import DeviceArray, Turn
 from platforms.rpc.function_type import FunctionType
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.region import DeviceRegion
-from aot.records import dataclass
 from codegen.accelerators.choice import ON_CPU, ON_DEVICE, choice_task, choices_among
 from codegen.fit.plan_job import plan_job
 from codegen.job import Job

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from aot.counted import counted
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from artifact.facts import ModelFacts
 from artifact.memory_map import BufferLife

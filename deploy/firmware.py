@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import BoardError, InputError
 from aot.ir.tensor_spec import TensorSpec
-from aot.records import dataclass
 from artifact.archive import read_archive
 from artifact.archive_file import is_archive
 from artifact.artifact import Artifact

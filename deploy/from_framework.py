@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from aot.errors import InputError, ModelError
 from aot.interpret import run_graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
-from aot.records import dataclass
 from boards.board import Board
 from codegen.job import import_data
 from codegen.options import CompileOptions

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError, did_you_mean
 from aot.passes.pipeline import PassStep
-from aot.records import dataclass
 from aot.target import Feature, Target
 from artifact.archive_file import is_archive
 from artifact.facts import facts_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.distribution import DISTRIBUTION
-from aot.records import dataclass
 from deploy.machine import PACKAGES, Program
 
 

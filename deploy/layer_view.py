@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.text import print_node
-from aot.records import dataclass
 from codegen.lang.op_meaning import meaning_of
 from codegen.loops.ir import Instruction
 from codegen.loops.text import named_in, print_instruction, print_proc

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from aot.records import dataclass
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import FilePath, Seconds, Text, WrittenFile
 from platforms.line_deadlines import RUN_S

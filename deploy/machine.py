@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from importlib import metadata, resources
 from importlib.util import find_spec
 from pathlib import Path
 
 from aot.distribution import DISTRIBUTION
 from aot.errors import DeployError, ToolError
-from aot.records import dataclass
 from boards.board import Board
 from deploy.kept_folders import cache_folder
 from deploy.supported import platform_here

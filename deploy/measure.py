@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from aot.records import dataclass
 from deploy.device import Device
 from deploy.samples import Samples
 

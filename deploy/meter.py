@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 
-from aot.records import dataclass
 from boards.board import Board
 from platforms.cycles.stand_in import stand_in
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from aot.ir.graph import Graph
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.text import print_graph
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 from artifact.archive import read_archive
 from artifact.artifact import Artifact
 from codegen.job import ImportedModel, import_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ from aot.errors import ModelError
 from aot.frontend.c_array import SUFFIXES
 from aot.frontend.file_operators import FileOperator, file_operators
 from aot.frontend.load import read_model
-from aot.records import dataclass
 from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.answer import Paged

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 from aot.errors import InputError
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.counted import counted
-from aot.records import dataclass
 from artifact.facts import facts_of
 from artifact.report import make_report
 from boards.board import Board

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.errors import InputError
-from aot.records import dataclass
 from boards.board import Board
 from deploy.meter import Meter, is_emulated
 from platforms.cycles.model import lacks

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from aot.counted import counted
 from aot.errors import InputError
-from aot.records import dataclass
 from codegen.c.observe import (
     ENTROPY_STEPS,
     INTEGERS,

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.job import Job
 from codegen.option_reading import read_given
 from codegen.options import OPTIONS

@@ -6,7 +6,7 @@ import math
 import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -16,7 +16,6 @@ import numpy as np
 
 from aot.errors import BoardError, InputError
 from aot.ir.tensor_spec import TensorSpec
-from aot.records import dataclass
 from codegen.model import LayerInfo
 from codegen.options import OPTIONS
 from deploy.answer import Answer, Paged

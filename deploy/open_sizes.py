@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.records import dataclass
 from artifact.facts import ModelFacts
 from codegen.axis_sizes import MOST_VARIANTS, each_shapes, is_open
 from codegen.job import ImportedModel, import_data

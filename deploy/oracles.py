@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib import metadata
 from typing import Any
 
@@ -17,7 +17,6 @@ from aot.errors import InputError, ModelError, ToolError, did_you_mean
 from aot.frontend.load import is_tflite
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.axis_sizes import is_open
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions, Rounding

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import DeployError, InputError, did_you_mean
-from aot.records import dataclass
 from aot.trust import require_own
 from codegen.option_entry import Option
 from codegen.option_kinds import WrittenFile, WrongValueError

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from aot.records import dataclass
 from deploy.array_files import read_npy
 from deploy.console import table
 from deploy.samples import read_arrays

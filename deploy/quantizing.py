@@ -12,7 +12,7 @@ import logging
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,6 @@ from aot.frontend.onnx.narrow_weights import layer_weights, narrowed
 from aot.frontend.onnx.vector_biases import with_vector_biases
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
-from aot.records import dataclass
 from deploy.activation_widths import Widened, Wider, widen
 from deploy.calibration import Calibration
 from deploy.model_outputs import answers_of, classes_of, decibels, noise_of, outputs_of

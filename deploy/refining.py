@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_diffe
 from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
 from aot.frontend.onnx.narrow_weights import narrowed
 from aot.ir.types import Array
-from aot.records import dataclass
 
 Answers = Callable[
     [bytes, Sequence[str]], Iterator[Mapping[str, Array]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from pathlib import Path
 
@@ -11,7 +12,6 @@ import numpy as np
 from aot.errors import InputError, did_you_mean
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from deploy.array_files import read_npz
 
 RANDOM_SAMPLES = 3  # the number that verify runs when no inputs are given

@@ -6,12 +6,11 @@ import tempfile
 import zlib
 from collections.abc import Callable, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.types import Array
-from aot.records import dataclass
 from boards.board import Board
 from codegen.isa.table import lanes_of
 from codegen.kernels.kernel import Kernel

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.backs.anomaly import Anomaly
@@ -17,7 +17,6 @@ from aot.fronts.table import declared_front
 from aot.ops.blobs import Blobs
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.reduce import ArgExtreme
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from boards.board import Board
 from deploy.recordings import read_recording

@@ -5,9 +5,9 @@ from __future__ import annotations
 import binascii
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from aot.errors import InputError
-from aot.records import dataclass
 from deploy.observed import Observed, read_observed
 
 LOG_FORMAT = 1

@@ -7,14 +7,13 @@ import json
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import astuple, replace
+from dataclasses import astuple, dataclass, replace
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 
 from aot.errors import InputError
 from aot.ir.tensor_spec import graph_specs
-from aot.records import dataclass
 from boards.board import Board
 from codegen.compile import compile_job
 from codegen.fit.plan_job import plan_job

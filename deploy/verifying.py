@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aot.counted import counted
 from aot.errors import DeviceError
-from aot.records import dataclass
 from codegen.kernels.approximate import STATED
 from deploy.answer import Paged
 from deploy.compare import (

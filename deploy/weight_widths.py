@@ -9,9 +9,9 @@ the least loss in most cases and not in all: the best choice within a bound is a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from aot.errors import ModelError
-from aot.records import dataclass
 
 WIDE, NARROW = 8, 4  # bits
 

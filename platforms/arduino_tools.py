@@ -6,10 +6,10 @@ import functools
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import MissingToolError, ToolError, did_you_mean
-from aot.records import dataclass
 from platforms.build import Commands
 from platforms.toolchains import Toolchain
 

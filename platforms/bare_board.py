@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from aot.records import dataclass
 from boards.bare_chip import BareChip, ChipUart, load_chip
 from boards.board import Board
 from platforms.chip_families import FAMILIES, ChipFamily, Pin, read_pin

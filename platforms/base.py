@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 
 from aot.errors import BoardError, did_you_mean
-from aot.records import dataclass
 from boards.board import Board
 from platforms import PLATFORMS
 from platforms.build import (

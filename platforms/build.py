@@ -13,10 +13,10 @@ import shlex
 import subprocess
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import BuildError, FitError, ToolError
-from aot.records import dataclass
 from platforms.toolchains import Toolchain, spelling_of
 
 JOBS = 2

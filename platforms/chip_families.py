@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.errors import BoardError
-from aot.records import dataclass
 from boards.bare_chip import BareChip, ChipUart
 
 Words = dict[str, Any]

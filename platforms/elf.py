@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import ToolError
-from aot.records import dataclass
 
 SHF_WRITE, SHF_ALLOC = 1, 2
 

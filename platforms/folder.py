@@ -6,11 +6,11 @@ import json
 import shutil
 import tempfile
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import OutputError
-from aot.records import dataclass
 from platforms.layout import PROJECT_FILE, PROJECT_FORMAT
 from platforms.project import App
 

@@ -11,10 +11,10 @@ import hashlib
 import json
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from boards.board import Board
 from codegen.model import TensorInfo
 from platforms.arena_words import arena_words, variable

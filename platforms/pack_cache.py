@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
-from aot.records import dataclass
 from boards.pack_index import PackPart, core_name, find_part, read_parts
 
 _NOT_THERE = (

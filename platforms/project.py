@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from aot.errors import InputError
 from aot.fronts.picture import Crop, PixelForm
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from codegen.c.emit import CORES
 from codegen.fit.arenas import Arena

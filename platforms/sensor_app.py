@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from boards.board import Board
 from platforms.arena_words import variable
 from platforms.project import App, ProjectSource, SensorKind, SensorPipeline

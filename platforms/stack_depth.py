@@ -8,7 +8,7 @@ function. A function whose address is only taken counts as called: the depth is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,6 @@ from elftools.elf.relocation import RelocationSection
 from elftools.elf.sections import SymbolTableSection
 
 from aot.errors import ToolError
-from aot.records import dataclass
 from platforms.base import Firmware
 
 LIBRARY_BYTES = 64  # reckoned for a function of the C library: memset, expf

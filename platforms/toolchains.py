@@ -7,12 +7,12 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
 from aot.distribution import pip_install
 from aot.errors import MissingToolError, ToolError, did_you_mean
-from aot.records import dataclass
 from aot.target import Target
 from aot.trust import module_argv
 from boards.cores import load_core

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.backs.model_outputs import no_number, not_one_output
@@ -15,7 +17,6 @@ from aot.ops.convert import Convert
 from aot.ops.quantize import Dequantize
 from aot.ops.reduce import Reduce, Reduction
 from aot.ops.unary_math import MathFunction, UnaryMath
-from aot.records import dataclass
 
 _MEASURES = ("rmse", "mse")
 

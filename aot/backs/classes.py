@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.select import Select
 from aot.ops.softmax import Softmax
-from aot.records import dataclass
 
 NONE = -1  # the class where nothing is decided
 _MOST_AVERAGED = 1000

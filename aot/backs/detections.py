@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.frontend.added_nodes import AddedNodes
@@ -12,7 +14,6 @@ from aot.ops.convert import Convert
 from aot.ops.detect import CORNERS, Detect
 from aot.ops.quantize import Dequantize
 from aot.ops.rearrange import Rearrange
-from aot.records import dataclass
 
 MOST_BOXES = 1 << 10
 CENTRE_AND_SIZE = 4

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -26,7 +28,6 @@ from aot.ops.detect import Detect
 from aot.ops.rearrange import Rearrange
 from aot.ops.softmax import Softmax
 from aot.ops.unary_math import MathFunction, UnaryMath
-from aot.records import dataclass
 
 _LARGEST_STEP = float(np.log(1000 / 16))  # that the library lets a size grow by, as a logarithm
 _CODER = (10.0, 10.0, 5.0, 5.0)  # the weights of its BoxCoder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.backs.detections import (
@@ -26,7 +28,6 @@ from aot.ops.detect import Detect
 from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Logistic
-from aot.records import dataclass
 
 _OBJECT = CENTRE_AND_SIZE  # the place of objectness in a box of YOLOv5
 _CLASSES_5 = _OBJECT + 1

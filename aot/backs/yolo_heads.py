@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from aot.backs.detections import BoxNumbers
 from aot.backs.model_outputs import are_planes, no_number, no_picture, picture_size, shapes_text
 from aot.ir.graph import Graph
-from aot.records import dataclass
 
 _Reals = npt.NDArray[np.float32]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.frontend.load import is_onnx, is_tflite
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 from aot.ir.types import TensorType
 from aot.ops.rearrange import Loops, Rearrange, row_steps
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
 from aot.fronts.spectrum import Frames
-from aot.records import dataclass
 
 Integers = npt.NDArray[np.int64]
 SHARE_BITS = 14  # behind the point of shares

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.errors import ModelError
 from aot.ir.types import DType, TensorType
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 from aot.fronts.spectrum import Matrix
-from aot.records import dataclass
 
 
 class Moment(Enum):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.frontend.added_nodes import AddedNodes
 from aot.fronts.model_input import ModelInput
 from aot.fronts.picture import Picture
 from aot.fronts.picture_nodes import BYTES, add_picture
 from aot.ir.types import DType, TensorType
 from aot.ops.rearrange import Rearrange
-from aot.records import dataclass
 
 _COLOURS = (1, 3)
 

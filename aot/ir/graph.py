@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from aot.ir.types import Array, TensorType
 from aot.ops.op import Op
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 
 def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 
 _Bytes = bytes  # which in the class is the number of them
 

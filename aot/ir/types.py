@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
-
-from aot.records import dataclass
 
 Array = npt.NDArray[np.generic]  # the elements of a value
 

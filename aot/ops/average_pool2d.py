@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
@@ -16,7 +17,6 @@ from aot.ops.op import Constraint, Types, required
 from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
 from aot.ops.requant import Ints
 from aot.ops.spatial import pad, patches
-from aot.records import dataclass
 
 
 class Halves(Enum):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 import numpy as np
@@ -26,7 +27,6 @@ from aot.ops.elementwise import SHAPES_FIT
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 
 Floats = npt.NDArray[np.float32]
 T = TypeVar("T")

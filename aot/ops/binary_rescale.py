@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.fixed_point import reciprocal
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
-from aot.records import dataclass
 
 Multiplier = tuple[int, int]  # (mult, shift)
 # How far operands are shifted left before they are added: as far as leaves room for the sum in 32 bits.

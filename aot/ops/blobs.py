@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
-from aot.records import dataclass
 
 CORNERS = 4  # left, top, right, bottom
 _PARTS = CORNERS + 2  # of a blob: its corners, its class, its score

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -12,7 +13,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
 from aot.ops.op import Constraint, Op, Types, required
-from aot.records import dataclass
 
 
 class Combination(Enum):

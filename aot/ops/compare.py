@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
@@ -13,7 +14,6 @@ from aot.ops import constraints as limits
 from aot.ops.binary_rescale import compare_parameters, rescaled
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_type
 from aot.ops.op import Constraint, Op, Types, required
-from aot.records import dataclass
 
 
 class Relation(Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -12,7 +13,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.rearrange import Loops
-from aot.records import dataclass
 
 _RESULTS = {
     DType.F32: DType.F32,

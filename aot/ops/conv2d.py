@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -15,7 +16,6 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size, pad, patches
-from aot.records import dataclass
 
 
 def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from aot.ir.types import Array, DType, Quant, TensorType
@@ -10,7 +11,6 @@ from aot.ops import constraints as limits
 from aot.ops.binary import Add
 from aot.ops.conv2d import Conv2d
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 
 def _count(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ops.activation import Activation, clamp_integers
 from aot.ops.binary_rescale import AddParameters, add_parameters, rescaled
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
-from aot.records import dataclass
 
 _NUMBERS = (DType.I8, DType.I32, DType.I64, DType.F32)
 

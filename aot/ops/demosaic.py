@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum, IntEnum
 from typing import ClassVar
 
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 LEAST_SIDE = 3  # of a picture: the pixels at its edges have the colours of their neighbours inside
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,7 +15,6 @@ from aot.ops.activation import Activation
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import conv_requant
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 
 
 def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

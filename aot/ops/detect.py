@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 CORNERS = 4  # top, left, bottom, right
 _PARTS = CORNERS + 2  # of a detection: its corners, its class, its score

@@ -5,11 +5,10 @@ It is computed in single and in double precision where LiteRT's kernels are: res
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from aot.records import dataclass
 
 _SYMMETRIC_STEPS, _ASYMMETRIC_STEPS = 127, 255  # from 0, and from the least, to the most
 _LOW, _HIGH = -128, 127

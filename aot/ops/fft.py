@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy.typing as npt
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
 _MAX_PAIRS = 1 << 14

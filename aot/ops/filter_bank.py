@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import ClassVar
 
@@ -11,7 +12,6 @@ import numpy as np
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 
 def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

@@ -5,6 +5,7 @@ the noise.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
-from aot.records import dataclass
 
 GAINS = 125  # three alone, then four for each size of the noise; the last is never looked at
 RATIO_BITS, RESULT_BITS = 12, 6  # behind the point

@@ -7,6 +7,7 @@ weights are summed in integers, and each sum is multiplied once, in single preci
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +19,6 @@ from aot.ops.activation import Activation, clamp_reals
 from aot.ops.dense import ROWS_ARE_AS_LONG, weight_scales
 from aot.ops.dynamic_range import dynamic_range, steps_from_zero
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 Singles = npt.NDArray[np.float32]
 MOST_STEPS = 255 * 128  # of a product

@@ -6,6 +6,7 @@ Gates are numbers of 16 bits, twelve behind the point; hidden values and cells h
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +21,6 @@ from aot.ops.requant import (
 )
 from aot.ops.rounding import RequantRounding
 from aot.ops.sigmoid_table import sigmoid_16, tanh_16
-from aot.records import dataclass
 
 GATE_QUANT = Quant((2.0**-12,), (0,))  # of what goes into the curves
 _UNIT_SCALE = 2.0**-15  # of what comes out

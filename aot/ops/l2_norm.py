@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ops.inverse_root import inverse_root_multipliers
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
-from aot.records import dataclass
 
 LEAST_NORM = 1e-6  # what a float vector is divided by at least
 OUTPUT_BITS = 7  # results are in steps of 1/128

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -27,7 +28,6 @@ from aot.ops.softmax import (
     softmax_parameters,
 )
 from aot.ops.unary import output_is
-from aot.records import dataclass
 
 LOG_SHIFT = 31 - DIFF_INTEGER_BITS - 4  # from differences to steps of 1/16
 

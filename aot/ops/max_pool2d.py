@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ops.activation import clamp_integers, clamp_reals
 from aot.ops.op import Constraint, Types, required
 from aot.ops.pooling import WINDOW_SEES_PIXELS, Pool2d
 from aot.ops.spatial import pad, patches
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

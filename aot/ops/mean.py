@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ops.activation import Activation, clamp_integers
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 
 ROWS, COLUMNS = 1, 2
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.detect import CORNERS, overlap
 from aot.ops.op import Constraint, Cost, Op, Types, required
-from aot.records import dataclass
 
 PLACE = 3  # numbers of a chosen box: its batch, its class, its own
 MOST_ROWS = 1 << 16

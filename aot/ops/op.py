@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 
 Types = Sequence[TensorType | None]
 T = TypeVar("T")

@@ -6,6 +6,7 @@ All numbers of an image have one step, by the range of the image; sums of produc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -17,7 +18,6 @@ from aot.ops import constraints as limits
 from aot.ops.dynamic_range import DynamicRange, half_away
 from aot.ops.elementwise import SHAPES_FIT, Elementwise
 from aot.ops.op import Constraint, Types, required
-from aot.records import dataclass
 
 
 class RangeFact(Enum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, pad
-from aot.records import dataclass
 
 
 def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

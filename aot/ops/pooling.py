@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import TensorType
 from aot.ops.activation import Activation
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -12,7 +13,6 @@ from aot.ops import constraints as limits
 from aot.ops.accumulate import Reals
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
-from aot.records import dataclass
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
 _ALL = (*_INTEGERS, DType.I32)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -15,7 +16,6 @@ from aot.ops.integer_lstm import integer_step, lstm_parameters, scales_misfit
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import quant_of
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 
 
 class Cell(Enum):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from math import prod
 from typing import Any, ClassVar
@@ -15,7 +16,6 @@ from aot.ops.activation import Activation, clamp_integers
 from aot.ops.elementwise import one_quantisation
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize_multiplier
-from aot.records import dataclass
 
 
 class Reduction(Enum):

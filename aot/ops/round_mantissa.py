@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
@@ -12,7 +13,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import Elementwise
 from aot.ops.op import Constraint, Op, Types, required
-from aot.records import dataclass
 
 
 class Overflow(Enum):

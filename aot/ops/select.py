@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -11,7 +12,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.elementwise import SHAPES_FIT, Elementwise, one_quantisation, one_type
 from aot.ops.op import Constraint, Op, Types, required
-from aot.records import dataclass
 
 
 def _condition(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:

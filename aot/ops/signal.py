@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -13,7 +14,6 @@ from aot.ops.elementwise import SHAPES_FIT, Elementwise
 from aot.ops.fixed_log import fixed_log
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.whole_root import whole_root
-from aot.records import dataclass
 
 _HALF_RANGE = -(2**15)
 

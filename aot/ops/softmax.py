@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -21,7 +22,6 @@ from aot.ops.requant import (
     saturating_rounding_doubling_high_mul,
 )
 from aot.ops.softmax_16 import softmax_16
-from aot.records import dataclass
 
 DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
 SUM_INTEGER_BITS = 12  # of the sum of exponentials

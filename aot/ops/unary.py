@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -23,7 +24,6 @@ from aot.ops.requant import (
     rounding_divide_by_pot,
 )
 from aot.ops.sigmoid_table import sigmoid_16, tanh_16
-from aot.records import dataclass
 
 Floats = npt.NDArray[np.float32]
 _INTEGER_BITS = 4  # of the argument of the fixed-point curves

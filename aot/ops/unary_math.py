@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, ClassVar
 
@@ -17,7 +18,6 @@ from aot.ops.inverse_root import inverse_root_multipliers
 from aot.ops.op import Constraint, Op, Types, required
 from aot.ops.piecewise_linear import Table, on_lines, points
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
-from aot.records import dataclass
 
 
 class MathFunction(Enum):

@@ -6,6 +6,7 @@ Sound, not tight: a channel whose two limits meet is constant. Channels are indi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -24,7 +25,6 @@ from aot.ops.requant import INT32_MAX, Ints, conv_requant, multiply_by_quantized
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING
-from aot.records import dataclass
 
 MAX_CHANNELS = 1 << 16  # a longer last axis holds something else than channels
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
 import numpy as np
 import numpy.typing as npt
 
 from aot.ir.types import TensorType
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, DType, Quant, TensorType
@@ -10,7 +11,6 @@ from aot.ir.visitor import method_for
 from aot.passes.dead_code import without_dead_code
 from aot.passes.names import fresh_name, rename_reads
 from aot.passes.outcome import Miss, Outcome, outcome
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

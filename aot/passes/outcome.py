@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from aot.ir.graph import Graph
-from aot.records import dataclass
 
 Reasons = Mapping[str, str]  # the name of a node that a pass looked at -> why the pass left it as it was
 

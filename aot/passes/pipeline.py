@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Container, Sequence
+from dataclasses import dataclass
 
 from aot.errors import DeployError, ExtensionError
 from aot.ir.graph import Graph
 from aot.ir.verify import GraphRuleError, verify
 from aot.passes.outcome import Outcome, Rewritten, Unchanged
 from aot.passes.table import Pass, meaning_passes
-from aot.records import dataclass
 
 DISABLED = Unchanged("it was disabled")
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.passes.cost_model import CostModel
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

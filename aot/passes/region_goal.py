@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph, Node
 from aot.passes.partition.claims import Claims
-from aot.records import dataclass
 
 STAYS = "stays: "  # what the reason of a node begins with that no device runs
 

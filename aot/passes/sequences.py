@@ -6,6 +6,8 @@ A one-dimensional convolution comes as an image of one row, [1, 1, pixels, chann
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat
@@ -15,7 +17,6 @@ from aot.ops.mean import COLUMNS, ROWS, Mean
 from aot.ops.pooling import Pool2d
 from aot.ops.reshape import Reshape
 from aot.ops.spatial import extent
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

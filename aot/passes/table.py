@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib import import_module
 from itertools import chain
@@ -17,7 +17,6 @@ from aot.passes.outcome import Outcome
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.region_goal import RegionGoal
 from aot.passes.variant_goal import VariantGoal
-from aot.records import dataclass
 
 TABLES: Mapping[str, Mapping[str, str]] = {
     "MEANING": MEANING,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.patterns.leaves import Wildcard
 from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, search
-from aot.records import dataclass
 
 Link = Callable[[Pattern], Pattern]
 

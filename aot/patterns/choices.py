@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, search
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph, Node
 from aot.patterns.pattern import PartialMatch, Pattern, PatternValue, search
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

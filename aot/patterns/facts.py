@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
+from dataclasses import dataclass, fields
 
 from aot.errors import did_you_mean
 from aot.ir.graph import Graph
@@ -11,7 +11,6 @@ from aot.ir.types import DType
 from aot.ops import OPS
 from aot.patterns.nodes import NodePattern
 from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, search
-from aot.records import dataclass
 
 Shape = tuple[int | None, ...]  # None: any size
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.graph import Graph
 from aot.patterns.pattern import PartialMatch, Pattern, PatternValue
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

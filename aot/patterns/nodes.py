@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from aot.errors import did_you_mean
 from aot.ir.graph import Graph
 from aot.ops import OPS
 from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternValue, search
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

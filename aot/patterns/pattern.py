@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from aot.errors import DeployError
 from aot.ir.graph import Graph, Node
-from aot.records import dataclass
 
 PatternValue = str | None  # a value's name, or None for an input that is absent
 

@@ -8,6 +8,7 @@ and scratch must not lie on each other nor on what it reads.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
 from math import gcd
@@ -16,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, Rows, Stage, Step
-from aot.records import dataclass
 
 Ints = NDArray[np.int64]
 NOBODY = 0

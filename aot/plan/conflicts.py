@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from aot.plan.rings import AllowedOverlaps, Block
 from aot.plan.steps import Ints
-from aot.records import dataclass
 
 # Beyond these sizes neighbouring positions, and neighbouring moments, count as one: coarser, never wrong.
 MOST_POSITIONS = 2500

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from aot.plan.model import Stage
 from aot.plan.steps import Steps, Wait
-from aot.records import dataclass
 
 NONE: frozenset[int] = frozenset()
 

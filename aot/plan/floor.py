@@ -7,8 +7,9 @@ grows into the rows that an input gives back), the core between its ends still e
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.plan.place import BlockPacking
-from aot.records import dataclass
 
 MOST_CORED = 12  # the largest blocks, of which only the core may count
 MOST_NODES = 2_000  # of the search tree: fewer give a lower floor, never a wrong one

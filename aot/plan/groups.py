@@ -7,12 +7,11 @@ also where its steps go one by one: the checker may look at the groups.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import accumulate, pairwise
 
 from aot.plan.model import NO_ROWS, Plan, PlanRequest, Rows, Step
-from aot.records import dataclass
 
 MOST_STEPS = 20_000  # planned one by one
 MOST_GROUPS = 2_500  # of more than that

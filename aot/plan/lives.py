@@ -7,12 +7,12 @@ Rows of all tensors are numbered through, one array for all.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.plan.model import Kind, PlanTensor
 from aot.plan.steps import Ints, Steps
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

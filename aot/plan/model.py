@@ -10,10 +10,8 @@ A *plan* is the order of all steps, the length of every ring and the place of ev
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
-
-from aot.records import dataclass
 
 STATE_ALIGN = 4  # of a stage's state and scratch, where it asks for no more
 ANY_POOL: frozenset[str] = frozenset()

@@ -7,13 +7,12 @@ the placement will reach.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.plan.demand import OrderHints, order_by_demand
 from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, ring_lengths
 from aot.plan.steps import Ints, Steps
 from aot.plan.wholes import WholeOrder
-from aot.records import dataclass
 
 SEARCH_STEPS = 120_000  # put in order, all trials of a climb together
 SEARCH_ROWS = 1_200_000  # whose lives are computed, all trials of a climb together

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from aot.plan.conflicts import Spans
 from aot.plan.model import Pool
 from aot.plan.rings import Block
-from aot.records import dataclass
 
 SEED = 1
 _ENDLESS = 1 << 62  # bytes

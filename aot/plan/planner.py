@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from operator import le
 from sys import maxsize
 
@@ -31,7 +31,6 @@ from aot.plan.place import (
 from aot.plan.rings import Block, find_in_place_overlaps, make_blocks
 from aot.plan.steps import Steps, number_steps
 from aot.plan.wholes import order_whole_stages
-from aot.records import dataclass
 
 PLACED_ORDERS = 8  # most orders that are placed; the two limits below reduce it
 PLACED_ROWS = 1_000_000  # most rows in all placed orders together

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.plan.lives import Lives
 from aot.plan.model import ANY_POOL, Stage
 from aot.plan.steps import Ints, Steps
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 import numpy as np
@@ -10,7 +11,6 @@ from numpy.typing import NDArray
 
 from aot.plan.check import PlanError
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage
-from aot.records import dataclass
 
 Ints = NDArray[np.int64]
 Wait = tuple[int, int]  # a stage, and how many of its steps must be over

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator
+from dataclasses import dataclass
 from math import inf
 
 from aot.plan.model import Kind, PlanRequest
-from aot.records import dataclass
 
 EXACT_SETS = 10_000  # most sets of finished stages for the exact search: covers every graph of 13 stages
 EXACT_LOOKS = 400_000  # most (set, stage) pairs for the exact search; limits graphs of more than 40 stages

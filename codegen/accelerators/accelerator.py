@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.partition.claims import Claims
-from aot.records import dataclass
 from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import whole
 from codegen.kernels.kernel import Site

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from ctypes import CDLL
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.kernels.c_function import CFile
 
 SYMBOL = "solder_device_"

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.c.dialect import Dialect
 from codegen.c.names import layer_labels
 from codegen.c.states import StateInfo

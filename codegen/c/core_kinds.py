@@ -9,9 +9,8 @@ tests/bench/test_counts.py holds them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from aot.target import Feature, Target
 
 

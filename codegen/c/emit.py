@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from textwrap import wrap
 from typing import TYPE_CHECKING
@@ -12,7 +13,6 @@ import numpy as np
 from aot.counted import counted
 from aot.errors import ModelError
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
 from codegen.c.entries import PUSH_ROW, RESET, RUN

@@ -8,8 +8,8 @@ is: there the checksum becomes a counter.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.c.printer import Printer
 from codegen.c.tree import AnyHelper, Helper

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from string import Formatter
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.c import tree
 from codegen.c.narrow_int import goes_beyond_int
 from codegen.c.tree import Count, Expr, Group, Linear, Literal, Name, Number, Room, Subscript, Sum

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
 
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.c.alike import Users, told_apart
 from codegen.c.helper_library import Helpers, collect_helpers

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.c.kernel_function import HALF
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.printer import shape_struct

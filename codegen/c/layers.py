@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from aot.ir.types import DType, TensorType
 from aot.plan.model import Plan, PlannedBuffer
-from aot.records import dataclass
 from codegen.c.constants import Constants
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel

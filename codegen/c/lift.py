@@ -10,10 +10,9 @@ own back in their places and so gives what was lifted.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
-from aot.records import dataclass
 from codegen.c.tree import FunctionDefinition, Name, Number, Room, Shape
 from codegen.c.tree_walk import Node, changed, walk
 

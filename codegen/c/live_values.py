@@ -7,9 +7,8 @@ into from outside. Inline assembly needs registers beside what it is given.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from codegen.c.c_types import ValueKind, kind_of
 from codegen.c.tree import (
     Braces,

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import DType, TensorType
 from aot.ops.activation import Activation
 from aot.ops.quantize import Quantize
 from aot.ops.softmax import Softmax
-from aot.records import dataclass
 from codegen.c.dialect import Dialect
 from codegen.formats import RowFormat
 from codegen.lower.stages import Lowered, LoweredStage

@@ -18,12 +18,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
 from functools import lru_cache
 from textwrap import fill
 
 import numpy as np
 
-from aot.records import dataclass
 from codegen.c.tensor_rows import ROW_PARAMETER, RUN
 from codegen.c.tree import (
     Assign,

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import wrap
 
-from aot.records import dataclass
 from codegen.c.begun import begun_variables
 from codegen.c.dialect import C99, Dialect
 from codegen.c.tree import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from textwrap import wrap
 
-from aot.records import dataclass
 from aot.target import Target
 from codegen.c.kernel_library import KernelLibrary
 from codegen.c.names import comment_text

@@ -8,9 +8,9 @@ pointers that move. How much it grows depends on the kind of core (`core_kinds.p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from aot.target import Feature, Optimize, Target
 from codegen.c.c_types import has_reals
 from codegen.c.core_kinds import INTERRUPTS, StackBytes, core_kind

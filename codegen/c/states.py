@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import State
 from aot.ir.types import Array
 from aot.plan.model import Plan
-from aot.records import dataclass
 from codegen.c.dialect import Dialect
 from codegen.c.names import comment_text
 from codegen.fit.arenas import Arena

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from functools import partial
 
 from aot.counted import counted
 from aot.plan.model import Kind, Plan, PlannedBuffer
-from aot.records import dataclass
 from codegen.c.names import comment_text
 from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
 from codegen.c.tree import (

@@ -8,9 +8,8 @@ states what it uses.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from codegen.loops.ir import Instruction, ScalarFunction
 
 

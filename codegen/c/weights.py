@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from aot.errors import InputError
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.c.constants import Constants
 from codegen.kernels.memory_demand import WORD
 from codegen.options import CDialect, CompileOptions

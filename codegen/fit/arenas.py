@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.errors import BoardError, did_you_mean
 from aot.plan.model import Pool
-from aot.records import dataclass
 from aot.target import FIRMWARE_RAM_BYTES, Target
 from codegen.c.names import c_identifier
 from codegen.model import TensorInfo

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from codegen.fit.layer_cycles import CycleTable, cycle_key
 from codegen.fit.variant import Variant
 from codegen.formats import RowRequest, geometry, requested_format

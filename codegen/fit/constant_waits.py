@@ -6,10 +6,10 @@ Layers whose rows take turns throw each other's constants out of the cache: none
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from aot.line_cache import LineCache
-from aot.records import dataclass
 from aot.target import FlashReads
 from codegen.kernels.kernel import Kernel, aligned
 from codegen.loops.constant_reads import ConstantReads, ReadLines

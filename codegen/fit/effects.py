@@ -8,11 +8,11 @@ that disagree add copies and other orders need less, but it says which states ar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.plan.steps import Ints
-from aot.records import dataclass
 
 MOST_MOVES = 160  # looked at in pairs
 _MOST_TURNS = 80

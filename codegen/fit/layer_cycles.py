@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
 
-from aot.records import dataclass
 from aot.target import Feature, Target
 from codegen.formats import RowFormat
 from codegen.loops.ir import Accumulate, Apply, Declare, Expr, For, Invoke, Load, Proc, Stmt, Store, parts_of

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from aot.target import BaseFirmware, MemoryRegion, Target
 from codegen.fit.arenas import Arena
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot.passes.pipeline import run_meaning
-from aot.records import dataclass
 from codegen.fit.budgets import archive_of, flash_bytes
 from codegen.fit.device_regions import with_regions
 from codegen.fit.layer_cycles import cycle_table

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -16,7 +16,6 @@ from aot.plan.check import check_plan
 from aot.plan.groups import Grouped, group_steps, one_by_one
 from aot.plan.model import Plan, PlanRequest, PlanTensor, Pool
 from aot.plan.planner import CAREFUL, plan_like
-from aot.records import dataclass
 from aot.target import Optimize, Target
 from codegen.c.kernel_library import KernelLibrary, Sharing, kernel_library
 from codegen.c.stack_size import estimate_stack_bytes

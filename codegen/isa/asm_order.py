@@ -9,8 +9,8 @@ predicate stays together.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.isa.asm_line import AsmLine
 
 _WINDOW = 64  # groups that are looked at: no register lets more of them begin out of turn

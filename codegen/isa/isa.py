@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from aot.target import Feature, Target
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.kernel import Kernel

@@ -7,11 +7,12 @@ convolution's rows must then be there together with those of the sum: memory for
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ops.activation import integer_clamp
 from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.requant import quant_of
-from aot.records import dataclass
 from codegen.formats import RowFormat, storage_dtype
 from codegen.isa.plain.arithmetic import StoredResult, sum_int8
 from codegen.kernels.kernel import Site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +12,6 @@ from aot.ops.activation import Activation, integer_clamp
 from aot.ops.batch_matmul import BatchMatmul, product_requant
 from aot.ops.requant import quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import Requant, store_quantised
 from codegen.kernels.kernel import Kernel, RowAccess, Site

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from aot.ops.binary_rescale import (
     square_parameters,
 )
 from aot.ops.requant import quant_of
-from aot.records import dataclass
 from codegen.formats import RowFormat
 from codegen.isa.plain.arithmetic import StoredResult, ZeroPoint, prelu_int8, product_int8, sum_int8
 from codegen.isa.plain.binary_rescale import (

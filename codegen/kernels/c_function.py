@@ -7,7 +7,8 @@ header declares both. What it computes is what the op's reference says.
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
+
 from aot.target import Feature
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import Array, DType
 from aot.ops.concat import Concat
-from aot.records import dataclass
 from codegen.formats import Geometry, RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule

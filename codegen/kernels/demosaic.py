@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.demosaic import Demosaic, PixelPlace
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function
 from codegen.kernels.kernel import Kernel, RowAccess, Site

@@ -9,12 +9,13 @@ for blocks of channels: for channels of it: for pixels:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.ir.types import Array
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import required
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.kernel import Site

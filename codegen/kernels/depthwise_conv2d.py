@@ -10,14 +10,13 @@ for c in channels: for m in multiplier: for x in pixels:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.op import required
 from aot.ops.requant import conv_requant
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.scalar import ADD_WRAPPING

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.detect import CORNERS, Detect
-from aot.records import dataclass
 from codegen.formats import RowFormat
 from codegen.isa.plain.f32 import literal
 from codegen.isa.plain.plain import expression_function

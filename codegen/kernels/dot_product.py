@@ -13,12 +13,11 @@ Only a dilated kernel has a tap for each column.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.kernels import register_tile
 from codegen.kernels.addend import Addend

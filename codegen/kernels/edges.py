@@ -6,10 +6,11 @@ elsewhere: with a bias from which only the taps inside take the zero point.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType, TensorType
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype, whole
 from codegen.kernels.in_place import piece_fits, row_fits
 from codegen.kernels.kernel import Kernel, RowAccess, RowCycle, Site, row_cycle_of

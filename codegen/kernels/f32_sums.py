@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -12,7 +12,6 @@ from aot.ops.activation import Activation
 from aot.ops.conv2d import Conv2d
 from aot.ops.dense import Dense, weight_scales
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.f32 import clamp_f32
 from codegen.kernels.kernel import Accumulation, Kernel, RowAccess, Site

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from math import prod
 from operator import mul
@@ -12,7 +12,6 @@ import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.fft import Fft, factors, spectrum_twiddles, twiddles
-from aot.records import dataclass
 from codegen.formats import RowFormat
 from codegen.isa.plain.fixed_complex import ComplexFunctions
 from codegen.kernels.kernel import Kernel, Site

@@ -10,8 +10,9 @@ for blocks of tiles of pixels:
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.kernels.dot_product import DotProblem, ends_of
 from codegen.kernels.four_bit_weights import (
     CHANNELS,

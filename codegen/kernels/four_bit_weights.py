@@ -9,13 +9,12 @@ window stand some that make it 0.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
-from aot.records import dataclass
 from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.requantised import Requantised
 from codegen.loops.ir import Apply, Binary, Buffer, Expr, ScalarFunction, load

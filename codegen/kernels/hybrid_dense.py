@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
 from aot.ops.dense import weight_scales
 from aot.ops.hybrid_dense import HybridDense
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.dynamic_range import (

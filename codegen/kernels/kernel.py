@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from itertools import accumulate
 
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
-from aot.records import dataclass
 from aot.target import Optimize, Target
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.kernels.c_function import CFunction

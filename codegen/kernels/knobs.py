@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from math import prod
 from types import MappingProxyType
-
-from aot.records import dataclass
 
 Point = Mapping[str, int]  # a value for every knob of a space
 NOT_TUNED: Mapping[str, Point] = MappingProxyType({})  # by task

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import TensorType
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.kernels.flat import flat_kernel, flat_requests, operand, result
 from codegen.kernels.kernel import Kernel, RowAccess, Site

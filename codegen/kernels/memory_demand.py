@@ -6,8 +6,9 @@ with a demand gets a copy. Rows follow one another as their format says.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.plan.model import ANY_POOL
-from aot.records import dataclass
 
 WORD = 4
 MOST_ALIGN = 64  # a cache line, which the arenas of all platforms can begin at

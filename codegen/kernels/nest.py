@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from math import isqrt
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -14,9 +14,9 @@ All channels share the words of a tile. Of an odd number of pixels the last is a
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.kernels.dot_product import DotProblem, Ends, ends_of
 from codegen.kernels.tap_order import TapOrder
 from codegen.loops.affine import Affine, variable

@@ -16,11 +16,11 @@ pays from some channels on.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.kernels.dot_product import DotProblem, Ends, ends_of
 from codegen.kernels.paired_weights import GROUP, HALVES, mixed_pixels, two_products
 from codegen.loops.affine import Affine, variable

@@ -8,9 +8,8 @@ sum has its own code that stores it: a larger tile must save instructions enough
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import product
-
-from aot.records import dataclass
 
 MOST_PIXELS, MOST_CHANNELS = 6, 8
 _RESERVED_REGISTERS = 5  # beside sums and elements that are kept

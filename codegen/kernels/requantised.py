@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -11,7 +11,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.activation import Activation, integer_clamp
 from aot.ops.requant import INT32_MAX, quant_of, reduced_multiplier
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 from codegen.isa.plain.requantise import Requant, StoreQuantised, store_quantised
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.loops.affine import Affine

@@ -6,13 +6,12 @@ One row lies between two of the image. Images of a batch are made at once, over 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.resize import FRACTION_BITS, Resize
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.formats import RowFormat, RowRequest, storage_dtype
 from codegen.isa.plain.plain import expression_function

@@ -7,12 +7,11 @@ kernel. It is chosen once for a site; what it requests and what it makes can the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.formats import RowFormat, RowRequest
 from codegen.kernels.kernel import Kernel, PassedOver, Site

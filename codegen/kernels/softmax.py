@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.softmax import Softmax, softmax_parameters
 from aot.ops.softmax_16 import difference_multiplier
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest
 from codegen.isa.plain.softmax import (
     EXP_FOR_SUM_BY,

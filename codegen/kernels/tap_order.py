@@ -8,13 +8,13 @@ there were turns of two.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 MOST_WEIGHT = 255  # of a turn: 128 times as much, and what rounds it, fits half a word
 _MOST_SWAPS = 24

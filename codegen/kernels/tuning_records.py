@@ -14,12 +14,11 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.kernels.knobs import Point
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import DType
 from aot.ops.windows import Windows
-from aot.records import dataclass
 from codegen.formats import RowFormat, RowRequest, geometry, storage_dtype
 from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.kernels.schedule import OpKernel, Schedule

@@ -19,13 +19,13 @@ elements of U need twelve.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.requant import INT32_MAX
-from aot.records import dataclass
 from codegen.isa.plain.requantise import StoreQuantised
 from codegen.kernels.requantised import ChannelConstants, channel_constants
 from codegen.loops.affine import Affine, variable

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
-from aot.records import dataclass
 from codegen.lang.misuse import misuse
 from codegen.lang.operators import OF_PLACES, refuse_operators
 from codegen.lang.whole_operators import WholeOperators

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.errors import InputError
 from aot.ir.types import DType
-from aot.records import dataclass
 from aot.target import FEATURES, Feature
 from codegen.formats import RowFormat, RowRequest, dense_format
 from codegen.kernels.kernel import Kernel, ScheduledFrom, Site

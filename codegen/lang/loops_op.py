@@ -6,7 +6,7 @@ import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from types import SimpleNamespace
 from typing import ClassVar
@@ -17,7 +17,6 @@ from aot.errors import InputError
 from aot.extensions import OPS, register, unregister
 from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Cost, Op, Types, required
-from aot.records import dataclass
 from codegen.formats import RowFormat
 from codegen.kernels.flat import flat_requests
 from codegen.kernels.kernel import Kernel, RowAccess, Site

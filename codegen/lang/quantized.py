@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.misuse import misuse
 from codegen.lang.value import ElementValue, dtype_of

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
-from aot.records import dataclass
 from codegen.loops.ir import Instruction
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from aot.ir.strides import dense_strides
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.lang.argument_checks import checks_arguments
 from codegen.lang.index import Axis, Position, to_position
 from codegen.lang.misuse import misuse

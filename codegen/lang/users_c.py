@@ -6,8 +6,8 @@ Estimates of code and stack need them, and nothing else does.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.c.library_size import SIZED
 
 _WORD = re.compile(r"\w+")

@@ -5,13 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from keyword import iskeyword
 from numbers import Integral, Real
 from typing import Any
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.lang.argument_checks import checks_arguments, checks_arguments_as
 from codegen.lang.index import Axis, Position, take_values
 from codegen.lang.misuse import misuse

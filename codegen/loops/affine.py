@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-
-from aot.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

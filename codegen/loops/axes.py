@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

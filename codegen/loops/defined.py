@@ -7,12 +7,11 @@ it. An element may be read when the first store to it is earlier. What instructi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.loops.ir import (
     Accumulate,
     Body,

@@ -9,10 +9,10 @@ loops but found by listing every element that each of them writes, and reads of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 
-from aot.records import dataclass
 from codegen.loops.ir import (
     Accumulate,
     Body,

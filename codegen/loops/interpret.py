@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.loops.affine import Affine
 from codegen.loops.ir import (
     Accumulate,

@@ -15,12 +15,11 @@ not concern a kernel. Everything is frozen; schedule primitives build new procs.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.loops.affine import Affine, to_affine
 

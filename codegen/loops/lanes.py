@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.axes import read, written
 from codegen.loops.ir import (

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, BufferPlace, For, Proc, Stmt, map_places
 from codegen.loops.schedule import ScheduleError

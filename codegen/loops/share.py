@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import (
     Accumulate,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.loops.ir import Accumulate, Body, Declare, For, Invoke, Proc, Role, Stmt, Store, loads_of, walk
 from codegen.loops.lanes import Lanes, lanes_name, vectorize
 from codegen.loops.schedule import ScheduleError, privatize, reorder, split, unroll, unroll_by

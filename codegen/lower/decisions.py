@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.kernels.knobs import NOT_TUNED, Point
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.formats import storage_dtype
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.graph import Graph, Node
 from aot.ir.types import TensorType
 from aot.ops.concat import Concat, behind
-from aot.records import dataclass
 from codegen.formats import RowFormat, dense_format, geometry
 from codegen.lower.stages import LoweredTensor, Result
 

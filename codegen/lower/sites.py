@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
-from aot.records import dataclass
 from aot.target import Target
 from codegen.accelerators.choice import left_to_cpu
 from codegen.accelerators.table import schedules_with, without_schedules

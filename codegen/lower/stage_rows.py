@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from aot.plan.model import NO_ROWS, PlanTensor, Rows, Stage, Step
-from aot.records import dataclass
 from codegen.formats import RowFormat, has_padding
 from codegen.kernels.kernel import Accumulation, Started
 from codegen.kernels.memory_demand import ANYWHERE

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from aot.ir.graph import Node
 from aot.ir.types import TensorType
 from aot.plan.model import Kind, Rows
-from aot.records import dataclass
 from codegen.formats import RowFormat, geometry
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import Point

@@ -7,11 +7,11 @@ another way, is dense.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 
 from aot.ir.graph import Graph, Node
 from aot.plan.model import Kind
-from aot.records import dataclass
 from codegen.formats import RowRequest, dense_format, geometry, merge_requests, requested_format, zero_point
 from codegen.kernels.schedule import ChosenSchedule
 from codegen.lower.stages import LoweredTensor

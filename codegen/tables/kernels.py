@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from codegen.c.helper_library import collect_helpers
 from codegen.c.kernel_library import SharedKernel
 from codegen.c.lift import with_numbers

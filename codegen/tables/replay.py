@@ -7,12 +7,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.c.fills import FillHelper
 from codegen.c.layers import HOOK
 from codegen.c.tree import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import gcd
 
-from aot.records import dataclass
 from codegen.tables.replay import Place
 
 MOST = 0xFFFF

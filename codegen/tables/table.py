@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.errors import ModelError
-from aot.records import dataclass
 from codegen.c.constants import Constants
 from codegen.c.fills import FillHelper
 from codegen.c.kernel_library import KernelLibrary, SharedKernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.counted import counted
 from aot.errors import DeployError, FiguresError, InputError
-from aot.records import dataclass
 from boards.board import Board
 from deploy import options
 from deploy.bench_changes import (

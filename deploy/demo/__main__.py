@@ -6,6 +6,7 @@ The model reads handwritten digits; tests/models/make_digits.py trained it. The 
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from aot.errors import DeployError
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions

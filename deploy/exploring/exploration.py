@@ -6,11 +6,11 @@ import csv
 import io
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.counted import counted
-from aot.records import dataclass
 from artifact.whole_file import write_whole
 from boards.board_text import size_text
 from deploy.answer import Paged, framed

@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from aot.errors import DeployError
-from aot.records import dataclass
 from codegen.job import import_data, model_name
 from codegen.options import CompileOptions
 from codegen.version import VERSION

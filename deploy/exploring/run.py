@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +16,6 @@ from aot.errors import InputError
 from aot.frontend.load import read_model
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
-from aot.records import dataclass
 from codegen.job import import_data
 from codegen.options import CompileOptions
 from deploy.console import progress

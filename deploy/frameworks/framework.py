@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 Sample = Mapping[str, Array]  # by the names of the exported file's inputs
 

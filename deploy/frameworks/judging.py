@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,7 +11,6 @@ from aot.errors import ToolError
 from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from deploy.frameworks.framework import FrameworkModel, Sample
 
 _SAMPLES = 4  # of the user's that are compared, with as many invented inputs as there are functions below

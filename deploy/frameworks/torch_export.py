@@ -5,12 +5,12 @@ from __future__ import annotations
 import io
 import warnings
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
 from aot.distribution import pip_install
 from aot.errors import MissingToolError
-from aot.records import dataclass
 
 # What torch.export raises, and tracing warns of, where Python asks for the value of a tensor.
 _NEEDS_A_VALUE = frozenset(

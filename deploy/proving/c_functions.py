@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 
 _ATTRIBUTE = re.compile(r"__attribute__\(\((?:[^()]|\([^()]*\))*\)\)")
 _COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any
 
-from aot.records import dataclass
 from deploy.proving.subject import Subject
 from deploy.proving.tracing.ground import Ground
 

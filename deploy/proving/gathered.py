@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from aot.records import dataclass
 from codegen.options import words_of
 from codegen.version import VERSION
 from deploy.answer import Paged

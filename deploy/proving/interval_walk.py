@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from aot.counted import counted
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from codegen.kernels.requantised import folded_bias
 from codegen.model import LayerInfo
 from deploy.compiling import Compiled

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 
 from aot.counted import counted
 from aot.errors import ToolError
-from aot.records import dataclass
 from codegen.c.entries import ENTRIES
 from deploy.firmware import Ready
 from deploy.proving.c_functions import constants_of

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from aot.errors import InputError
-from aot.records import dataclass
 from artifact.archive_file import is_archive
 from artifact.artifact import Artifact
 from boards.board import Board

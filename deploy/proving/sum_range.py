@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 
@@ -13,7 +15,6 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op, required
 from aot.ops.requant import conv_requant, quant_of
-from aot.records import dataclass
 
 Ints = npt.NDArray[np.int64]
 

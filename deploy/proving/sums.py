@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.graph import Graph
 from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d
 from aot.ops.requant import INT32_MAX
-from aot.records import dataclass
 from codegen.isa.plain.fitted_scale import MOST_OFFSET
 from codegen.kernels.four_bit_weights import FOUR_BITS
 from codegen.kernels.paired_weights import PAIRED

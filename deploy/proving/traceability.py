@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from codegen.c.entries import ENTRIES
 from codegen.lower.parts import is_join

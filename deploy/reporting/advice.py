@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from aot.errors import DeployError
-from aot.records import dataclass
 from aot.target import Optimize
 from boards.board import Board
 from boards.board_text import size_text

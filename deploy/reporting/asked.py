@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec, graph_specs
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.archive import read_archive
 from artifact.archive_file import is_archive
 from artifact.artifact import Artifact

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from aot.errors import DeployError, FitError
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from artifact.report import Report
 from boards.board import Board
 from codegen.job import ImportedModel

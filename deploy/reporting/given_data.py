@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from aot.errors import InputError
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
-from aot.records import dataclass
 from codegen.job import ImportedModel
 from deploy.compare import reference_outputs
 from deploy.data import DataOptions, make_data

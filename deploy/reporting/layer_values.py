@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from aot.interpret import run_all
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 from codegen.model import LayerInfo
 from deploy.samples import Samples
 

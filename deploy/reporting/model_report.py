@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aot.records import dataclass
 from artifact.memory_svg import draw_memory_svg
 from artifact.whole_file import write_whole
 from codegen.version import VERSION

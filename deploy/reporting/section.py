@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from aot.records import dataclass
 from codegen.fit.memory_use import MemoryUse
 from deploy.cycle_model import ModelCycles
 from deploy.fit import layer_name, role_name

@@ -6,9 +6,9 @@ import hashlib
 import string
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot.errors import InputError
-from aot.records import dataclass
 from aot.target import Target
 from platforms.rpc.protocol import CARTRIDGE_FORMAT
 

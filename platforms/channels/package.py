@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from boards.cores import load_core
 from codegen.option_entry import Option, option, options_of

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import chain, pairwise
 
 import numpy as np
 
-from aot.records import dataclass
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.machine_code import MACHINE_CODES
 from platforms.cycles.parts import is_branch

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from aot.records import dataclass
 from boards.core_pipeline import CorePipeline
 from boards.core_timing import CoreTiming
 from platforms.cycles.flash_waits import Flash, waits

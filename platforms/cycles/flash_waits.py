@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.line_cache import LineCache
-from aot.records import dataclass
 from boards.flash_access import FlashAccess, FlashCache
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Numbers, Trace

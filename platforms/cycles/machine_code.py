@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from platforms.cycles import riscv, thumb
 from platforms.cycles.instruction import MachineInstruction
 

@@ -7,10 +7,10 @@ entered in the same state takes the same cycles: each pair of the two is compute
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from aot.records import dataclass
 from boards.core_pipeline import ALONE, FIRST, LIGHT, CorePipeline, PipelineRow
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.parts import PARTS, part_of

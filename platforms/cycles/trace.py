@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-from aot.records import dataclass
 
 Numbers = npt.NDArray[np.int64]
 # How an access can be misaligned: a half-word, a word at an even address, a word at an odd one.

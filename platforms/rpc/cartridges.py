@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from platforms.cartridge.header import Identity, is_structure
 from platforms.rpc import messages
 from platforms.rpc.calls import Calls

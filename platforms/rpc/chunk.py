@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
 
 SMALLEST_CHUNK = 16  # below this the frame's own bytes outweigh the data
 

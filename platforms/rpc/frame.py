@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from platforms.rpc.protocol import CRC_BYTES, HEADER_BYTES
 
 LONGEST_BLOCK = 254  # bytes after one COBS code

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from aot.counted import counted
 from aot.errors import InputError
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.element_numbers import ELEMENT_NUMBERS
 from platforms.rpc.messages import MalformedPayloadError
 from platforms.rpc.protocol import Argument

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import Any
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import TensorType
 from aot.printable import printable
-from aot.records import dataclass
 from codegen.element_numbers import ELEMENT_TYPES
 from platforms.rpc.protocol import (
     MOST_HASHES,

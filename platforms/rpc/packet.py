@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from platforms.rpc.protocol import REPLY_BIT, Message, Notice, Status
 
 _HEADER = struct.Struct("<BBHI")

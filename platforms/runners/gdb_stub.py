@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from aot.records import dataclass
 from platforms.transport.base import LineClosedError
 
 _PIECE = 2000  # bytes: written as hex they fit the 4096 characters that QEMU takes at once

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from shlex import join
 from typing import Protocol, cast
 
 from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
-from aot.records import dataclass
 from boards.board import Board
 from boards.board_keys import Section
 from platforms.runners import EMULATORS, FLASHERS, RUNNERS

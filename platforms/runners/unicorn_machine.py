@@ -11,6 +11,7 @@ import os
 import struct
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,6 @@ import unicorn
 from elftools.elf.elffile import ELFFile
 from unicorn import arm_const as arm
 
-from aot.records import dataclass
 from codegen.accelerators.emulated import SYMBOL, EmulatedBoard, EmulatedDevice, OutsideMemory
 from platforms.runners.unicorn_systick import SysTick
 from platforms.runners.unicorn_uart import EmulatedUart, EndOfInput

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
-
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

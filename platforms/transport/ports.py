@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from serial.tools import list_ports
 
-from aot.records import dataclass
 from boards.board import Board
 from platforms.transport.base import LineBusyError, LineClosedError, Transport
 from platforms.transport.named import open_named

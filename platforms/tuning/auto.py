@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 from codegen.formats import dense_format
 from codegen.kernels.kernel import Kernel, RowAccess
 from codegen.kernels.knobs import NOT_TUNED, Point, Space, point_text

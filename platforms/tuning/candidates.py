@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
-from aot.records import dataclass
 from codegen.c.constants import collect_constants, definition
 from codegen.c.dialect import C99
 from codegen.c.kernel_library import SharedKernel, Sharing, kernel_library

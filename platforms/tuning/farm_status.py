@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from platforms.tuning import farm_jobs
 from platforms.tuning.farm import farm_client, resource_of
 

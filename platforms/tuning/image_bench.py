@@ -10,11 +10,11 @@ from __future__ import annotations
 import zlib
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 
 from aot.errors import DeployError, DeviceError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
-from aot.records import dataclass
 from platforms.base import Firmware
 from platforms.line_deadlines import adapted
 from platforms.rpc.deadlines import Deadlines

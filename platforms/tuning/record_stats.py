@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.kernels.knobs import Point, point_text
 from codegen.kernels.tuning_records import TuningRecord
 

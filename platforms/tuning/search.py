@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
-from aot.records import dataclass
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
 from platforms.tuning.tasks import Experiment, Task

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.interpret import run_all
 from aot.ir.graph import Graph
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.row_packing import pack_rows
 from codegen.fit.variant import CompiledPlan
 from codegen.formats import RowFormat, storage_dtype

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
 
-from aot.records import dataclass
 from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
 from platforms.tuning.tasks import Experiment, Task

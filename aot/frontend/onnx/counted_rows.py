@@ -8,6 +8,7 @@ rows: it is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from math import prod
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +17,6 @@ import onnx
 from onnx import NodeProto
 
 from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, Value
-from aot.records import dataclass
 
 _CUT = "end the model before it: the rows and their count are outputs then"
 _SHAPE_OPERANDS: Mapping[str, tuple[int, ...]] = MappingProxyType(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 import numpy as np
@@ -19,7 +19,6 @@ from aot.ir.types import Array, DType, Quant, TensorType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
-from aot.records import dataclass
 
 MAX_NODES = 20_000  # unrolled loops count
 Order = tuple[int, ...]

@@ -7,12 +7,12 @@ uint8 x uint8 are exact everywhere, so the second operand and its zero point are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import onnx
 from onnx import GraphProto, NodeProto, TensorProto, helper
 
 from aot.frontend.onnx.supported import bodies_of, nodes_of
-from aot.records import dataclass
 
 _RAISED_BY = 128
 

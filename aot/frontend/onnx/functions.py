@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import onnx
 from onnx import FunctionProto, NodeProto
-
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ A batch that is all that is left open is 1, which `open_batches` tells.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
@@ -17,7 +18,6 @@ from aot.frontend.onnx.elements import stored_type
 from aot.frontend.onnx.errors import LeftOpenError
 from aot.frontend.onnx.refused import Refused
 from aot.ir.types import Array, TensorType
-from aot.records import dataclass
 
 Shapes = Mapping[str, tuple[int, ...]]
 Tensor = onnx.TypeProto.Tensor

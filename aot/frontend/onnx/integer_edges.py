@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
@@ -9,7 +10,6 @@ from onnx import TensorProto
 from onnx.numpy_helper import to_array
 
 from aot.errors import ModelError
-from aot.records import dataclass
 
 _AS_REALS = "--io float32   converts them on the board"
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import onnx
-
-from aot.records import dataclass
 
 _LINEAR = ("Conv", "Gemm")
 # Ops between that give each channel multiplied by a positive number as many times as much.

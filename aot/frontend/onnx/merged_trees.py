@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from onnx import GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 LEAST_TREES = 2
 _TREES = "TreeEnsembleRegressor"

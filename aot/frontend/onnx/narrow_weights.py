@@ -7,13 +7,13 @@ from -8 to 7.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 _LOW, _HIGH = -8, 7
 _SHARES = np.linspace(0.5, 1.0, 26)  # of a channel's largest weight that are tried as the end of the range

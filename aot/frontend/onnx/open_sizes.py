@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import onnx
-
-from aot.records import dataclass
 
 _BATCHES = ("batch", "bs", "n", "b")
 _NO_NAME = ("", "none", "?")

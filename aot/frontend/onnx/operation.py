@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from aot.ir.strides import dense_strides
 from aot.ir.types import Array, DType
 from aot.ops.op import Op
 from aot.ops.rearrange import Loops
-from aot.records import dataclass
 
 _AGAIN = "get or export the file again"
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import Array, DType, Quant, TensorType
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -8,13 +8,13 @@ because eight bits end where a Relu or a Clip does, is there again.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import onnx
 from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 _FINER = 128  # 255 steps of eight bits are 32,640 of 16
 _WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})

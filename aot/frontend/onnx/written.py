@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,6 @@ import onnx
 from onnx import TensorProto, TypeProto, defs, helper, numpy_helper, shape_inference
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 _OPSET, _IR_VERSION = 17, 8
 _NUMBERS: Mapping[str, int] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 import numpy as np
@@ -17,7 +17,6 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops.op import Op
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
-from aot.records import dataclass
 
 Options = TypeVar("Options")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aot.errors import BrokenFileError
-from aot.records import dataclass
 
 # A small file can claim millions of tables, or gigabytes, by pointing at the same bytes again and again.
 # Real models have thousands of tables, and share few of their bytes.

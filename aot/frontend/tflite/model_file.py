@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 from typing import TypeVar
 
 import tflite
@@ -10,7 +11,6 @@ from flatbuffers import number_types
 
 from aot.errors import BrokenFileError, ModelError
 from aot.frontend.tflite.tensors import tensor_name
-from aot.records import dataclass
 
 CORRUPTED = "the file looks corrupted: get or convert it again"
 Options = TypeVar("Options")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import tflite
@@ -17,7 +18,6 @@ from aot.ops.quantize import Quantize
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.table import table_of
 from aot.ops.unary import HardSwish, Logistic, Tanh
-from aot.records import dataclass
 
 # Operators of one element: which, in TFLite's schema, and its version.
 _FUNCTIONS: tuple[tuple[Op, str, int, str], ...] = (

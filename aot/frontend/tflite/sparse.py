@@ -6,12 +6,13 @@ those of blocks. A level has all its coordinates, or says for each place of the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import numpy.typing as npt
 import tflite
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 _Indices = npt.NDArray[np.int64]
 _VECTORS = {

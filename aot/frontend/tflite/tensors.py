@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -14,7 +15,6 @@ from aot.frontend.builder import MAX_TENSOR_BYTES
 from aot.frontend.tflite.sparse import SparsityError, dense, read_sparsity
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.printable import printable
-from aot.records import dataclass
 
 DTYPES = {
     tflite.TensorType.INT4: DType.I8,  # constants only: unpacked when they are read

@@ -6,13 +6,13 @@ With one exception: a float right between two integers is quantised away from ze
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from aot.errors import ModelError
 from aot.frontend.tflite.operators import WRITERS
 from aot.frontend.tflite.sheet import Sheet, Writer
 from aot.frontend.tflite.write_file import ModelSpec, write_tflite
 from aot.ir.graph import Graph, Node
-from aot.records import dataclass
 
 WRITTEN_BY = "quantised by Solder"  # in the description, by which such files are known again
 _HINT = "write the model as ONNX: -o MODEL.onnx"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import flatbuffers
@@ -13,7 +13,6 @@ from flatbuffers import flexbuffers
 
 from aot.frontend.tflite.sparse import Sparsity, WalkLevel
 from aot.ir.types import Array
-from aot.records import dataclass
 
 SCHEMA_VERSION = 3
 IDENTIFIER = b"TFL3"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
@@ -18,7 +18,6 @@ from aot.fronts.libraries.checks import (
 )
 from aot.fronts.mel import cosines, filters_in_hz
 from aot.fronts.spectrum import ChannelGain, Logarithm, Spectrum
-from aot.records import dataclass
 
 DECIBEL = 10.0 / math.log(10.0)
 

@@ -6,6 +6,7 @@ Its tables are made in single precision, as its C has them.
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,6 @@ from aot.fronts.integer_features import (
 )
 from aot.fronts.libraries.checks import require_band, require_positive
 from aot.fronts.spectrum import Frames, Matrix
-from aot.records import dataclass
 
 _SINGLE = np.float32
 _RATIO_BITS = 12  # of a level over its noise

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -13,7 +13,6 @@ from aot.fronts.libraries.checks import require_at_most, require_fft_length, req
 from aot.fronts.mel import hann
 from aot.fronts.movement import Moment, Movement, PowerSpectrum
 from aot.fronts.spectrum import Matrix
-from aot.records import dataclass
 
 _MOST_ORDER = 12
 _IN_SECTION = 6  # numbers of scipy's: b0, b1, b2, a0, a1, a2

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.pictures import centred_crop, read_form
 from aot.fronts.picture import Picture
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

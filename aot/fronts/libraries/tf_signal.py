@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.fronts.libraries.checks import (
     is_divided_by_largest,
@@ -14,7 +14,6 @@ from aot.fronts.libraries.checks import (
 )
 from aot.fronts.mel import cosines, filters_in_mel, hann
 from aot.fronts.spectrum import Frames, Logarithm, Spectrum
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

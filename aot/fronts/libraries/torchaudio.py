@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.frontend.declared import DeclarationError
 from aot.fronts.libraries.checks import (
@@ -17,7 +17,6 @@ from aot.fronts.libraries.checks import (
 from aot.fronts.libraries.librosa import decibels
 from aot.fronts.mel import cosines, filters_in_hz
 from aot.fronts.spectrum import Logarithm, Spectrum
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, kw_only=True)

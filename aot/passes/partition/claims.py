@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from aot.errors import ModelError
 from aot.ir.graph import Graph, Node
 from aot.passes.outcome import Miss, Reasons
 from aot.patterns.pattern import Match, Pattern, match
-from aot.records import dataclass
 
 NOBODY = ""  # the owner of what stays
 NO_PATTERN = "no pattern matches"  # why a node stays that no rule is about

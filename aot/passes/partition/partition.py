@@ -7,13 +7,13 @@ need what is computed elsewhere from its own results, since a region runs in one
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.ir.graph import Graph
 from aot.passes.outcome import Reasons
 from aot.passes.partition.claims import Claims, require_sound
 from aot.passes.partition.node_groups import NodeGroups
 from aot.passes.partition.pieces import Piece, piece_of
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

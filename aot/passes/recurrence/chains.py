@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from aot.passes.origins import Places
 from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
 from aot.passes.recurrence.regular import loops_of
 from aot.passes.recurrence.steps import CellStep, StepFinder
-from aot.records import dataclass
 
 LEAST_STEPS = 3  # fewer are not a layer: they may be alike by chance
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -15,7 +15,6 @@ from aot.ops.dense import Dense
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.origins import Places, origins
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

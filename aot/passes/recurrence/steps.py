@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import permutations
 
 import numpy as np
@@ -15,7 +16,6 @@ from aot.ops.recurrent import Cell
 from aot.ops.reshape import Reshape
 from aot.ops.unary import Logistic, Tanh
 from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, eq=False)

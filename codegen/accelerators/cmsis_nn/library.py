@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
-from aot.records import dataclass
 from codegen.kernels.c_function import CFile, CLibrary
 from codegen.option_kinds import WrongValueError
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.accelerators.cmsis_nn.library import cmsis_nn, library
 from codegen.formats import RowFormat, whole
 from codegen.kernels.c_function import CFunction

@@ -7,7 +7,7 @@ brings it over and back.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -28,7 +28,6 @@ from aot.patterns.choices import any_of
 from aot.patterns.leaves import absent, constant, wildcard
 from aot.patterns.nodes import is_op
 from aot.patterns.pattern import Match, Pattern
-from aot.records import dataclass
 from codegen.accelerators.accelerator import Regions, inner_site, region_of, whole_inputs
 from codegen.accelerators.cmsis_nn.library import cmsis_nn, library
 from codegen.formats import RowFormat

@@ -5,10 +5,10 @@ from __future__ import annotations
 import ctypes
 import struct
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 
-from aot.records import dataclass
 from codegen.accelerators.emulated import EmulatedBoard, OutsideMemory, Registers
 from codegen.accelerators.ethos_u.library import ROOM, model_files
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-from aot.records import dataclass
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 from codegen.kernels.c_function import CFile, CLibrary
 

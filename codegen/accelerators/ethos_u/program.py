@@ -5,13 +5,13 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from aot.frontend.tflite.write import write_with
 from aot.ir.graph import Graph
-from aot.records import dataclass
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 from codegen.accelerators.ethos_u.vela import VelaRun, failure, named, run_vela
 from codegen.accelerators.ethos_u.writers import WRITERS

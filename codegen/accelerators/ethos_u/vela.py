@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,7 +18,6 @@ from tempfile import TemporaryDirectory
 from aot.distribution import pip_install
 from aot.errors import ToolError
 from aot.ir.graph import Node
-from aot.records import dataclass
 from aot.trust import module_argv
 from codegen.accelerators.ethos_u.configurations import NpuConfig
 

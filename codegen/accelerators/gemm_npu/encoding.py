@@ -6,13 +6,12 @@ An instruction has eight words of 32 bits. Fields lie where the table says; bits
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
 
 from aot.ir.types import Array
-from aot.records import dataclass
 
 WORDS = 8
 BYTES = 4 * WORDS

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.types import Array, DType
 from aot.ops.activation import integer_clamp
@@ -13,7 +13,6 @@ from aot.ops.binary_rescale import add_parameters
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.encoding import NpuCommand
 from codegen.accelerators.gemm_npu.packing import (
     diagonals_of,

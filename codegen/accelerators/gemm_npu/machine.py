@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
 
 LANES = 16  # of a vector; a tile of weights is LANES x LANES
 

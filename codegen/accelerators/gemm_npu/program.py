@@ -7,9 +7,8 @@ tile is loaded while the other is computed: the tokens say when a part is full, 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, NpuCommand
 
 CONSTANTS, X, X2, Y = range(4)  # base registers

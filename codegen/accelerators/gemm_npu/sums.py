@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.encoding import NpuCommand, micro
 from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.program import (

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import groupby, product
 
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.machine import MEMORIES
 from codegen.accelerators.gemm_npu.window import NpuWindow, WindowResult
 

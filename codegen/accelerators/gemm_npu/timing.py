@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from aot.errors import CheckError
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.assembly import line_of
 from codegen.accelerators.gemm_npu.encoding import QUEUES, NpuCommand
 from codegen.accelerators.gemm_npu.machine import TIMING, DeviceTiming

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.machine import LANES
 
 Pair = tuple[int, int]

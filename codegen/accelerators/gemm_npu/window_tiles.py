@@ -7,10 +7,10 @@ instruction move it over the tile's rows and columns. A depthwise tap is a produ
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
-from aot.records import dataclass
 from codegen.accelerators.gemm_npu.encoding import NpuCommand, micro
 from codegen.accelerators.gemm_npu.machine import LANES
 from codegen.accelerators.gemm_npu.program import (

@@ -8,10 +8,9 @@ where registers are too few for that, its taps are written out and the end of it
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.dsp.needs import needs_of
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable

@@ -9,10 +9,9 @@ for six products (`dsp_window.py`). The nine weights of a channel stay in five r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.dsp.depthwise_text import (
     FOUR_BIT_BYTES,
     FOUR_BIT_TAPS,

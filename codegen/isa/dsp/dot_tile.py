@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ir.types import DType
-from aot.records import dataclass
 
 LDRD_OFFSET_LIMIT = 1020  # bytes, the largest immediate
 UNROLLS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48)

@@ -7,11 +7,11 @@ pixels, 16 products are in 14 instructions and 15 cycles of Cortex-M4.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import macro
 from codegen.isa.dsp.winograd import TWO_HALVES

@@ -7,11 +7,11 @@ three pixels and two channels, 48 products in 33 instructions and 49 cycles of C
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.dsp.dot_tile import unroll_text
 from codegen.isa.dsp.needs import NEEDS, needs_of
 from codegen.isa.dsp.paired_vector import FACTORS, FACTORS_OF_WORD, macro

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.counted import counted
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.asm_order import in_order
 from codegen.isa.dsp.dot_tile import SmladDotTile, unroll_text

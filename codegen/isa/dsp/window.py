@@ -7,7 +7,8 @@ hangs over an edge, and none where the window's last pixel has a multiplication 
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
+
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Binary, Buffer, Choose, Const, Expr, Index, load
 

@@ -7,8 +7,9 @@ tap, so that their pointer runs through.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.isa.helium.requantise import NARROW, narrowed, rounded, suffix
 from codegen.isa.plain.requantise import Requant, exact_store

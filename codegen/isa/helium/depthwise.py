@@ -9,10 +9,10 @@ own: its weights are the same ones, four bytes on.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.counted import counted
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.isa.helium.depthwise_row import DepthwiseLines
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm, weight_of

@@ -7,8 +7,8 @@ register of its own: shifts, signs, bounds, and where bytes are stored.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves

@@ -7,10 +7,10 @@ the constants of four channels are loaded as vectors when their sums are there.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS

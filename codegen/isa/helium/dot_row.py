@@ -14,11 +14,10 @@ register, or on the stack where a predicate is needed.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.asm_line import AsmLine, operand, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS

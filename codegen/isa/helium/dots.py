@@ -8,11 +8,11 @@ sixteens is loaded with its lanes past the end as zeros, so neither weights nor 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 from aot.counted import counted
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate, stays
 from codegen.isa.asm_order import in_order
 from codegen.isa.few_registers import FEW_REGISTERS

@@ -7,9 +7,10 @@ first, unless the clamp cuts off everything below the zero point anyway. Narrowi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.ir.types import DType
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
 from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store

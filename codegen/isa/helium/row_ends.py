@@ -6,8 +6,8 @@ A pixel's four sums are a vector, a lane for each channel.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.helium.four_bits import SHIFT, WeightForm
 from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves

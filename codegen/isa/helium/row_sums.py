@@ -6,8 +6,8 @@ Pointers move on from tile to tile with the last load of each tap; that of the w
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from codegen.isa.asm_line import Address, AsmLine, adds_to, computes, loads, operand, predicate
 from codegen.isa.helium.dots import LANES, HeliumDotTile
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import multiply_by_quantized_multiplier
-from aot.records import dataclass
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.linear_sum import SumLine, line_of_sum
 from codegen.isa.plain.scalar import DIVIDE_BY_POT

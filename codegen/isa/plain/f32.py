@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import Array, DType, Quant
 from aot.ops.activation import Activation
-from aot.records import dataclass
 from codegen.isa.names import numbered_name
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.loops.ir import ScalarFunction

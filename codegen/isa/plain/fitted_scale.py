@@ -15,13 +15,13 @@ reference's way stays.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.requant import INT32_MAX, Ints, multiply_by_quantized_multiplier
-from aot.records import dataclass
 from codegen.isa.plain.requantise import (
     Requant,
     ShiftedRight,

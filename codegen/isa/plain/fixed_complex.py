@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.plain.plain import expression_function, wrapped
 from codegen.loops.ir import ScalarFunction
 

@@ -6,6 +6,7 @@ is written integers are searched with which the line gives what the reference gi
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 
@@ -14,7 +15,6 @@ import numpy.typing as npt
 
 from aot.ops.binary_rescale import AddParameters
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier
-from aot.records import dataclass
 
 _BYTES: npt.NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)
 _LIMIT = 1 << 31

@@ -12,14 +12,13 @@ zero, then adds the zero point and clamps. Four facts make it cheap without chan
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.requant import multiply_by_quantized_multiplier
 from aot.ops.rounding import RequantRounding
-from aot.records import dataclass
 from codegen.isa.names import in_name
 from codegen.isa.plain.scalar_math import CLAMP, PORTABLE, ScalarMath, parenthesised
 from codegen.loops.ir import ScalarFunction

@@ -6,9 +6,9 @@ Everything else is written in terms of these few functions, so that it need not 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from aot.target import Feature
 from codegen.isa.plain.linear_sum import SumLine
 from codegen.isa.plain.shares import rounded_share

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 
 from aot.ir.types import DType
 from aot.ops.requant import Ints
 from aot.ops.sigmoid_table import SIGMOID_TABLE, sigmoid_16, tanh_16
-from aot.records import dataclass
 from codegen.loops.ir import ScalarFunction
 
 _PER_LINE = 12

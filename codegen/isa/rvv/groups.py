@@ -6,7 +6,7 @@ what is multiplied 16 and what is stored 8, so that a block of 16 channels takes
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
 
 _REGISTER_BYTES = 16
 _MOST_REGISTERS = 8  # of a group

@@ -8,9 +8,9 @@ whole tiles is a smaller tile. How products are made, `dot_channels` and `depthw
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.records import dataclass
 from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.needs import INCLUDES, NEEDS

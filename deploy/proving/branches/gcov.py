@@ -6,11 +6,11 @@ import json
 import shutil
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import MissingToolError, ToolError
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from deploy.proving.control import require_reported
 from deploy.proving.lone_program import driver, write_files

@@ -6,10 +6,10 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
-from aot.records import dataclass
 from deploy.proving.chapter import Table
 
 STORED = Path(str(files("deploy.proving.branches") / "runtime.json"))

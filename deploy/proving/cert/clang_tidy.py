@@ -6,11 +6,11 @@ import re
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aot.errors import MissingToolError, ToolError
-from aot.records import dataclass
 from deploy.proving.control import require_reported
 from deploy.proving.lone_program import write_files
 from deploy.proving.tool_run import run_tool

@@ -9,11 +9,11 @@ import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from typing import Any
 
 from aot.distribution import DISTRIBUTION
-from aot.records import dataclass
 from artifact.facts import ModelFacts
 from codegen.version import VERSION
 

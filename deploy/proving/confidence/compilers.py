@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aot.errors import ToolError
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from deploy.proving.lone_program import write_files
 from deploy.proving.tool_run import run_tool

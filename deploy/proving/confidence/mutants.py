@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from importlib.resources import files
-
-from aot.records import dataclass
 
 _FILE = "mutants.json"  # written by tests/mutants/try_changes.py --store
 

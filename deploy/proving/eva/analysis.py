@@ -6,11 +6,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from aot.errors import CheckError, MissingToolError, ToolError
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from boards.cores import load_core
 from deploy.proving.control import require_reported

@@ -6,7 +6,7 @@ have one 32-bit argument: each is called with every argument that its contract a
 
 from __future__ import annotations
 
-from aot.records import dataclass
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.model import LayerCode

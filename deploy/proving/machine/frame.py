@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from deploy.proving.machine.step import MachineStep, WayOn
 
 _MOST_BYTES = 1 << 20  # where a loop takes more each time round, there is no end

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
 from aot.errors import ToolError
-from aot.records import dataclass
 from deploy.proving.machine.frame import Frame, frame_of
 from deploy.proving.machine.step import MachineStep, decode
 from platforms.elf import Symbol, segments, symbols

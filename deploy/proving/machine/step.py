@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from aot.errors import ToolError
-from aot.records import dataclass
 from platforms.cycles.thumb import disassembler
 from platforms.cycles.thumb_names import LOOP_ENDS, USUAL_NAME
 

@@ -7,11 +7,11 @@ import shutil
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from aot.errors import MissingToolError, ToolError
-from aot.records import dataclass
 from deploy.proving.control import require_reported
 from deploy.proving.lone_program import write_files
 from deploy.proving.misra.deviations import OTHER_MESSAGES

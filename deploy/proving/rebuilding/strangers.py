@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from aot.errors import DeployError
-from aot.records import dataclass
 from artifact.artifact import Artifact, artifact_of
 from artifact.fact_json import encode
 from codegen.compile import compile_job

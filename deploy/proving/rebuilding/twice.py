@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from aot.errors import ToolError
-from aot.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

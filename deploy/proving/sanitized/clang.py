@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from aot.errors import MissingToolError
 from aot.ir.types import Array
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from deploy.proving.control import require_reported
 from deploy.proving.lone_program import driver, write_files

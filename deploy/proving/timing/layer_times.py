@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from aot.records import dataclass
 from boards.board import Board
 from platforms.cycles.estimate import BlockCost, Cycles, block_costs, estimate
 from platforms.cycles.model import core_of, flash_of

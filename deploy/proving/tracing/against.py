@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from aot.counted import counted
-from aot.records import dataclass
 from deploy.proving.chapter import Standing
 from deploy.proving.tracing.older import OlderEvidence
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from enum import Enum
 from pathlib import Path
 from typing import Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.text import print_graph, print_node, type_text
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from codegen.model import LayerInfo
 from codegen.version import VERSION

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.errors import InputError
-from aot.records import dataclass
 from deploy.proving.chapter import Standing
 
 SCHEMA = 2  # of evidence.json: the first that says what evidence rests on

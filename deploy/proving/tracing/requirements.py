@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 
-from aot.records import dataclass
 from artifact.artifact import Artifact
 from deploy.proving.chapter import Table
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
@@ -11,7 +12,6 @@ from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.elements import numbers_of
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import Importer, OnnxOperator
-from aot.records import dataclass
 
 _POWERS = numbers_of("FLOAT8E8M0")
 _LEAST, _LEAST_NORMAL, _LARGEST = 2.0**-127, 2.0**-126, 2.0**127

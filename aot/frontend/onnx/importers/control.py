@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
@@ -10,7 +11,6 @@ from onnx import TensorProto
 from aot.frontend.onnx.draft import Item, Value
 from aot.frontend.onnx.importers.moving import concatenated, sliced
 from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
-from aot.records import dataclass
 
 MAX_TURNS = 4096
 

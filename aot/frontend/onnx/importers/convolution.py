@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.frontend.onnx.draft import Value
@@ -15,7 +17,6 @@ from aot.ir.types import Array, DType
 from aot.ops.contract import Contract
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.records import dataclass
 
 _CHANNELS_LAST = (0, 2, 3, 1)
 _MOST_GROUPS = 32  # that are convolutions of their own

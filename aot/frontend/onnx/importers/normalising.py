@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -16,7 +17,6 @@ from aot.ir.types import Array
 from aot.ops.log_softmax import LogSoftmax
 from aot.ops.op import Op
 from aot.ops.softmax import Softmax
-from aot.records import dataclass
 
 # Deviations between zero and a mean, from which on the mean is subtracted before the product: x * factor and
 # its offset would both be that many times as large as their sum, which loses as many digits.

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from aot.frontend.onnx.draft import Value
 from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.operation import OnnxOperator
-from aot.records import dataclass
 
 
 @dataclass(frozen=True)

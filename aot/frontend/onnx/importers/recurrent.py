@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from onnx import TensorProto
@@ -13,7 +14,6 @@ from aot.frontend.onnx.operation import Importer, OnnxOperator, Results
 from aot.ops.conv2d import Conv2d
 from aot.ops.gather import Gather
 from aot.ops.recurrent import Cell, Recurrent
-from aot.records import dataclass
 
 _WAYS = {"forward": (False,), "reverse": (True,), "bidirectional": (False, True)}
 _CHANNELS = 3

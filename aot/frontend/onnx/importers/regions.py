@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import prod
@@ -17,7 +18,6 @@ from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.importers.windows import SpatialWindows, read_windows
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ops.gather import Gather
-from aot.records import dataclass
 
 _CHANNELS_LAST = (0, 2, 3, 1)
 _MOST_PARTS = 256  # of a region along a dimension

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from aot.ir.types import DType
 from aot.ops.gather import Gather
 from aot.ops.rearrange import Loops
 from aot.ops.resize import Resize, between_reals
-from aot.records import dataclass
 
 _PIXELS = (0, 2, 3, 1)  # the order of an image's dimensions whose channels lie together
 Reals = npt.NDArray[np.float64]

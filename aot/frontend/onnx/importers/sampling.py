@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from itertools import product
 from math import prod
@@ -16,7 +17,6 @@ from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.strides import dense_strides
 from aot.ops.gather import Gather
-from aot.records import dataclass
 
 _MODES = {"bilinear": "linear", "bicubic": "cubic"}  # before set 20
 _CUBIC = -0.75

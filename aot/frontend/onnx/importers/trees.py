@@ -6,7 +6,7 @@ A table has a row for each branch and elements no wider than its numbers; leaves
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence, Sized
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 import onnx
@@ -18,7 +18,6 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.moving import concatenated
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 from aot.ir.types import Array
-from aot.records import dataclass
 
 _MOST_DEEP = 64
 _MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from aot.frontend.onnx.operation import OnnxOperator
 from aot.ops.spatial import Padding, Pair, extent, output_size, same_padding
-from aot.records import dataclass
 
 _AGAIN = "get or export the file again"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.requant import quant_of
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import rounding_of
-from aot.records import dataclass
 
 Reals = npt.NDArray[np.float64]
 _LARGEST = 127

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.op import Op
 from aot.ops.requant import quant_of
 from aot.ops.rounding import rounding_of, rounding_of_i16
-from aot.records import dataclass
 
 # The weights' axis of output channels.
 _CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2}

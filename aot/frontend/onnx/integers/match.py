@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -25,7 +25,6 @@ from aot.patterns.facts import has_attr, has_type
 from aot.patterns.leaves import constant, wildcard
 from aot.patterns.nodes import is_op
 from aot.patterns.pattern import Pattern, match
-from aot.records import dataclass
 
 _INTEGERS = any_of(*(has_type(wildcard(), dtype) for dtype in (DType.I8, DType.I16)))
 _OF_INTEGERS = is_op("dequantize")(_INTEGERS)

@@ -6,6 +6,7 @@ are picked. A result that is not valid yet TFLite Micro leaves as it was; here i
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import prod
 
 import numpy as np
@@ -23,7 +24,6 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.ops.select import Select
-from aot.records import dataclass
 
 _MOST_FRAMES = 256  # that one run adds
 

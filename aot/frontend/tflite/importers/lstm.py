@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import tflite
@@ -19,7 +19,6 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.recurrent import Cell, Recurrent
 from aot.ops.reshape import Reshape
 from aot.ops.rounding import HIDDEN_NARROW, rounding_of
-from aot.records import dataclass
 
 _INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four: input, forget, cell, output gate
 _OUR_ORDER = (0, 3, 1, 2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import tflite
 
 from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
@@ -14,7 +16,6 @@ from aot.ops.dense import Dense
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
 from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
-from aot.records import dataclass
 
 _STATE = 4  # number of the input that is kept from run to run
 

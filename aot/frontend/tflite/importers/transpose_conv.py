@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from dataclasses import dataclass
 
 import numpy as np
 import tflite
@@ -19,7 +20,6 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.requant import quant_of
 from aot.ops.rounding import TRANSPOSED, TRANSPOSED_NARROW, RequantRounding, rounding_of
 from aot.ops.spatial import Pair, same_padding
-from aot.records import dataclass
 
 _WITH_BIAS = struct.Struct("<3i")  # the options of MediaPipe's operator: padding, stride of columns, of rows
 _PADDINGS = {1: tflite.Padding.SAME, 2: tflite.Padding.VALID}

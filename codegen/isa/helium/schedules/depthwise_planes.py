@@ -8,13 +8,12 @@ for blocks of channels:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from aot.ir.types import Array, DType
 from aot.ops.op import required
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.formats import ElementOrder, RowFormat, RowRequest
 from codegen.isa.helium.depthwise import (

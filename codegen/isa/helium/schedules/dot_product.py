@@ -11,12 +11,11 @@ Where results are bytes, a row of several pixels is one instruction (`dot_row`),
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from aot.ir.types import DType
 from aot.ops.op import required
-from aot.records import dataclass
 from aot.target import Optimize
 from codegen.isa.helium.dot_blocks import DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row

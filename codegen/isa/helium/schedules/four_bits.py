@@ -8,10 +8,11 @@ Of one vector, all blocks are one instruction. Layers that neither does have wei
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from aot.ir.types import Array, DType
-from aot.records import dataclass
 from codegen.isa.helium.dot_blocks import MOST_STEPS, DotBlocks, dot_blocks
 from codegen.isa.helium.dot_row import DotRow, dot_row
 from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile
