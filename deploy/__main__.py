@@ -5,9 +5,7 @@ from __future__ import annotations
 import sys
 
 try:
-    import atexit
     import errno
-    import gc
     import os
     import re
     import signal
@@ -37,9 +35,6 @@ INTERRUPTED = 130  # as shells count: 128 + SIGINT
 READER_GONE = 141  # 128 + SIGPIPE
 # What a machine may lack at any time: room, memory, rights, open files.
 _LACKS = (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM, errno.EROFS, errno.EACCES, errno.EMFILE, errno.ENFILE)
-# New objects before Python looks for reference cycles: nearly all that a compile makes is in use to its end,
-# and looking through it takes a twentieth of its time.
-_COLLECTED_AFTER = 2_000_000
 _COMPLETES = "_ARGCOMPLETE"  # in the environment, where a shell asks how a line may go on
 _ERROR_CODE = re.compile(r"[eE]\d{3}")
 _interrupts: list[int] = []  # what Ctrl-C has sent to this process
@@ -50,8 +45,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command line and returns the exit status."""
     try:
         if argv is None:  # a process of our own, not a call from Python
-            gc.set_threshold(_COLLECTED_AFTER)
-            atexit.register(gc.freeze)  # a last look for cycles would take a tenth of a second
             _end_in_order()
             signal.signal(signal.SIGINT, _interrupted)
             spell_out_what_cannot_be_shown()
