@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 from aot.errors import ArchiveError, OutputError
-from artifact.metadata import is_ours
 from artifact.whole_file import write_whole
 
 _MODE = 0o644
@@ -126,6 +125,8 @@ def _refuse_to_lose(path: Path) -> None:
 
 def _may_be_replaced(path: Path) -> bool:
     """True for an empty file and for any archive, even a damaged one or of another version."""
+    from artifact.metadata import is_ours
+
     try:
         if path.stat().st_size == 0:
             return True

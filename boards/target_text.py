@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, MemoryRegion
-from boards.board import Board, BoardStatus
 from boards.cores import Core, core_called, core_names
 from codegen.option_kinds import WrongValueError, read_size
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
 _REASON = "it is a target that was given as text"
@@ -60,6 +63,8 @@ def read_target(text: str) -> Board:
     Features are those that are named, beside those that every such core has. Without a size of a memory,
     nothing is said of fitting there. Raises BoardError.
     """
+    from boards.board import Board, BoardStatus
+
     said = _Said(text)
     for word in text.split():
         if not _NO_CORE.fullmatch(word):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.pipeline import PassStep
 from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
-from codegen.c.constants import collect_constants
+from codegen.c.constants import Constants, collect_constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, c_headers, emit_sources
 from codegen.c.estimate import estimate_code_bytes
@@ -21,16 +22,8 @@ from codegen.c.names import layer_functions, layer_labels, short_identifiers, un
 from codegen.c.observe import observation_of
 from codegen.c.printer import Printer
 from codegen.c.provenance import made_by, needs
-from codegen.c.standard import require_standard
 from codegen.c.states import state_infos
 from codegen.c.tree import FunctionDefinition
-from codegen.c.weights import (
-    WeightsLayout,
-    layout_of,
-    require_possible,
-    require_some,
-    structure_of,
-)
 from codegen.checking import check_plan
 from codegen.fit.arenas import arenas_of
 from codegen.fit.plan_job import plan_job
@@ -50,11 +43,10 @@ from codegen.model import (
     TensorInfo,
 )
 from codegen.options import CDialect, CompileOptions
-from codegen.tables.kernels import kernels_in_c
-from codegen.tables.packed import pack_table
-from codegen.tables.possible import require_tables_possible
-from codegen.tables.table import TableSource, make_table
 from codegen.version import VERSION
+
+if TYPE_CHECKING:
+    from codegen.c.weights import WeightsLayout
 
 _ALIGN = 4
 _NAMELESS = "model"
@@ -65,8 +57,12 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 def compile_job(job: Job) -> CompiledModel:
     """Raises ModelError for what cannot be compiled, FitError for what has no room."""
     if job.options.weights_external:
+        from codegen.c.weights import require_possible
+
         require_possible(job.options, job.target.constant_space)
     if job.options.tables:
+        from codegen.tables.possible import require_tables_possible
+
         require_tables_possible(job.options, job.target.constant_space)
     planned = plan_job(job)
     if job.options.check:
@@ -148,6 +144,8 @@ def _source_parts(
     maker = RunMaker(lowered, plan, library.calls, constants, names, name, by_pool, labels, functions)
     dialect = dialect_of(target, options.dialect is CDialect.STRICT)
     if not dialect.has_attributes:
+        from codegen.c.standard import require_standard
+
         require_standard(constants, target)
     is_tuned = any(_is_tuned(stage.kernel) for stage in lowered.stages)
     layers = _layers(graph, lowered, maker, planned.steps)
@@ -171,14 +169,24 @@ def _source_parts(
         library=library,
         run=run,
         constants=constants,
-        weights=require_some(layout_of(constants)) if external else None,
+        weights=_layout(constants) if external else None,
         observation=observation_of(graph, lowered, stream_rows) if options.observe else None,
     )
     return parts, layers
 
 
+def _layout(constants: Constants) -> WeightsLayout:
+    from codegen.c.weights import layout_of, require_some
+
+    return require_some(layout_of(constants))
+
+
 def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts, PackedTable]:
     """The sources with what tables run their kernels by, and the model as such a table."""
+    from codegen.tables.kernels import kernels_in_c
+    from codegen.tables.packed import pack_table
+    from codegen.tables.table import TableSource, make_table
+
     library = parts.library
     source = TableSource(
         planned.lowered,
@@ -203,6 +211,8 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
     """The weights with the structure that they fit: the C as it would be if nobody had given names."""
+    from codegen.c.weights import structure_of
+
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
     labels = [f"l{number}" for number in range(len(planned.lowered.stages))]
     parts, _ = _source_parts(planned, _NAMELESS, names, labels)

@@ -6,9 +6,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from aot.backs.table import read_back
-from aot.frontend.input_overrides import InputOverrides
 from aot.fronts.table import read_front
 from aot.passes import DECIDED_BY_WEIGHTS
 from aot.plan.model import Pool
@@ -30,6 +30,9 @@ from codegen.option_kinds import (
 )
 from codegen.option_reading import read_given
 from codegen.own_schedules import OwnScheduleList
+
+if TYPE_CHECKING:
+    from aot.frontend.input_overrides import InputOverrides
 
 
 class Rounding(Enum):
@@ -324,6 +327,8 @@ class CompileOptions:
     @property
     def input_overrides(self) -> InputOverrides:
         """All that the user says of the model's inputs, where they are largest."""
+        from aot.frontend.input_overrides import InputOverrides
+
         return InputOverrides(largest_shapes(self.shapes), self.values)
 
     @property

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from boards.board import Board
 from codegen.options import CompileOptions
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 
 def options_on(board: Board, options: CompileOptions) -> CompileOptions:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from aot.errors import BoardError
-from boards.board import Board
 from codegen.options import CompileOptions
-from platforms.board_files import all_boards
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 
 def require_cores(board: Board, options: CompileOptions) -> None:
     """Raises BoardError where --cores asks for more than work together on the board."""
     says = why_not_its_cores(board, options)
     if says:
+        from platforms.board_files import all_boards
+
         able = ", ".join(each.name for each in all_boards() if not why_one_core(each))
         raise BoardError(
             f"--cores 2 asks for 2 cores that work together, and {board.name} has 1",

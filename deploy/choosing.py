@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from aot.errors import InputError, UnknownBoardError
-from boards.board import Board
 from boards.cores import core_names
-from boards.target_text import FORM, read_target
-from platforms.board_files import load_board
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 _MARKS = "+, "  # in targets, and in no board's name
 
@@ -21,12 +23,20 @@ def board_or_target(board: str | None, target: str | None) -> Board | None:
             f'both a board, "{board}", and a target, "{target}", are given', hint="leave one out"
         )
     if target is not None:
+        from boards.target_text import read_target
+
         return read_target(target)
-    return None if board is None else load_board(board)
+    if board is None:
+        return None
+    from platforms.board_files import load_board
+
+    return load_board(board)
 
 
 def require_board_or_target(board: str | None, target: str | None) -> Board:
     """The same where one is needed. Raises InputError where neither is given."""
+    from boards.target_text import FORM
+
     found = board_or_target(board, target)
     if found is None:
         raise InputError(
@@ -40,6 +50,9 @@ def board_or_target_of(word: str) -> Board:
 
     Raises BoardError for what is neither.
     """
+    from boards.target_text import read_target
+    from platforms.board_files import load_board
+
     is_text = word.startswith("-") or any(mark in word for mark in _MARKS)
     if is_text and not word.endswith(".toml"):
         return read_target(word)

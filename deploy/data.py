@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,10 +17,10 @@ from aot.ir.types import Array
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import Choice, OnOff
 from deploy.console import print_error
-from deploy.data_doubts import range_doubts
-from deploy.reals import as_integers
-from deploy.samples import Samples, make_samples, random_samples, read_arrays
-from deploy.wav import SUFFIX, read_wav
+from deploy.wav import SUFFIX
+
+if TYPE_CHECKING:
+    from deploy.samples import Samples
 
 
 class Fill(Enum):
@@ -77,6 +78,9 @@ def read_data(
 
 
 def _arrays(path: Path, front: str | None) -> Mapping[str, Array]:
+    from deploy.samples import read_arrays
+    from deploy.wav import read_wav
+
     if path.suffix.lower() != SUFFIX:
         return read_arrays(path)
     return {"input_0": read_wav(path, declared_rate(front) if front else None)}
@@ -91,6 +95,10 @@ def make_data(
     where: str = "inputs",
 ) -> Samples:
     """The same of arrays by name. Raises InputError where there are none and nothing fills them."""
+    from deploy.data_doubts import range_doubts
+    from deploy.reals import as_integers
+    from deploy.samples import make_samples
+
     if arrays is not None and data.fill is not None:
         raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
     if arrays is None:
@@ -103,6 +111,8 @@ def make_data(
 
 
 def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Samples:
+    from deploy.samples import Samples, random_samples
+
     if fill is None:
         raise InputError("no inputs are given", hint="--inputs IN.npz, --fill random or --fill zeros")
     if fill is Fill.RANDOM:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from aot.errors import BoardError, FitError
 from aot.target import Optimize, Target
 from artifact.facts import ModelFacts
 from artifact.report import Report
-from boards.board import Board
 from codegen.fit.memory_use import MemoryUse
 from codegen.job import Job
 from deploy.jobs import ways_out
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 _MOST_SHOWN = 3
 _NAMES = {"ram": "RAM", "flash": "flash"}

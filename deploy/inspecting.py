@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aot.errors import InputError, did_you_mean
 from aot.passes.pipeline import PassStep
@@ -15,9 +15,7 @@ from artifact.facts import facts_of
 from artifact.memory_text import draw_memory
 from artifact.report import Report, make_report
 from artifact.whole_file import write_whole
-from boards.board import Board
 from boards.cores import load_core
-from codegen.fit.offers import Offers, offers_for
 from codegen.job import ImportedModel, Job, import_model
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
@@ -35,6 +33,10 @@ from deploy.open_batch import open_batch_lines
 from deploy.options import require_no_options
 from deploy.pass_page import explained, known_names, named, step_facts
 from deploy.terminal_width import terminal_columns
+
+if TYPE_CHECKING:
+    from boards.board import Board
+    from codegen.fit.offers import Offers
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class Inspection:
 
     def offers(self) -> Offers:
         """What budgets of RAM and flash buy. Raises InputError for an archive."""
+        from codegen.fit.offers import offers_for
+
         self._compiled("what budgets buy")
         assert self.job is not None  # it is there where the compiled model is
         return offers_for(self.job)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aot.errors import DeployError, FitError
 from aot.target import BaseFirmware, Optimize, Target
@@ -13,11 +13,13 @@ from artifact.report import make_report
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.knobs import NOT_TUNED
-from codegen.kernels.tuning_records import Selection
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.console import progress
 from deploy.selecting import select_records
+
+if TYPE_CHECKING:
+    from codegen.kernels.tuning_records import Selection
 
 # What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
 _OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {

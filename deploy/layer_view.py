@@ -8,12 +8,9 @@ from functools import cached_property
 
 from aot.errors import InputError, did_you_mean
 from aot.ir.text import print_node
-from codegen.lang.op_meaning import meaning_of
 from codegen.loops.ir import Instruction
-from codegen.loops.text import named_in, print_instruction, print_proc
 from codegen.model import CompiledModel, LayerCode, LayerInfo
 from deploy.answer import Paged
-from platforms.assembly import assembly_of
 
 
 @dataclass(frozen=True)
@@ -42,6 +39,9 @@ class LayerView(Paged):
     @property
     def meaning(self) -> str:
         """The loops before anything was scheduled; of a layer that only copies rows, none."""
+        from codegen.lang.op_meaning import meaning_of
+        from codegen.loops.text import print_proc
+
         graph, target = self.compiled.graph, self.compiled.target
         node = next((n for n in graph.nodes if n.name == self.info.name), None)
         if node is None:
@@ -51,6 +51,8 @@ class LayerView(Paged):
     @property
     def ir(self) -> str:
         """The loops as they were scheduled, and below them what instructions mean."""
+        from codegen.loops.text import named_in, print_instruction, print_proc
+
         if not any(proc.body for proc in self.code.procs):
             return "# a library's C function computes this layer: there are no loops\n"
         used = {name: each for proc in self.code.procs for name, each in named_in(proc).items()}
@@ -70,6 +72,8 @@ class LayerView(Paged):
     @cached_property
     def asm(self) -> str:
         """The assembly of these functions. Raises ToolError where no compiler for the board is there."""
+        from platforms.assembly import assembly_of
+
         made = self.compiled
         found = assembly_of(self.code.functions, made.sources, f"{made.name}.c", made.target, made.c_flags)
         return "\n\n".join(found.values()) + "\n"

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codegen.option_entry import Option, option, options_of
 from codegen.option_kinds import FilePath, Seconds, Text, WrittenFile
 from platforms.line_deadlines import RUN_S
-from platforms.runners.runner import BoardSelector
+
+if TYPE_CHECKING:
+    from platforms.runners.runner import BoardSelector
 
 _GROUP = "Board and connection"
 
@@ -58,6 +61,8 @@ class LineOptions:
     @property
     def where(self) -> BoardSelector:
         """The selector of one among several equal boards."""
+        from platforms.runners.runner import BoardSelector
+
         return BoardSelector(self.serial, self.port)
 
 

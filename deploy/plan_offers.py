@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from codegen.fit.offers import Offer, Offers
 from deploy.console import table
+
+if TYPE_CHECKING:
+    from codegen.fit.offers import Offer, Offers
 
 _WIDTH, _HEIGHT, _MARGIN = 720, 400, 60
 _COLUMNS = ("arena", "flash, about", "cycles", "above the bound", "with more RAM, cycles less")

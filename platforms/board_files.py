@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from aot.errors import DeployError
 from boards import load
-from boards.board import Board
 from boards.board_keys import Section, Sections
 from platforms import PLATFORMS
 from platforms.runners import RUNNERS
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 
 def load_board(name: str) -> Board:

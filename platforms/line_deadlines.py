@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from boards.board import Board
 from platforms.rpc.deadlines import Deadlines
-from platforms.transport.base import Transport
+
+if TYPE_CHECKING:
+    from boards.board import Board
+    from platforms.transport.base import Transport
 
 # A program that ends closes its line, so silence only means that this computer is busy: wait longer.
 PROGRAM_S = 60.0

@@ -1,16 +1,24 @@
-"""Gathers importers from files: each has a table, operator by operator, of the file's name in capitals."""
+"""Finds importers in files: each has a table, operator by operator, of the file's name in capitals."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
+from aot.extensions import LazyTable
 
-def importers_in(package: str, files: Iterable[str]) -> dict[str, Any]:
-    """The importers in these files of a package; "quantised.MICROSOFT" is another table in quantised.py."""
-    found: dict[str, Any] = {}
-    for each in files:
-        stem, _, table = each.partition(".")
-        found |= getattr(import_module(f"{package}.{stem}"), table or stem.upper())
-    return found
+
+def importers_in(package: str, files: Mapping[str, str]) -> Mapping[str, Any]:
+    """Returns the importers of the operators that `files` lists for each file of a package.
+
+    A file is imported when one of its operators is looked up. "quantised.MICROSOFT" is another table in
+    quantised.py.
+    """
+    places = {operator: file for file, listed in files.items() for operator in listed.split(", ")}
+
+    def load(operator: str) -> Any:
+        stem, _, table = places[operator].partition(".")
+        return getattr(import_module(f"{package}.{stem}"), table or stem.upper())[operator]
+
+    return LazyTable(places, load)

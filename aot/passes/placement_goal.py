@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from aot.passes.cost_model import CostModel
+if TYPE_CHECKING:
+    from aot.passes.cost_model import CostModel
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
-from aot.passes.partition.claims import Claims
+
+if TYPE_CHECKING:
+    from aot.passes.partition.claims import Claims
 
 STAYS = "stays: "  # what the reason of a node begins with that no device runs
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
 from aot.ops.conv2d import Conv2d
 from aot.ops.depthwise_conv2d import DepthwiseConv2d
-from aot.passes.cost_model import CostModel
 from aot.passes.sequences import is_pointwise, is_sequence_view, sequence_of, sliding_window_of
+
+if TYPE_CHECKING:
+    from aot.passes.cost_model import CostModel
 
 _MAX_SLOWDOWN_OF_ONE = 2  # times the slowdown that all may have together, for a group with little work
 

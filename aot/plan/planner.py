@@ -14,7 +14,6 @@ from aot.plan.conflicts import forbidden_distances
 from aot.plan.crowd import CrowdPacking, is_crowded
 from aot.plan.demand import order_like
 from aot.plan.early_starts import started_early, starting_stages, waited_late
-from aot.plan.exact import solve_placement
 from aot.plan.floor import placement_floor
 from aot.plan.lives import ring_bytes_over_time
 from aot.plan.model import Plan, PlannedBuffer, PlanRequest
@@ -163,6 +162,8 @@ def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -
 
 
 def _exact(placed: _Placed) -> _Placed:
+    from aot.plan.exact import solve_placement
+
     packing = placed.packing
     if isinstance(packing, CrowdPacking) or len(packing.pools) != 1 or placed.is_least:
         return placed

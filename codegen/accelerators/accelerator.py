@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aot.ir.graph import Graph, Node
 from aot.ir.region import DeviceRegion
 from aot.passes.partition.claims import Claims
-from codegen.accelerators.emulated import EmulatedDevice
 from codegen.formats import whole
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import RowRequests, Schedule
 from codegen.option_kinds import OptionKind
+
+if TYPE_CHECKING:
+    from codegen.accelerators.emulated import EmulatedDevice
 
 
 @dataclass(frozen=True)

@@ -6,19 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
+from typing import TYPE_CHECKING
 
 from aot.errors import ExtensionError
 from aot.extensions import ACCELERATORS as GROUP
 from aot.extensions import loaded
 from aot.ir.region import DeviceRegion
 from aot.ops.op import Op
+from aot.target import Target
 from codegen.accelerators import ACCELERATORS
-from codegen.accelerators.accelerator import Accelerator
-from codegen.accelerators.guarded import guarded
-from codegen.accelerators.settings import read_settings
 from codegen.isa.table import schedules_of
 from codegen.kernels.kernel import PassedOver
 from codegen.kernels.schedule import Schedule
+
+if TYPE_CHECKING:
+    from codegen.accelerators.accelerator import Accelerator
 
 
 def accelerators() -> Mapping[str, Accelerator]:
@@ -31,6 +33,8 @@ def accelerators() -> Mapping[str, Accelerator]:
 
 
 def _accelerator(name: str, value: object) -> Accelerator:
+    from codegen.accelerators.accelerator import Accelerator
+
     if not isinstance(value, Accelerator):
         raise ExtensionError(
             f'the extension "{name}" is not an Accelerator of codegen.accelerators.accelerator',
@@ -79,6 +83,9 @@ def device_of(word: str) -> str:
 
 
 def _configured(name: str, known: Accelerator, words: str) -> Accelerator:
+    from codegen.accelerators.guarded import guarded
+    from codegen.accelerators.settings import read_settings
+
     settings = read_settings(name, known.options, words)
     made = known.configured(settings) if known.configured is not None else known
     if name not in ACCELERATORS:
@@ -95,7 +102,7 @@ def _of_device(name: str, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]
     return tuple(replace(schedule, device=name) for schedule in schedules)
 
 
-def schedules_with(words: Sequence[str], op: Op) -> tuple[Schedule, ...]:
+def schedules_with(words: Sequence[str], op: Op, target: Target) -> tuple[Schedule, ...]:
     """All schedules of an op, best first: those of the accelerators come before the others.
 
     Those of a region are its device's: nobody else can run it.
@@ -105,7 +112,7 @@ def schedules_with(words: Sequence[str], op: Op) -> tuple[Schedule, ...]:
         regions = known[op.device].regions
         return regions.schedules if regions is not None else ()
     theirs = [schedule for each in known.values() for schedule in each.schedules.get(op.name, ())]
-    return (*theirs, *schedules_of(op.name))
+    return (*theirs, *schedules_of(op.name, target))
 
 
 def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:

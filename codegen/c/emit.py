@@ -27,7 +27,6 @@ from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
-from codegen.c.weights import WeightsLayout
 from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.kernels.memory_demand import WORD
@@ -35,6 +34,8 @@ from codegen.model import TensorInfo
 
 if TYPE_CHECKING:
     from jinja2 import Environment
+
+    from codegen.c.weights import WeightsLayout
 
 
 CORES = "solder_cores"  # the files of models whose layers two cores compute

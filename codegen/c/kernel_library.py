@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from itertools import takewhile
+from typing import TYPE_CHECKING
 
 from aot.target import Feature
 from codegen.c.alike import Users, told_apart
@@ -16,10 +17,12 @@ from codegen.c.names import layer_labels
 from codegen.c.tree import AnyHelper, FunctionDefinition
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
-from codegen.kernels.c_function import CFunction, CLibrary
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Instruction, Proc
 from codegen.lower.stages import LoweredStage
+
+if TYPE_CHECKING:
+    from codegen.kernels.c_function import CFunction, CLibrary
 
 _PARTS_OF_GROWING = (
     "\nBefore the first row: sets the sums to their start values.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from aot.errors import FitError
 from aot.ir.graph import Graph
@@ -11,13 +12,14 @@ from aot.passes.pipeline import PassRun
 from aot.target import Optimize, Target
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
-from codegen.fit.archive import PLANNED_ROWS, Archive, ArchiveSearch, Member, extra_bytes
 from codegen.fit.arenas import chosen_pools
-from codegen.fit.layer_cycles import cycle_table
 from codegen.fit.placement_search import checked_plan, fastest_variant, in_memories, starts
 from codegen.fit.variant import MORE_ROOM, CompiledPlan
 from codegen.job import Job
 from codegen.options import CompileOptions
+
+if TYPE_CHECKING:
+    from codegen.fit.archive import Archive, Member
 
 _KEPT = 4  # archives of the models compiled last
 _MAX_SLOWDOWN_FOR_RAM = 0.05  # of convolutions along sequences, where nothing limits the arena
@@ -117,6 +119,9 @@ def _without_budgets(options: CompileOptions) -> CompileOptions:
 
 def _searched(meaning: PassRun, job: Job) -> Archive:
     """Plans of every placement, with the plan without a budget as the first."""
+    from codegen.fit.archive import PLANNED_ROWS, Archive, ArchiveSearch, Member, extra_bytes
+    from codegen.fit.layer_cycles import cycle_table
+
     table = cycle_table(job.kernel_target)
     first, placement = fastest_variant(meaning, job)
     cycles = table.run(first.variant.lowered)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Graph, Node
 from aot.passes.pipeline import PassRun, PassStep, run_passes
 from aot.passes.region_goal import RegionGoal
 from aot.passes.table import region_passes
-from codegen.accelerators.accelerator import Regions
 from codegen.accelerators.table import asked_for
 from codegen.job import Job
 from codegen.lower.decisions import Decisions
 from codegen.lower.sites import Sites
+
+if TYPE_CHECKING:
+    from codegen.accelerators.accelerator import Regions
 
 
 def with_regions(meaning: PassRun, job: Job) -> PassRun:

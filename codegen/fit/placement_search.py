@@ -109,7 +109,10 @@ def _may_demand(variant: Variant) -> bool:
     nodes = [node for node in variant.graph.nodes if not is_view(node)]
     ops = {node.op if isinstance(node.op, DeviceRegion) else node.op.name: node.op for node in nodes}
     words = variant.options.accelerators
-    return any(schedule.demand.memories for op in ops.values() for schedule in schedules_with(words, op))
+    target = variant.target
+    return any(
+        schedule.demand.memories for op in ops.values() for schedule in schedules_with(words, op, target)
+    )
 
 
 @dataclass

@@ -8,10 +8,9 @@ from aot.errors import InputError
 from aot.passes.pipeline import PassRun, run_meaning
 from aot.target import Optimize
 from codegen.axis_sizes import is_open
-from codegen.fit.budgets import has_budget, plan_within, refusal
+from codegen.fit.budgets import has_budget
 from codegen.fit.device_regions import with_regions
 from codegen.fit.memory_use import missing_ram_bytes
-from codegen.fit.placed_constants import place_constants
 from codegen.fit.placement_search import fastest_plan
 from codegen.fit.ram_needs import ram_needs
 from codegen.fit.transformed_weights import layers_to_compact
@@ -35,7 +34,11 @@ def plan_job(job: Job) -> CompiledPlan:
         )
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     plan = _planned(meaning, job)
-    return replace(plan, placement=place_constants(plan)) if job.options.place else plan
+    if not job.options.place:
+        return plan
+    from codegen.fit.placed_constants import place_constants
+
+    return replace(plan, placement=place_constants(plan))
 
 
 def _planned(meaning: PassRun, job: Job) -> CompiledPlan:
@@ -52,6 +55,8 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
 
     Of plans that leave room, one that also leaves an application its share of the flash comes first.
     """
+    from codegen.fit.budgets import plan_within, refusal
+
     plan = plan_within(meaning, job, lambda plan: not _missing(plan) and not layers_to_compact(plan))
     plan = plan or plan_within(meaning, job, lambda plan: not _missing(plan))
     if plan is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aot.target import Feature, Target
+from codegen.formats import RowFormat
 from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.kernels.kernel import Kernel
-from codegen.kernels.schedule import Schedule
+from codegen.kernels.kernel import Kernel, Site
+from codegen.kernels.schedule import RowRequests, Schedule
 from codegen.loops.lanes import Lanes
 
 
@@ -28,3 +29,16 @@ class Isa:
 
     def is_on(self, target: Target) -> bool:
         return self.needs <= target.features
+
+    @property
+    def unavailable(self) -> Schedule:
+        """Stands for its schedules on a core that lacks its needs, and says that the core does."""
+        return Schedule(self.name, _refuse_site, _refuse_rows, self.needs)
+
+
+def _refuse_site(_site: Site) -> RowRequests:
+    raise AssertionError("the core lacks the instruction set")
+
+
+def _refuse_rows(_site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
+    raise AssertionError("the core lacks the instruction set")

@@ -49,9 +49,17 @@ def in_standard_c(target: Target) -> Target:
     return replace(target, features=target.features - beyond)
 
 
-def schedules_of(op_name: str) -> tuple[Schedule, ...]:
-    """All schedules of an op, best first: the instruction sets', then those that need nothing special."""
-    special = [schedule for isa in isas() for schedule in isa.schedules.get(op_name, ())]
+def schedules_of(op_name: str, target: Target) -> tuple[Schedule, ...]:
+    """Returns the schedules of an op, best first: the instruction sets', then those of any core.
+
+    An instruction set that the core lacks has one schedule here, which never fits: its code is not loaded.
+    """
+    special = [
+        schedule
+        for isa in isas()
+        if op_name in isa.schedules
+        for schedule in (isa.schedules[op_name] if isa.is_on(target) else (isa.unavailable,))
+    ]
     return (*special, *KERNELS[op_name].schedules)
 
 

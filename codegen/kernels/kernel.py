@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from typing import TYPE_CHECKING
 
 from aot.ir.graph import Node
 from aot.ir.types import Array, DType, TensorType
 from aot.target import Optimize, Target
 from codegen.isa.plain.scalar_math import ScalarMath
-from codegen.kernels.c_function import CFunction
 from codegen.kernels.knobs import Point, Space
 from codegen.kernels.memory_demand import ANYWHERE, WORD, MemoryDemand
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.loops.pack import Packing
+
+if TYPE_CHECKING:
+    from codegen.kernels.c_function import CFunction
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,6 @@ from codegen.accelerators.table import schedules_with, without_schedules
 from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.isa.table import math_of
 from codegen.kernels.kernel import Kernel, Site
-from codegen.kernels.nests import plain_schedules
 from codegen.kernels.schedule import ChosenSchedule, choose_schedule
 from codegen.lower.decisions import Decisions
 from codegen.options import CompileOptions
@@ -79,8 +78,10 @@ class Sites:
         """The user's own schedules come first, then the accelerators', then its op's."""
         words, op = self.options.accelerators, site.node.op
         own = schedules_outside(op.name, self.options.schedules)
-        ours = schedules_with(words, op)
+        ours = schedules_with(words, op, site.target)
         if site.is_plain and not isinstance(op, DeviceRegion):
+            from codegen.kernels.nests import plain_schedules
+
             ours = (*(each for each in ours if each.device), *plain_schedules(op.name, site))
         left = () if isinstance(op, DeviceRegion) else left_to_cpu(ours, site)
         devices = {each.device for each in left}

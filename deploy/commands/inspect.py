@@ -11,7 +11,6 @@ from deploy.choosing import board_or_target
 from deploy.console import print_result
 from deploy.inspecting import inspect_file
 from deploy.layer_view import TEXTS, USUAL
-from deploy.plan_offers import offers_facts, offers_page, offers_svg
 from deploy.print_after import print_after, printed_if_refused
 
 EXAMPLE = """
@@ -47,6 +46,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
+    from deploy.plan_offers import offers_facts, offers_page, offers_svg
+
     shown = [name for name in TEXTS if getattr(arguments, name)]
     if shown and arguments.layer is None:
         raise InputError(f"--{shown[0]} shows a layer, and none is named", hint="add --layer N")

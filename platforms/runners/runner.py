@@ -8,13 +8,15 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from shlex import join
-from typing import Protocol, cast
+from typing import TYPE_CHECKING, Protocol, cast
 
 from aot.errors import BoardError, MissingToolError, ToolError, did_you_mean
-from boards.board import Board
 from boards.board_keys import Section
 from platforms.runners import EMULATORS, FLASHERS, RUNNERS
 from platforms.transport.base import Transport
+
+if TYPE_CHECKING:
+    from boards.board import Board
 
 Argv = tuple[str, ...]
 

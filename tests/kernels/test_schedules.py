@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import pytest
@@ -36,8 +39,7 @@ def test_why_better_schedules_were_passed_over_is_kept() -> None:
     assert kernel.schedule == "plain"
     assert kernel.passed_over == (
         PassedOver("helium", "the core has no mve"),
-        PassedOver("winograd", "the core has no dsp"),
-        PassedOver("smlad", "the core has no dsp"),
+        PassedOver("dsp", "the core has no dsp"),
         PassedOver("fpu", "the core has no fpu"),
         PassedOver("f32", "only for floats"),
         PassedOver("packed", "only for cores with many registers"),
@@ -50,9 +52,19 @@ def test_why_better_schedules_were_passed_over_is_kept() -> None:
 
 
 def test_the_last_schedule_of_every_op_needs_nothing_special() -> None:
-    for op_name in KERNELS:
-        last = schedules_of(op_name)[-1]
+    for op_name, target in product(KERNELS, (PLAIN, MVE)):
+        last = schedules_of(op_name, target)[-1]
         assert (last.needs, last.fits, last.takes) == (frozenset(), (), ()), op_name
+
+
+def test_schedules_of_an_instruction_set_are_loaded_for_cores_that_have_it() -> None:
+    code = (
+        "import sys; from codegen.isa.table import schedules_of; from boards.cores import load_core;"
+        "schedules_of('conv2d', load_core('cortex-m0plus').target());"
+        "print(*(name for name in sys.modules if '.schedules.' in name))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "\n"
 
 
 def test_instruction_sets_have_schedules_for_ops_that_there_are() -> None:

@@ -12,7 +12,6 @@ import tflite
 
 from aot.errors import ModelError
 from aot.frontend.builder import MAX_TENSOR_BYTES
-from aot.frontend.tflite.sparse import SparsityError, dense, read_sparsity
 from aot.ir.types import Array, DType, Quant, TensorType
 from aot.printable import printable
 
@@ -170,6 +169,8 @@ class _TensorReader:
         stored: np.dtype[np.generic],
         tensor_type: TensorType,
     ) -> Array:
+        from aot.frontend.tflite.sparse import SparsityError, dense, read_sparsity
+
         if len(raw) % stored.itemsize:
             raise self.fail(f"its buffer has {len(raw):,} bytes, elements have {stored.itemsize}")
         elements = np.frombuffer(raw, stored).astype(tensor_type.dtype.numpy)

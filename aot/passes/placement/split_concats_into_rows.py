@@ -5,18 +5,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from math import gcd, prod
+from typing import TYPE_CHECKING
 
 from aot.counted import counted
 from aot.ir.graph import Graph, Node
 from aot.ir.types import Array, TensorType
 from aot.ops.concat import Concat, behind
 from aot.ops.reshape import Reshape
-from aot.passes.cost_model import CostModel
 from aot.passes.dead_code import without_dead_code
 from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, outcome
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.views import behind_views
+
+if TYPE_CHECKING:
+    from aot.passes.cost_model import CostModel
 
 
 def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:

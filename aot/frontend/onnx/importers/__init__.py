@@ -9,55 +9,86 @@ from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.importer_table import importers_in
 from aot.frontend.onnx.operation import Importer
 
-# The files here that have importers of ONNX's own operators.
-FILES = (
-    "bits.BITS_READ",
-    "casting",
-    "choosing",
-    "control",
-    "convolution",
-    "determinants",
-    "elementwise",
-    "gathering",
-    "grams",
-    "indexing",
-    "moving",
-    "normalising",
-    "optionals",
-    "padding",
-    "pooling",
-    "products",
-    "quantised",
-    "quantising",
-    "recurrent",
-    "reductions",
-    "regions",
-    "resizing",
-    "sampling",
-    "scattering",
-    "sequences",
-    "spectra",
-    "suppressing",
-)
-# Those of other domains.
-FILES_OF_DOMAIN: Mapping[str, tuple[str, ...]] = MappingProxyType(
+# Domain -> the files here, each with the operators whose importers it has.
+FILES: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "ai.onnx.ml": ("classical", "support_vectors", "trees"),
-        "ai.onnx.preview.training": ("optimising",),
-        "com.microsoft": ("fused", "quantised.MICROSOFT"),
-    }
-)
-IMPORTERS: Mapping[str, Importer] = MappingProxyType(importers_in(__name__, FILES))
-# By the operator's domain.
-OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType(
-    {
-        "": IMPORTERS,
-        "ai.onnx": IMPORTERS,
-        **{
-            domain: MappingProxyType(importers_in(__name__, FILES_OF_DOMAIN[domain]))
-            for domain in FILES_OF_DOMAIN
+        "": {
+            "bits.BITS_READ": "BitCast",
+            "casting": "Cast, CastLike",
+            "choosing": "Compress, NonZero, TopK, Unique",
+            "control": "If, Loop, Scan",
+            "convolution": "Conv, ConvInteger, ConvTranspose",
+            "determinants": "Det",
+            "elementwise": (
+                "Abs, Acos, Acosh, Add, And, Asin, Asinh, Atan, Atanh, BitShift, BitwiseAnd, BitwiseNot, "
+                "BitwiseOr, BitwiseXor, Ceil, Celu, Clip, Cos, Cosh, Div, Elu, Equal, Erf, Exp, Floor, "
+                "Gelu, Greater, GreaterOrEqual, HardSwish, LeakyRelu, Less, LessOrEqual, Log, Max, Mean, "
+                "Min, Mod, Mul, Neg, Not, Or, Pow, Reciprocal, Relu, Round, Selu, Sigmoid, Sign, Sin, "
+                "Sinh, Softplus, Softsign, Sqrt, Sub, Sum, Tan, Tanh, Where, Xor"
+            ),
+            "gathering": "Gather, GatherElements, GatherND",
+            "grams": "TfIdfVectorizer",
+            "indexing": "CumProd, CumSum, IsInf, IsNaN, OneHot, PRelu, Trilu",
+            "moving": (
+                "Concat, Constant, ConstantOfShape, DepthToSpace, Dropout, Expand, EyeLike, Flatten, "
+                "Identity, Range, Reshape, ReverseSequence, Shape, Size, Slice, SpaceToDepth, Split, "
+                "Squeeze, Tile, Transpose, Unsqueeze"
+            ),
+            "normalising": (
+                "BatchNormalization, GroupNormalization, InstanceNormalization, LRN, LayerNormalization, "
+                "LogSoftmax, LpNormalization, MeanVarianceNormalization, Softmax"
+            ),
+            "optionals": "Optional, OptionalGetElement, OptionalHasElement",
+            "padding": "Pad",
+            "pooling": (
+                "AveragePool, GlobalAveragePool, GlobalLpPool, GlobalMaxPool, LpPool, MaxPool, MaxUnpool"
+            ),
+            "products": "Einsum, Gemm, MatMul, MatMulInteger",
+            "quantised": "QLinearConv, QLinearMatMul",
+            "quantising": "DequantizeLinear, QuantizeLinear",
+            "recurrent": "GRU, LSTM, RNN",
+            "reductions": (
+                "ArgMax, ArgMin, Hardmax, ReduceL1, ReduceL2, ReduceLogSum, ReduceLogSumExp, ReduceMax, "
+                "ReduceMean, ReduceMin, ReduceProd, ReduceSum, ReduceSumSquare"
+            ),
+            "regions": "DeformConv, RoiAlign",
+            "resizing": "Resize, Upsample",
+            "sampling": "GridSample",
+            "scattering": "Col2Im, Scatter, ScatterElements, ScatterND, TensorScatter",
+            "sequences": (
+                "ConcatFromSequence, SequenceAt, SequenceConstruct, SequenceEmpty, SequenceErase, "
+                "SequenceInsert, SequenceLength, SplitToSequence"
+            ),
+            "spectra": "DFT, MelWeightMatrix, STFT",
+            "suppressing": "NonMaxSuppression",
+        },
+        "ai.onnx.ml": {
+            "classical": (
+                "ArrayFeatureExtractor, Binarizer, Imputer, LabelEncoder, LinearClassifier, "
+                "LinearRegressor, Normalizer, Scaler, ZipMap"
+            ),
+            "support_vectors": "SVMClassifier, SVMRegressor",
+            "trees": "TreeEnsemble, TreeEnsembleClassifier, TreeEnsembleRegressor",
+        },
+        "ai.onnx.preview.training": {
+            "optimising": "Adagrad, Adam, Momentum",
+        },
+        "com.microsoft": {
+            "fused": (
+                "BiasGelu, DynamicQuantizeMatMul, FastGelu, FusedConv, FusedGemm, FusedMatMul, Gelu, "
+                "MatMulIntegerToFloat, MatMulNBits, QuickGelu, SkipLayerNormalization"
+            ),
+            "quantised.MICROSOFT": (
+                "DequantizeLinear, QGemm, QLinearAdd, QLinearAveragePool, QLinearConcat, "
+                "QLinearGlobalAveragePool, QLinearLeakyRelu, QLinearMul, QLinearReduceMean, "
+                "QLinearSigmoid, QLinearSoftmax, QuantizeLinear"
+            ),
         },
     }
 )
+_BY_DOMAIN = {domain: importers_in(__name__, files) for domain, files in FILES.items()}
+IMPORTERS: Mapping[str, Importer] = _BY_DOMAIN[""]
+# By the operator's domain.
+OF_DOMAIN: Mapping[str, Mapping[str, Importer]] = MappingProxyType({**_BY_DOMAIN, "ai.onnx": IMPORTERS})
 # What extensions add, by domain and operator: "com.example.Median".
 ADDED: Mapping[str, Importer] = OpenTable({}, OPS, entries_of("ONNX"))

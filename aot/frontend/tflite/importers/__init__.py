@@ -3,31 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from aot.extensions import OPS, OpenTable, entries_of
 from aot.frontend.importer_table import importers_in
 from aot.frontend.tflite.draft import Importer
 
-# The files here that have importers.
-FILES = (
-    "arithmetic",
-    "batch_matmul",
-    "composed",
-    "control_flow",
-    "convolution",
-    "detection",
-    "frames",
-    "gathering",
-    "known",
-    "lstm",
-    "pooling",
-    "reductions",
-    "reversed_sequences",
-    "shapes",
-    "signals",
-    "svdf",
-    "transpose_conv",
-    "unary",
-    "variables",
+# The files here, each with the operators whose importers it has.
+FILES: Mapping[str, str] = MappingProxyType(
+    {
+        "arithmetic": (
+            "ADD, ADD_N, ATAN2, BITWISE_XOR, BROADCAST_ARGS, DIV, EQUAL, FLOOR_DIV, FLOOR_MOD, "
+            "GREATER, GREATER_EQUAL, LESS, LESS_EQUAL, LOGICAL_AND, LOGICAL_OR, MAXIMUM, MINIMUM, "
+            "MUL, NOT_EQUAL, POW, PRELU, RIGHT_SHIFT, SELECT, SELECT_V2, SQUARED_DIFFERENCE, SUB"
+        ),
+        "batch_matmul": "BATCH_MATMUL",
+        "composed": "L2_POOL_2D",
+        "control_flow": "CALL, IF, STABLEHLO_COMPOSITE, WHILE",
+        "convolution": "CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED",
+        "detection": "CUSTOM TFLite_Detection_PostProcess",
+        "frames": "CUSTOM SignalDelay, CUSTOM SignalFramer, CUSTOM SignalOverlapAdd, CUSTOM SignalStacker",
+        "gathering": (
+            "DYNAMIC_UPDATE_SLICE, EMBEDDING_LOOKUP, GATHER, GATHER_ND, MIRROR_PAD, RESIZE_BILINEAR, "
+            "RESIZE_NEAREST_NEIGHBOR"
+        ),
+        "known": "DENSIFY, FILL, RANGE, RANK, SHAPE, ZEROS_LIKE",
+        "lstm": "UNIDIRECTIONAL_SEQUENCE_LSTM",
+        "pooling": "AVERAGE_POOL_2D, MAX_POOL_2D",
+        "reductions": (
+            "ARG_MAX, ARG_MIN, CUMSUM, MEAN, REDUCE_ALL, REDUCE_ANY, REDUCE_MAX, REDUCE_MIN, REDUCE_PROD, SUM"
+        ),
+        "reversed_sequences": "REVERSE_SEQUENCE",
+        "shapes": (
+            "BATCH_TO_SPACE_ND, BROADCAST_TO, CONCATENATION, DEPTH_TO_SPACE, EXPAND_DIMS, PACK, PAD, "
+            "PADV2, RESHAPE, REVERSE_V2, SLICE, SPACE_TO_BATCH_ND, SPACE_TO_DEPTH, SPLIT, SPLIT_V, "
+            "SQUEEZE, STRIDED_SLICE, TILE, TRANSPOSE, UNPACK"
+        ),
+        "signals": (
+            "CUSTOM SignalEnergy, CUSTOM SignalFftAutoScale, CUSTOM SignalFilterBank, "
+            "CUSTOM SignalFilterBankLog, CUSTOM SignalFilterBankSpectralSubtraction, "
+            "CUSTOM SignalFilterBankSquareRoot, CUSTOM SignalIrfft, CUSTOM SignalPCAN, "
+            "CUSTOM SignalRfft, CUSTOM SignalWindow"
+        ),
+        "svdf": "SVDF",
+        "transpose_conv": "CUSTOM Convolution2DTransposeBias, TRANSPOSE_CONV",
+        "unary": (
+            "ABS, CAST, CEIL, COS, DEQUANTIZE, ELU, EXP, FLOOR, GELU, HARD_SWISH, L2_NORMALIZATION, "
+            "LEAKY_RELU, LOG, LOGICAL_NOT, LOGISTIC, LOG_SOFTMAX, NEG, QUANTIZE, RELU, RELU6, "
+            "RELU_0_TO_1, RELU_N1_TO_1, ROUND, RSQRT, SIGN, SIN, SOFTMAX, SQRT, SQUARE, TANH"
+        ),
+        "variables": "ASSIGN_VARIABLE, CALL_ONCE, READ_VARIABLE, VAR_HANDLE",
+    }
 )
 IMPORTERS: Mapping[str, Importer] = OpenTable(importers_in(__name__, FILES), OPS, entries_of("TFLITE"))
