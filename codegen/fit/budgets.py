@@ -107,11 +107,6 @@ def archive_of(meaning: PassRun, job: Job) -> Archive:
     return archive
 
 
-def forget_archives() -> None:
-    """Makes the next question search anew: where time is measured."""
-    _kept.clear()
-
-
 def _without_budgets(options: CompileOptions) -> CompileOptions:
     goal = Optimize.SIZE if options.optimize is Optimize.SIZE else Optimize.SPEED
     return replace(options, ram_bytes=None, flash_bytes=None, pools=(), place=False, optimize=goal)

@@ -170,14 +170,6 @@ class Variant:
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
 
-def limit_in(pools: Sequence[Pool], options: CompileOptions) -> int | None:
-    """Bytes that the arena may take: the limit of the options, or all pools together."""
-    sizes = [pool.bytes for pool in pools if pool.bytes is not None]
-    given = [options.ram_bytes] if options.ram_bytes is not None else []
-    offered = [sum(sizes)] if len(sizes) == len(pools) else []
-    return min((*given, *offered), default=None)
-
-
 def work_of(graph: Graph) -> Mapping[str, int]:
     """Returns the number of multiplications of each node."""
     return {n.name: n.op.cost(graph.input_types(n), graph.output_types(n)).macs for n in graph.nodes}
