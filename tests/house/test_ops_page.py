@@ -43,8 +43,8 @@ ON_QUANTISED = """\
 **Quantized models.** Between QuantizeLinear and DequantizeLinear, layers compute with integers, as in a TFLite model. Sums are exact and
 rounded by the integer multiplier of the mode. ONNX Runtime multiplies by a float and rounds halves to even, so a layer may
 differ by one step. With `--rounding onnx`, the default for such files, convolutions, dense layers, matrix products, means, sums and
-products of activations match it unless the exact result is within a few millionths of the middle between two integers, where ONNX
-Runtime itself differs between optimization levels. A quantized softmax may differ by one. QuantizeLinear of floats rounds
+products of activations match it. Exceptions are results within a few millionths of the middle between two integers: there ONNX Runtime
+itself differs between optimization levels. A quantized softmax may differ by one. QuantizeLinear of floats rounds
 halves to even. Elementwise functions are exact tables, and moves and comparisons are exact.
 """
 ON_SMALL_WEIGHTS = """
@@ -104,13 +104,13 @@ def counted(format_name: str, counts: Counts, read: Iterable[str], what: str) ->
 
 def tflite_section() -> Iterator[str]:
     yield "## TFLite's operators\n"
-    yield "Those that are read: " + ", ".join(f"`{code}`" for code in sorted(TFLITE)) + "."
+    yield "Supported: " + ", ".join(f"`{code}`" for code in sorted(TFLITE)) + "."
     counts = suite_counts()
     right, refused = totals(counts)
     yield ""
     yield f"Of {right + refused} public cases of one operator, compiled to C and run here, {right} are right"
-    yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. Where there"
-    yield "is a dash no case has the operator; what becomes no op leaves nothing to compute.\n"
+    yield f"in every bit of their integers, {refused} are refused with a reason, none is wrong. A dash"
+    yield "means that no case has the operator. An operator without an op leaves nothing to compute.\n"
     yield from counted("tflite", counts, TFLITE, "cases")
     yield ON_SMALL_WEIGHTS.rstrip()
 
@@ -123,11 +123,11 @@ def totals(counts: Counts) -> tuple[int, int]:
 def onnx_section() -> Iterator[str]:
     yield "## ONNX's operators\n"
     names = ", ".join(f"`{name}`" for name in sorted(ONNX))
-    yield f"Those that are read, of operator sets 7 and later: {names}."
-    yield "Others are read where ONNX itself, or the file, defines them by these (functions)."
+    yield f"Supported, from operator sets 7 and later: {names}."
+    yield "Others are supported if ONNX or the file defines them with these, as functions."
     for domain in ("ai.onnx.ml", "com.microsoft"):
         names = ", ".join(f"`{name}`" for name in sorted(OF_DOMAIN[domain]))
-        yield f"Of the domain `{domain}`: {names}."
+        yield f"From the domain `{domain}`: {names}."
     yield from ON_QUANTISED.splitlines()
     yield "float64, float16, bfloat16 and narrower floats are computed in f32, rounded where the file casts;"
     yield "functions of bfloat16, such as Attention, are rounded at each step."
@@ -137,11 +137,11 @@ def onnx_section() -> Iterator[str]:
     counts = node_counts()
     right, refused = totals(counts)
     yield ""
-    yield f"Of the {right + refused:,} node tests of the package `onnx`, compiled to C and run here"
-    yield "(two are left out: they expect another `align_corners` of a fractional size than ONNX Runtime"
-    yield "and PyTorch have),"
-    yield f"{right:,} are right, {refused} are refused with a reason (texts, pictures in files,"
-    yield "random numbers, float64 by its bits, nothing left to run), none is wrong. By first operator:"
+    yield f"Of the {right + refused:,} node tests of the package `onnx`, compiled to C and run here,"
+    yield f"{right:,} are right, {refused} are refused with a reason, none is wrong. Reasons are texts, pictures in"
+    yield "files, random numbers, float64 by its bits, and that nothing is left to run. Two tests are left out:"
+    yield "they expect another `align_corners` of a fractional size than ONNX Runtime and PyTorch have."
+    yield "By first operator:"
     yield ""
     yield from counted("onnx", counts, ONNX, "tests")
 

@@ -1,6 +1,6 @@
 """The instructions of the device as one table, of which header, assembler, disassembler and page are made.
 
-An instruction has eight words of 32 bits. Fields lie where the table says; bits that no field has are 0.
+An instruction has eight words of 32 bits. The table has the position of each field; unused bits are 0.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ BYTES = 4 * WORDS
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field: its place, and what it says."""
+    """A field of an instruction: where it is and what it means."""
 
     name: str
     word: int
@@ -48,12 +48,12 @@ _MOVES = ("LOAD", "STORE")
 _LOOPS = ("GEMM", "ALU")
 _TWO = "index += this in each turn of the"
 FIELDS = (
-    Field("operation", 0, 0, 3, "what it does", OPERATIONS, names=OPERATIONS),
-    Field("pop_previous", 0, 3, 1, "wait for a token of the queue before", OPERATIONS),
-    Field("pop_next", 0, 4, 1, "wait for a token of the queue behind", OPERATIONS),
-    Field("push_previous", 0, 5, 1, "give the queue before a token when done", OPERATIONS),
-    Field("push_next", 0, 6, 1, "give the queue behind a token when done", OPERATIONS),
-    Field("memory", 0, 7, 2, "where to", ("LOAD",), names=MEMORY_NAMES),
+    Field("operation", 0, 0, 3, "the operation", OPERATIONS, names=OPERATIONS),
+    Field("pop_previous", 0, 3, 1, "wait for a token of the previous queue", OPERATIONS),
+    Field("pop_next", 0, 4, 1, "wait for a token of the next queue", OPERATIONS),
+    Field("push_previous", 0, 5, 1, "give the previous queue a token when done", OPERATIONS),
+    Field("push_next", 0, 6, 1, "give the next queue a token when done", OPERATIONS),
+    Field("memory", 0, 7, 2, "the destination", ("LOAD",), names=MEMORY_NAMES),
     Field("diagonal", 0, 9, 1, "16 bytes become the diagonal of a tile of weights", ("LOAD",)),
     Field("base", 0, 10, 3, "the base register that `offset` counts from", _MOVES),
     Field("index", 0, 16, 16, "the first entry of the memory of the device", _MOVES),
@@ -62,13 +62,13 @@ FIELDS = (
     Field("columns", 2, 16, 16, "elements of a row, without padding", _MOVES),
     Field("row_stride", 3, 0, 32, "bytes from row to row", _MOVES),
     Field("column_stride", 4, 0, 16, "bytes from element to element", _MOVES),
-    Field("bytes", 4, 16, 16, "of an element; it fills whole entries, with zeros behind it", _MOVES),
+    Field("bytes", 4, 16, 16, "of an element; zeros fill its last entry", _MOVES),
     Field("top", 5, 0, 8, "rows of padding above", ("LOAD",)),
     Field("bottom", 5, 8, 8, "rows of padding below", ("LOAD",)),
     Field("left", 5, 16, 8, "elements of padding before each row", ("LOAD",)),
-    Field("right", 5, 24, 8, "elements of padding behind each row", ("LOAD",)),
+    Field("right", 5, 24, 8, "elements of padding after each row", ("LOAD",)),
     Field("fill", 6, 0, 8, "each byte of padding", ("LOAD",), signed=True),
-    Field("alu", 0, 7, 3, "what the ALU does", ("ALU",), names=ALU_OPERATIONS),
+    Field("alu", 0, 7, 3, "the ALU's operation", ("ALU",), names=ALU_OPERATIONS),
     Field("immediate", 0, 10, 1, "the second operand is `value`", ("ALU",)),
     Field("first", 0, 11, 10, "the first micro-operation", _LOOPS),
     Field("count", 0, 21, 10, "micro-operations", _LOOPS),
@@ -81,7 +81,7 @@ FIELDS = (
     Field("to_base", 4, 0, 16, "first accumulator", _LOOPS),
     Field("from_base", 4, 16, 16, "first operand: input of GEMM, accumulator of the ALU", _LOOPS),
     Field("tile_base", 5, 0, 16, "first tile of weights", ("GEMM",)),
-    Field("value", 5, 0, 32, "the immediate operand; what CLIP adds", ("ALU",), signed=True),
+    Field("value", 5, 0, 32, "the immediate operand; added by CLIP", ("ALU",), signed=True),
     Field("least", 6, 0, 8, "the least result of CLIP", ("ALU",), signed=True),
     Field("greatest", 6, 8, 8, "the greatest result of CLIP", ("ALU",), signed=True),
 )

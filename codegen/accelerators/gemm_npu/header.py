@@ -72,7 +72,7 @@ def _table(title: str, fields: Iterator[Field]) -> str:
     rows = "".join(
         f"| `{each.name}` | {each.word} | {_bits(each)} | {each.says}{_values(each)} |\n" for each in fields
     )
-    return f"**{title}**\n\n| field | word | bits | what it says |\n|---|---:|---:|---|\n{rows}"
+    return f"**{title}**\n\n| field | word | bits | meaning |\n|---|---:|---:|---|\n{rows}"
 
 
 def _bits(place: Field) -> str:
