@@ -8,6 +8,7 @@
 #include "solder_fault.h"
 #include "solder_port.h"
 #include "solder_sha256.h"
+#include "solder_ticks.h"
 
 /* What is hashed, a whole block: what for, and 16 bytes. */
 #define ASKS 1u
@@ -53,21 +54,6 @@ uint8_t solder_lock_challenge(uint32_t boot_nonce, struct solder_reply *reply)
     return SOLDER_OK;
 }
 
-/* Who guesses tries once a second. The counter may be narrower than a second is long. */
-static void wait_a_second(void)
-{
-    const struct solder_counter counter = solder_port_counter();
-    const uint32_t mask = 0xFFFFFFFFu >> (32u - counter.bits);
-    uint32_t before = solder_port_ticks();
-    uint64_t passed = 0;
-    while (passed < counter.hz) {
-        const uint32_t now = solder_port_ticks();
-        const uint32_t since = (now - before) & mask;
-        passed += since;
-        before = now;
-    }
-}
-
 /* All bytes are compared whatever they are: the time tells nothing of the key. */
 uint8_t solder_lock_open(const uint8_t *answer)
 {
@@ -80,7 +66,7 @@ uint8_t solder_lock_open(const uint8_t *answer)
     }
     if (differs != 0) {
         solder_session_working();
-        wait_a_second();
+        solder_wait(solder_port_counter().hz); /* who guesses tries once a second */
         return SOLDER_WRONG_KEY;
     }
     is_open = 1;

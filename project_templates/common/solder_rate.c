@@ -15,9 +15,7 @@ static uint32_t patience; /* damaged frames until it goes back; 0: at the rate t
 
 static void take_wanted(void)
 {
-    const uint32_t since = solder_port_ticks();
-    while (solder_ticks_since(since) < solder_port_counter().hz >> DRAIN_SHIFT) {
-    }
+    solder_wait(solder_port_counter().hz >> DRAIN_SHIFT);
     solder_port_set_rate(wanted);
     patience = 1;
 }

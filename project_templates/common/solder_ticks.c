@@ -4,6 +4,8 @@
 #include "solder_fault.h"
 #include "solder_port.h"
 
+#define STILL_READS (1u << 20) /* without a tick: no counter is as slow as that */
+
 /* Not on the stack, which is measured with the runs, nor among the variables that are watched meanwhile. */
 static SOLDER_NOINIT uint32_t began_ms;
 
@@ -15,6 +17,22 @@ void solder_ticks_begin(void)
 uint32_t solder_ticks_since(uint32_t since)
 {
     return (solder_port_ticks() - since) & (0xFFFFFFFFu >> (32u - solder_port_counter().bits));
+}
+
+void solder_wait(uint32_t ticks)
+{
+    uint32_t before = solder_port_ticks();
+    for (uint32_t still = 0; still < STILL_READS; still++) {
+        const uint32_t since = solder_ticks_since(before);
+        if (since >= ticks) {
+            return;
+        }
+        if (since != 0) {
+            still = 0;
+        }
+        ticks -= since;
+        before += since;
+    }
 }
 
 /* The slow clock is less than half a period off: what is nearest to it and equal to `ticks` but for whole periods. */

@@ -11,6 +11,9 @@ extern "C" {
 /* Ticks from `since` to now, if less than one period. */
 uint32_t solder_ticks_since(uint32_t since);
 
+/* Returns after so many ticks, more than a period too, or at once where the counter stands still while code runs. */
+void solder_wait(uint32_t ticks);
+
 /* `ticks` since solder_ticks_begin() with the periods that they lack. */
 void solder_ticks_begin(void);
 uint64_t solder_whole_ticks(uint64_t ticks);
