@@ -273,10 +273,11 @@ static uint8_t activate(uint32_t slot)
     solder_cartridge_slot = SOLDER_BUILT_IN;
     if (slot != SOLDER_BUILT_IN) {
         status = check(slot, 0);
-        slot = status == SOLDER_OK ? slot : SOLDER_BUILT_IN;
+        if (status == SOLDER_OK) {
+            solder_cartridge_slot = slot;
+        }
     }
-    solder_cartridge_slot = slot;
-    connect(slot);
+    connect(solder_cartridge_slot);
     solder_arena_forget();
     return status;
 }

@@ -28,25 +28,32 @@ static void turn_words(uint32_t *words, const uint32_t *from, uint32_t count)
     }
 }
 
+/* Not inlined, which would take more code. */
+static __attribute__((noinline)) void copy_state(uint32_t *to, const uint32_t *from)
+{
+    memcpy(to, from, 8u * sizeof *to);
+}
+
 /* The message schedule is made as it is needed, in a ring of 16 words. */
 static void mix_block(uint32_t *state, const uint32_t *block)
 {
     uint32_t words[16];
     uint32_t v[8];
-    memcpy(v, state, sizeof v);
-    turn_words(words, block, 16);
+    copy_state(v, state);
     for (uint32_t i = 0; i < 64u; i++) {
         uint32_t *const word = &words[i & 15u];
-        if (i >= 16u) {
-            const uint32_t a = words[(i + 1u) & 15u];
-            const uint32_t b = words[(i + 14u) & 15u];
-            *word += (turned(a, 7) ^ turned(a, 18) ^ (a >> 3)) + words[(i + 9u) & 15u] +
+        if (i < 16u) {
+            *word = __builtin_bswap32(block[i]);
+        } else {
+            const uint32_t a = words[(i - 15u) & 15u];
+            const uint32_t b = words[(i - 2u) & 15u];
+            *word += (turned(a, 7) ^ turned(a, 18) ^ (a >> 3)) + words[(i - 7u) & 15u] +
                      (turned(b, 17) ^ turned(b, 19) ^ (b >> 10));
         }
         const uint32_t first = v[7] + (turned(v[4], 6) ^ turned(v[4], 11) ^ turned(v[4], 25)) +
-                               ((v[4] & v[5]) ^ (~v[4] & v[6])) + rounds[i] + *word;
+                               (v[6] ^ (v[4] & (v[5] ^ v[6]))) + rounds[i] + *word;
         const uint32_t second = (turned(v[0], 2) ^ turned(v[0], 13) ^ turned(v[0], 22)) +
-                                ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
+                                ((v[0] & v[1]) | (v[2] & (v[0] | v[1])));
         memmove(v + 1, v, 7u * sizeof v[0]);
         v[4] += first;
         v[0] = first + second;
@@ -66,7 +73,7 @@ void solder_sha256(const uint32_t *from, uint32_t count, uint32_t digest[8])
 {
     uint32_t last[16] = {0x80u}; /* behind whole blocks: a one, zeros, and the count of bits */
     last[15] = __builtin_bswap32(count << 3);
-    memcpy(digest, start, sizeof start);
+    copy_state(digest, start);
     for (uint32_t done = 0; done < count; done += SOLDER_SHA256_BLOCK) {
         mix_block(digest, from);
         from += 16;
@@ -88,7 +95,7 @@ static void begin_keyed(uint32_t *state, const uint32_t *key, uint32_t pad)
     for (uint32_t i = 0; i < 16u; i++) {
         block[i] = (i < 8u ? key[i] : 0u) ^ pad;
     }
-    memcpy(state, start, sizeof start);
+    copy_state(state, start);
     mix_block(state, block);
 }
 
