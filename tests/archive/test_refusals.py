@@ -228,6 +228,16 @@ def test_a_source_was_changed(archive_path: Path) -> None:
     )
 
 
+def test_a_source_that_was_changed_with_its_hash_is_not_told_apart(archive_path: Path) -> None:
+    """Hashes show damage and not an author."""
+    name, changed = "codegen/host/src/residual.c", b"int evil;\n"
+    others = [(i, changed if i.name.endswith(name) else data) for i, data in entries(archive_path)]
+    pack(archive_path, others)
+    digest = hashlib.sha256(changed).hexdigest()
+    with_metadata(archive_path, lambda document: document["solder"]["files"].update({name: digest}))
+    assert read_archive(archive_path).sources["residual.c"] == changed.decode()
+
+
 def test_a_file_is_missing(archive_path: Path) -> None:
     pack(archive_path, [entry for entry in entries(archive_path) if "weights.c" not in entry[0].name])
     assert refusal(archive_path) == (

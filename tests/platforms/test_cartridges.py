@@ -137,6 +137,15 @@ def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> No
     assert len(rows) > 3
 
 
+def test_slots_that_lose_the_active_model_take_a_version_from_before(
+    press: Press, loader: Path, old: Path
+) -> None:
+    """In RAM they lose it with the power: then the built-in model's version counts again."""
+    newer, older = (press.made(2, model=Identity("tiny", version)) for version in (9, 3))
+    assert taken(press, loader, old, [newer, older]) == [(Status.OK, 2), (Status.CARTRIDGE_OLDER, 2)]
+    assert taken(press, loader, old, [older]) == [(Status.OK, 2)]
+
+
 def test_other_products_and_older_versions_are_refused(press: Press, loader: Path, old: Path) -> None:
     """What counts is the version that runs; equal ones take each other's place."""
 
