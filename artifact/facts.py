@@ -10,8 +10,8 @@ from aot.passes.pipeline import PassStep
 from aot.plan.model import Kind
 from aot.target import Target
 from artifact.memory_map import MemoryMap, map_memory
+from codegen.c.arenas import Arena, arenas_of, line_bytes
 from codegen.c.observe import OBSERVED_BYTES
-from codegen.fit.arenas import Arena, arenas_of, line_bytes
 from codegen.fit.memory_use import MemoryNeeds
 from codegen.model import CompiledModel, LayerInfo, PlacementInRam, TensorInfo
 from codegen.option_entry import WHEN_ARCHIVED, WrittenWhen

@@ -14,8 +14,8 @@ from aot.passes.pipeline import run_meaning
 from aot.target import Optimize, Target
 from artifact.artifact import artifact_of
 from benchmarks.shared import model_file, shapes_for
+from codegen.c.arenas import ANY_REGION
 from codegen.compile import compile_plan
-from codegen.fit.arenas import ANY_REGION
 from codegen.fit.layer_cycles import FEATURES, Measured, Work, cycle_key, deciding, work_of_stage
 from codegen.fit.variant import CompiledPlan, Variant
 from codegen.job import Job, import_model

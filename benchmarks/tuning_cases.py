@@ -14,7 +14,7 @@ from aot.ir.tensor_spec import graph_specs
 from aot.passes.pipeline import run_meaning
 from aot.target import Optimize
 from benchmarks.cases import SHARED
-from codegen.fit.arenas import ANY_REGION
+from codegen.c.arenas import ANY_REGION
 from codegen.fit.variant import CompiledPlan, Variant, work_of
 from codegen.job import read_job
 from codegen.kernels.knobs import Point

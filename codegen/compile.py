@@ -12,6 +12,7 @@ from aot.ir.region import DeviceRegion
 from aot.passes.pipeline import PassStep
 from aot.passes.region_goal import STAYS
 from aot.plan.model import Kind, Plan
+from codegen.c.arenas import arenas_of
 from codegen.c.constants import Constants, collect_constants
 from codegen.c.dialect import Dialect, dialect_of
 from codegen.c.emit import SourceParts, c_headers, emit_sources
@@ -25,7 +26,6 @@ from codegen.c.provenance import made_by, needs
 from codegen.c.states import state_infos
 from codegen.c.tree import FunctionDefinition
 from codegen.checking import check_plan
-from codegen.fit.arenas import arenas_of
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import Job

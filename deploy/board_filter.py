@@ -11,8 +11,8 @@ from artifact.facts import ModelFacts, facts_of
 from artifact.report import Report, make_report
 from boards.board import Board
 from boards.cores import short_name
+from codegen.c.arenas import pools_for
 from codegen.compile import compile_job
-from codegen.fit.arenas import pools_for
 from codegen.fit.transformed_weights import models_share
 from codegen.job import ImportedModel
 from codegen.kernels.default_points import default_points

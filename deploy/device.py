@@ -21,9 +21,9 @@ from platforms.rpc.failures import nowhere
 from platforms.rpc.line_key import read_line_key
 from platforms.rpc.messages import RemoteModel
 from platforms.rpc.session import Session
+from platforms.rpc.trace import TraceTransport
 from platforms.transport.base import Transport
 from platforms.transport.ports import open_port_of
-from platforms.transport.trace import TraceTransport
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from platforms.project import ProjectSource
 
 

@@ -15,7 +15,7 @@ from aot.target import MemoryRegion
 from boards.board import Board
 from boards.board_keys import Section
 from boards.schema import Key, text
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from platforms.arena_words import variable
 from platforms.bare_board import GUARD_BYTES as CHIP_GUARD_BYTES
 from platforms.bare_board import bare_board, chip_files, chip_words, is_bare_board, lacks_for_chip

@@ -9,8 +9,8 @@ from enum import Enum
 from aot.errors import InputError
 from aot.fronts.picture import Crop, PixelForm
 from artifact.artifact import Artifact
+from codegen.c.arenas import Arena
 from codegen.c.emit import CORES
-from codegen.fit.arenas import Arena
 from codegen.model import TensorInfo
 from platforms.cartridge.header import Identity
 

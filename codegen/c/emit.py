@@ -13,6 +13,7 @@ import numpy as np
 from aot.counted import counted
 from aot.errors import ModelError
 from aot.ir.types import Array, TensorType
+from codegen.c.arenas import Arena, line_bytes
 from codegen.c.constants import Constants, declaration, definition, lines_of, member
 from codegen.c.dialect import Dialect
 from codegen.c.entries import PUSH_ROW, RESET, RUN
@@ -27,7 +28,6 @@ from codegen.c.provenance import Need
 from codegen.c.states import StateInfo
 from codegen.c.tree import Enumerator, Helper
 from codegen.c.tree_walk import headers_of, helpers_of, walk
-from codegen.fit.arenas import Arena, line_bytes
 from codegen.isa.plain.scalar_math import parenthesised
 from codegen.kernels.memory_demand import WORD
 from codegen.model import TensorInfo

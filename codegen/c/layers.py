@@ -9,6 +9,7 @@ from functools import partial
 
 from aot.ir.types import DType, TensorType
 from aot.plan.model import Plan, PlannedBuffer
+from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
 from codegen.c.kernel_function import HALF_PARAMETER
 from codegen.c.kernel_library import SharedKernel
@@ -39,7 +40,6 @@ from codegen.c.tree import (
     unsigned,
 )
 from codegen.c.tree_walk import uses, walk
-from codegen.fit.arenas import Arena
 from codegen.formats import geometry, storage_dtype
 from codegen.kernels.kernel import Kernel
 from codegen.loops.ir import Buffer, Role

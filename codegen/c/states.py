@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from aot.ir.graph import State
 from aot.ir.types import Array
 from aot.plan.model import Plan
+from codegen.c.arenas import Arena
 from codegen.c.dialect import Dialect
 from codegen.c.names import comment_text
-from codegen.fit.arenas import Arena
 
 
 @dataclass(frozen=True)

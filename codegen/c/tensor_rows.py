@@ -8,6 +8,7 @@ from functools import partial
 
 from aot.counted import counted
 from aot.plan.model import Kind, Plan, PlannedBuffer
+from codegen.c.arenas import Arena
 from codegen.c.names import comment_text
 from codegen.c.row_pointers import ROW, given_number, given_row, ruled_row
 from codegen.c.tree import (
@@ -28,7 +29,6 @@ from codegen.c.tree import (
     times,
     unsigned,
 )
-from codegen.fit.arenas import Arena
 from codegen.formats import storage_dtype
 from codegen.lower.outside_rows import OutOfImage, out_of_image
 from codegen.lower.stages import STREAMED_ROW, LoweredTensor, Reading, Result

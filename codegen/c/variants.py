@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
+from codegen.c.arenas import arenas_of
 from codegen.c.emit import render
-from codegen.fit.arenas import arenas_of
 from codegen.model import CompiledModel, TensorInfo
 from codegen.version import VERSION
 

@@ -10,9 +10,9 @@ from aot.errors import FitError
 from aot.ir.graph import Graph
 from aot.passes.pipeline import PassRun
 from aot.target import Optimize, Target
+from codegen.c.arenas import chosen_pools
 from codegen.c.constants import collect_constants
 from codegen.c.estimate import estimate_kernel_bytes
-from codegen.fit.arenas import chosen_pools
 from codegen.fit.placement_search import checked_plan, fastest_variant, in_memories, starts
 from codegen.fit.variant import MORE_ROOM, CompiledPlan
 from codegen.job import Job

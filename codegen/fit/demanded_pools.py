@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from aot.errors import BoardError
 from aot.plan.model import Pool
 from aot.target import Target
-from codegen.fit.arenas import all_pools
+from codegen.c.arenas import all_pools
 from codegen.lower.memory_demands import stage_label
 from codegen.lower.stages import LoweredStage
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.target import BaseFirmware, MemoryRegion, Target
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 
 Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
 _STACK, _CODE = "stack, estimated", "code, estimated"

@@ -16,7 +16,7 @@ from aot.passes.pipeline import PassRun, run_passes
 from aot.passes.placement_goal import PlacementGoal
 from aot.passes.table import placement_passes
 from codegen.accelerators.table import schedules_with
-from codegen.fit.arenas import ANY_REGION, chosen_pools, pools_for
+from codegen.c.arenas import ANY_REGION, chosen_pools, pools_for
 from codegen.fit.demanded_pools import pools_demanded
 from codegen.fit.result_places_tried import may_be_smaller, shows_views, spreads_tried, worthwhile_bytes
 from codegen.fit.variant import CompiledPlan, PlannedVariant, Variant

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aot.ir.graph import Graph
+from codegen.c.arenas import arenas_of
 from codegen.c.constants import collect_constants
 from codegen.c.observe import OBSERVED_BYTES
-from codegen.fit.arenas import arenas_of
 from codegen.fit.memory_use import MemoryNeeds
 from codegen.fit.variant import CompiledPlan
 

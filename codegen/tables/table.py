@@ -7,13 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from aot.errors import ModelError
+from codegen.c.arenas import Arena
 from codegen.c.constants import Constants
 from codegen.c.fills import FillHelper
 from codegen.c.kernel_library import KernelLibrary, SharedKernel
 from codegen.c.layers import RunCode
 from codegen.c.order import find_period, ordered_parts
 from codegen.c.printer import Printer
-from codegen.fit.arenas import Arena
 from codegen.kernels.memory_demand import WORD
 from codegen.loops.ir import Buffer, Role
 from codegen.lower.place_tables import place_tables

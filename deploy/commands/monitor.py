@@ -21,9 +21,9 @@ from platforms.base import BuildChoices
 from platforms.folder import read_project
 from platforms.project import App
 from platforms.rpc.frame import Decoder
+from platforms.rpc.trace import describe
 from platforms.sensor_app import SENSOR_APPS
 from platforms.transport.base import LineClosedError, Transport
-from platforms.transport.trace import describe
 
 EXAMPLE = """
 deploy monitor kws-firmware

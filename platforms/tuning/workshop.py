@@ -13,7 +13,7 @@ from pathlib import Path
 from aot.errors import BuildError, OutputError
 from artifact.whole_file import write_whole
 from boards.board import Board
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from platforms.base import CompilerPlatform, Firmware
 from platforms.build import (
     build_folder,

@@ -20,8 +20,8 @@ from aot.ir.graph import Graph, Node, State
 from aot.ops.concat import Concat
 from aot.plan.model import Pool
 from aot.target import FIRMWARE_RAM_BYTES, MemoryRegion, Optimize, Target
+from codegen.c.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
 from codegen.compile import compile_job
-from codegen.fit.arenas import Arena, arenas_of, chosen_pools, line_bytes, pools_for
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from aot.target import MemoryRegion, Target
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from codegen.fit.memory_use import MemoryNeeds, MemoryUse, memory_use_of, missing_ram_bytes
 
 FLASH = MemoryRegion("FLASH", 0, 4000, "flash")

@@ -13,8 +13,8 @@ from aot.errors import FitError, ModelError
 from aot.ir.graph import Graph
 from aot.plan.model import Kind, PlanTensor
 from aot.target import Optimize
+from codegen.c.arenas import ANY_REGION
 from codegen.fit import variant as variants
-from codegen.fit.arenas import ANY_REGION
 from codegen.fit.budgets import flash_bytes
 from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import PlannedVariant, Variant

@@ -15,9 +15,9 @@ from aot.errors import BoardError, InputError
 from aot.plan.model import Pool
 from artifact.artifact import artifact_of
 from boards.board import Board
+from codegen.c.arenas import Arena
 from codegen.compile import compile_job
 from codegen.compile_kinds import ConstantRule
-from codegen.fit.arenas import Arena
 from codegen.job import read_job
 from codegen.options import CompileOptions
 from platforms.base import BuildChoices, platform_of

@@ -12,7 +12,7 @@ from every_board import EVERY_BOARD
 from aot.errors import BoardError, FitError, OutputError
 from aot.ir.types import DType, TensorType
 from boards.board import Board
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from deploy.supported import platform_for
 from platforms import PLATFORMS
 from platforms.base import platform_of

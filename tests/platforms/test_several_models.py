@@ -13,8 +13,8 @@ from aot.errors import InputError
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from artifact.artifact import artifact_of
+from codegen.c.arenas import Arena
 from codegen.compile import compile_job
-from codegen.fit.arenas import Arena
 from codegen.job import read_job
 from codegen.options import CompileOptions
 from platforms.base import BuildChoices, platform_of

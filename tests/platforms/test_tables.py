@@ -22,7 +22,7 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Optimize
-from codegen.fit.arenas import arenas_of, line_bytes
+from codegen.c.arenas import arenas_of, line_bytes
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.compiling import Compiled

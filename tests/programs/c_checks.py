@@ -14,7 +14,7 @@ from processor_time import run_limited
 
 from aot.ir.types import Array
 from aot.target import Target
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from codegen.isa.plain.f32 import literal
 from platforms.baremetal import PLATFORM
 from platforms.base import BuildChoices

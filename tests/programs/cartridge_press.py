@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 
 from aot.ir.types import DType, TensorType
-from codegen.fit.arenas import Arena
+from codegen.c.arenas import Arena
 from codegen.model import TensorInfo
 from codegen.tables.kernels import PointerLimits, TableKernel
 from codegen.tables.packed import pack_table

@@ -12,8 +12,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Feature, Optimize, Target
+from codegen.c.arenas import arenas_of
 from codegen.compile import compile_job
-from codegen.fit.arenas import arenas_of
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel, TensorInfo
 from codegen.options import CompileOptions

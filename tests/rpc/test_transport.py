@@ -23,6 +23,7 @@ from benchmarks.faulty_line import Faults, damage
 from platforms.rpc.frame import encode_frame
 from platforms.rpc.packet import Packet
 from platforms.rpc.protocol import REPLY_BIT, Message, Status
+from platforms.rpc.trace import TraceTransport
 from platforms.transport.base import LineBusyError, LineClosedError, LineStuckError
 from platforms.transport.lock import PortLock, lock_path
 from platforms.transport.pipe import PipeTransport, ending
@@ -30,7 +31,6 @@ from platforms.transport.pty import PtyTransport
 from platforms.transport.serial_port import SerialTransport
 from platforms.transport.socket import SocketTransport
 from platforms.transport.system import try_lock
-from platforms.transport.trace import TraceTransport
 
 SOON_S = 0.01
 LATE_S = 30.0
