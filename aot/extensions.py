@@ -11,7 +11,9 @@ import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from aot.errors import ExtensionError
 
@@ -37,6 +39,7 @@ GROUPS: Mapping[str, str] = {
     CHANNELS: "modules with SAYS, SUFFIX and files, as platforms/channels/channel.py asks of a channel",
 }
 _OURSELVES = "Solder itself"
+_SHIPPED = "extensions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,19 @@ def _loaded(group: str) -> Mapping[str, object]:
         if other is not extension:
             raise _clash(group, extension.name, other.origin, extension.origin)
     return {name: _load(extension) for name, extension in found.items()}
+
+
+def shipped(table: str) -> tuple[str, ...]:
+    """A table of the package `extensions`, which comes with Solder: names of its parts. Empty without it."""
+    if find_spec(_SHIPPED) is None:
+        return ()
+    names: tuple[str, ...] = getattr(import_module(_SHIPPED), table, ())
+    return names
+
+
+def part(name: str, module: str) -> Any:
+    """That module of one of the parts."""
+    return import_module(f"{_SHIPPED}.{name.replace('-', '_')}.{module}")
 
 
 def origin_of(module: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 import codegen.accelerators
 from benchmarks.on_board import compared, compiled_with, cycles_of
 from benchmarks.shared import model_file
-from codegen.accelerators import ACCELERATORS, EXAMPLES
+from codegen.accelerators.names import ACCELERATORS, EXAMPLES
 from codegen.accelerators.table import device_of
 from codegen.model import COPIES
 from deploy.compiling import Compiled

@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchmarks.shared import model_file
-from codegen.accelerators.cmsis_nn.library import cmsis_nn
 from codegen.job import import_model
 from codegen.model import COPIES, LayerInfo
 from codegen.options import CompileOptions
 from deploy.compiling import compile_for
 from deploy.cycle_model import layer_cycles
 from deploy.line import LineOptions
+from extensions.cmsis_nn.library import cmsis_nn
 from platforms.board_files import load_board
 from platforms.cycles.estimate import Cycles
 

@@ -15,12 +15,12 @@ from aot.ir.types import Array
 from aot.target import Target
 from benchmarks.results import read_results
 from benchmarks.shared import model_file
-from codegen.accelerators.ethos_u.configurations import CONFIGS
-from codegen.accelerators.ethos_u.program import NpuProgram, program_of
 from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from extensions.ethos_u.configurations import CONFIGS
+from extensions.ethos_u.program import NpuProgram, program_of
 from platforms.shared_library import build
 
 CONFIG = CONFIGS["u55-128"]

@@ -9,10 +9,10 @@ import numpy as np
 
 from benchmarks.on_board import compared, compiled_with, cycles_of
 from benchmarks.shared import model_file
-from codegen.accelerators.gemm_npu.encoding import NpuCommand, program_in
-from codegen.accelerators.gemm_npu.timing import outside_bytes, timed
 from codegen.fit.plan_job import plan_job
 from deploy.compiling import Compiled
+from extensions.gemm_npu.encoding import NpuCommand, program_in
+from extensions.gemm_npu.timing import outside_bytes, timed
 
 MODELS = (
     "tiny_ic_resnet8_int8",

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, QUEUES, NpuCommand
-from codegen.accelerators.gemm_npu.tiles import Tiling
-from codegen.accelerators.gemm_npu.timing import Event, TimedRun, timed
-from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
-from codegen.accelerators.gemm_npu.window_tiles import instructions
+from extensions.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, QUEUES, NpuCommand
+from extensions.gemm_npu.tiles import Tiling
+from extensions.gemm_npu.timing import Event, TimedRun, timed
+from extensions.gemm_npu.window import Clip, NpuWindow
+from extensions.gemm_npu.window_tiles import instructions
 
 # A layer of the size that MobileNets have in their middle: 1x1, 128 channels to 128.
 LAYER = NpuWindow((6, 6, 128), (6, 6, 128), clip=Clip(-128))

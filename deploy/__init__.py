@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from deploy.quantize_file import quantize
     from deploy.reporting.by_name import report
 
-_HIDEABLE = ("aot", "artifact", "boards", "codegen", "platforms", "project_templates")
+_HIDEABLE = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", "project_templates")
 
 
 def _refuse_hidden_packages() -> None:

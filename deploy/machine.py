@@ -21,7 +21,17 @@ from platforms.transport.ports import boards_at, usb_ports
 from platforms.zephyr_tools import find_west
 
 OUR_PACKAGES = (
-    *("aot", "artifact", "boards", "codegen", "deploy", "platforms", "project_templates", "solder"),
+    *(
+        "aot",
+        "artifact",
+        "boards",
+        "codegen",
+        "deploy",
+        "extensions",
+        "platforms",
+        "project_templates",
+        "solder",
+    ),
 )
 # What `pip install 'solder-mcu[NAME]'` adds, and the module by which it is known.
 PACKAGES = {

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
 from aot.errors import ExtensionError
 from aot.extensions import ACCELERATORS as GROUP
-from aot.extensions import loaded
+from aot.extensions import loaded, part
 from aot.ir.region import DeviceRegion
 from aot.ops.op import Op
 from aot.target import Target
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators.names import ACCELERATORS
 from codegen.isa.table import schedules_of
 from codegen.kernels.kernel import PassedOver
 from codegen.kernels.schedule import Schedule
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def accelerators() -> Mapping[str, Accelerator]:
-    """All of them by name: the tree's own, then those of extensions."""
+    """All of them by name: those that come with Solder, then those of installed packages."""
     added = {name: _accelerator(name, value) for name, value in loaded(GROUP).items()}
     taken = next((name for name in added if name in ACCELERATORS), None)
     if taken is not None:
@@ -45,11 +44,7 @@ def _accelerator(name: str, value: object) -> Accelerator:
 
 @cache
 def _ours() -> Mapping[str, Accelerator]:
-    modules = {
-        name: import_module(f"codegen.accelerators.{name.replace('-', '_')}.accelerator")
-        for name in ACCELERATORS
-    }
-    return {name: module.ACCELERATOR for name, module in modules.items()}
+    return {name: part(name, "accelerator").ACCELERATOR for name in ACCELERATORS}
 
 
 class _Configured:

@@ -11,8 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aot.errors import InputError, did_you_mean
-from codegen.accelerators import EXAMPLES
-from codegen.accelerators.names import accelerator_names
+from codegen.accelerators.names import EXAMPLES, accelerator_names
 from codegen.c.names import is_c_name
 from deploy.answer import Answer
 from platforms.folder import write_project
@@ -22,7 +21,7 @@ _COPIED = re.compile(r'\A"""(?P<first>.*?)\n(\n.*?)?"""', re.DOTALL)  # the docs
 _TEMPLATES = "deploy.accelerator_package"
 
 
-def new_accelerator(name: str, directory: str | Path | None = None, like: str = EXAMPLES[0]) -> Answer:
+def new_accelerator(name: str, directory: str | Path | None = None, like: str = "vanilla") -> Answer:
     """Writes a package that declares an accelerator: Python, C, a simulated device and a test that passes.
 
     `like` is the one to begin with; the folder is new or empty, and called as the accelerator without one.
@@ -50,7 +49,7 @@ def package_files(name: str, like: str) -> Mapping[str, str]:
 
 def _copied(name: str, like: str) -> Iterator[tuple[str, str]]:
     """The accelerator's own files, with its name in place of the other's."""
-    for file in sorted(files(f"codegen.accelerators.{like}").iterdir(), key=lambda file: file.name):
+    for file in sorted(files(f"extensions.{like}").iterdir(), key=lambda file: file.name):
         if file.name.endswith(_ENDINGS):
             text = file.read_text(encoding="utf-8")
             text = _COPIED.sub(_first_line, text) if file.name == "accelerator.py" else text
@@ -58,7 +57,7 @@ def _copied(name: str, like: str) -> Iterator[tuple[str, str]]:
 
 
 def _renamed(text: str, name: str, like: str) -> str:
-    text = re.sub(rf"codegen\.accelerators\.{like}|{like}", name, text.replace(": an example to copy", ""))
+    text = re.sub(rf"extensions\.{like}|{like}", name, text.replace(": an example to copy", ""))
     return text.replace(like.upper(), name.upper())
 
 

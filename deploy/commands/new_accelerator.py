@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from codegen.accelerators import EXAMPLES
+from codegen.accelerators.names import EXAMPLES
 from deploy import options
 from deploy.console import print_answer
 
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--like",
         choices=EXAMPLES,
-        default=EXAMPLES[0],
+        default="vanilla",
         help="Example to start from [vanilla]. vanilla: one call per layer; strawberry: packed weights, "
         "scratch, "
         "fused layers; chocolate: a device that works in parallel",

@@ -21,7 +21,7 @@ from platforms.tuning.trial import MeasureChoices, Outcome
 
 SERIAL = "SOLDER_FARM_SERIAL"  # in a worker's environment: which of several boards is its own
 
-_PACKAGES = ("aot", "artifact", "boards", "codegen", "platforms", "project_templates")
+_PACKAGES = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", "project_templates")
 
 
 @functools.cache

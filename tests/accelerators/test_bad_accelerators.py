@@ -19,7 +19,6 @@ from aot.passes.partition.claims import Claims
 from aot.target import Target
 from boards.cores import load_core
 from codegen.accelerators.accelerator import Accelerator, Regions
-from codegen.accelerators.vanilla.accelerator import ACCELERATOR as VANILLA
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job, import_model
 from codegen.kernels.c_function import CFile
@@ -27,6 +26,7 @@ from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 from codegen.options import CompileOptions
 from deploy.inside import require_inside
 from deploy.samples import Samples
+from extensions.vanilla.accelerator import ACCELERATOR as VANILLA
 
 DIGITS = Path("deploy/demo/digits.tflite")
 Add = Callable[[str, Accelerator], None]

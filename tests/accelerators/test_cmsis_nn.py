@@ -36,7 +36,6 @@ from aot.ops.binary import Add, Mul
 from aot.ops.max_pool2d import MaxPool2d
 from aot.ops.softmax_16 import exp_16, reciprocal_16
 from aot.target import Target
-from codegen.accelerators.cmsis_nn.library import cmsis_nn
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
@@ -47,6 +46,7 @@ from deploy.firmware import prepare_compiled, ready_for
 from deploy.line import LineOptions
 from deploy.measure import run_series as run_on_board
 from deploy.samples import Samples
+from extensions.cmsis_nn.library import cmsis_nn
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.poisoned import Poisoned
@@ -304,7 +304,7 @@ def test_what_the_library_is_told_is_c_without_a_warning(
     folder: Path, require_tool: Callable[..., None]
 ) -> None:
     require_tool("gcc")
-    own = Path("codegen/accelerators/cmsis_nn").resolve()
+    own = Path("extensions/cmsis_nn").resolve()
     sources = sorted(own.glob("*.c"))
     asked = ("gcc", *STRICT, f"-I{own}", f"-I{folder}/Include", *map(str, sources))
     done = subprocess.run(asked, capture_output=True, text=True, check=False)

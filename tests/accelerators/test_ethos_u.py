@@ -19,15 +19,15 @@ from aot.interpret import run_graph
 from aot.ir.text import parse_graph
 from aot.ir.types import Array
 from aot.target import Target
-from codegen.accelerators.ethos_u import vela
-from codegen.accelerators.ethos_u.claims import claims, misfit
-from codegen.accelerators.ethos_u.configurations import CONFIGS, NpuConfig
-from codegen.accelerators.ethos_u.program import program_of
-from codegen.accelerators.ethos_u.vela import named
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from extensions.ethos_u import vela
+from extensions.ethos_u.claims import claims, misfit
+from extensions.ethos_u.configurations import CONFIGS, NpuConfig
+from extensions.ethos_u.program import program_of
+from extensions.ethos_u.vela import named
 from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]

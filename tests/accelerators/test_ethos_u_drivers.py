@@ -18,12 +18,12 @@ from tiny_models import TINY
 from boards.load import board_names
 from codegen.accelerators.asked import AcceleratorList
 from codegen.accelerators.emulated import EmulatedBoard, OutsideMemory
-from codegen.accelerators.ethos_u import device
-from codegen.accelerators.ethos_u.configurations import CONFIGS
-from codegen.accelerators.ethos_u.device import NpuRegisters
-from codegen.accelerators.ethos_u.library import by_registers
 from codegen.options import CompileOptions
 from deploy.board_accelerators import options_on
+from extensions.ethos_u import device
+from extensions.ethos_u.configurations import CONFIGS
+from extensions.ethos_u.device import NpuRegisters
+from extensions.ethos_u.library import by_registers
 from platforms.board_files import load_board
 from platforms.native_code import loaded
 

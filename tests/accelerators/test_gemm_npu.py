@@ -22,10 +22,11 @@ from aot.errors import CheckError
 from aot.interpret import run_graph
 from aot.ir.text import parse_graph
 from benchmarks.gemm_npu_picture import LAYER, TILING, draw
-from codegen.accelerators.gemm_npu import device, window_tiles
-from codegen.accelerators.gemm_npu.assembly import assembled, disassembled
-from codegen.accelerators.gemm_npu.device import NpuDevice
-from codegen.accelerators.gemm_npu.encoding import (
+from codegen.model import CompiledModel
+from extensions.gemm_npu import device, window_tiles
+from extensions.gemm_npu.assembly import assembled, disassembled
+from extensions.gemm_npu.device import NpuDevice
+from extensions.gemm_npu.encoding import (
     FIELDS,
     OPERATIONS,
     EncodingError,
@@ -36,15 +37,14 @@ from codegen.accelerators.gemm_npu.encoding import (
     fields_of,
     program_in,
 )
-from codegen.accelerators.gemm_npu.header import page_tables
-from codegen.accelerators.gemm_npu.packing import (
+from extensions.gemm_npu.header import page_tables
+from extensions.gemm_npu.packing import (
     tiles_of,
     window_constants,
 )
-from codegen.accelerators.gemm_npu.tiles import Tiling, misfit
-from codegen.accelerators.gemm_npu.timing import neighbour, timed
-from codegen.accelerators.gemm_npu.window import Clip, NpuWindow
-from codegen.model import CompiledModel
+from extensions.gemm_npu.tiles import Tiling, misfit
+from extensions.gemm_npu.timing import neighbour, timed
+from extensions.gemm_npu.window import Clip, NpuWindow
 from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]

@@ -21,14 +21,14 @@ from aot.ir.text import parse_graph
 from aot.ir.types import DType
 from aot.ops.average_pool2d import AveragePool2d, Halves
 from aot.target import Optimize, Target
-from codegen.accelerators.gemm_npu import window_tiles
-from codegen.accelerators.gemm_npu.assembly import assembled
-from codegen.accelerators.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, micro
-from codegen.accelerators.gemm_npu.layers import POOL
-from codegen.accelerators.gemm_npu.packing import has_exact_means, window_constants
-from codegen.accelerators.gemm_npu.tiles import fitting_tilings, misfit
 from codegen.isa.plain.scalar_math import PORTABLE
 from codegen.kernels.kernel import Site
+from extensions.gemm_npu import window_tiles
+from extensions.gemm_npu.assembly import assembled
+from extensions.gemm_npu.encoding import ALU_OPERATIONS, MEMORY_NAMES, micro
+from extensions.gemm_npu.layers import POOL
+from extensions.gemm_npu.packing import has_exact_means, window_constants
+from extensions.gemm_npu.tiles import fitting_tilings, misfit
 
 LINE = 'graph "net"\ninput "x": i8[1,{}] {{0.05, 3}}\n"p" = {} "x" -> "y": i8[1,{}] {{0.05, 3}}\noutput "y"\n'
 DEEP = "size=[5, 4], stride=[2, 1], padding=[[3, 2], [2, 1]]"

@@ -18,11 +18,11 @@ from aot.ir.text import external_constants, parse_graph, print_graph
 from aot.ir.verify import verify
 from aot.target import Target
 from artifact.archive import read_archive
-from codegen.accelerators.strawberry.packing import packed
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from extensions.strawberry.packing import packed
 from platforms.poisoned import Poisoned
 
 Run = Callable[..., Any]

@@ -17,9 +17,9 @@ from aot.extensions import ACCELERATORS, register, unregister
 from aot.interpret import run_graph
 from aot.ir.types import DType
 from aot.target import Target
-from codegen.accelerators import ACCELERATORS as ACCELERATORS_OF_THE_TREE
 from codegen.accelerators.accelerator import Accelerator
 from codegen.accelerators.asked import AcceleratorList
+from codegen.accelerators.names import ACCELERATORS as ACCELERATORS_OF_THE_TREE
 from codegen.accelerators.table import accelerators
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job

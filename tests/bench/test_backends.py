@@ -7,7 +7,7 @@ from pathlib import Path
 from benchmarks.backends import ASKED, HEAD, HEAD_OF_FILES, MODELS, BackendRow, file_rows
 from benchmarks.gemm_npu import MODELS as CONVOLVING
 from benchmarks.pages import table_lines
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators.names import ACCELERATORS
 
 PAGE = Path("benchmarks/backends.md")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from benchmarks.ethos_u import HEAD, NpuRow
-from codegen.accelerators.ethos_u.program import NpuProgram
+from extensions.ethos_u.program import NpuProgram
 
 
 def test_all_results_in_the_page_are_equal(repo_root: Path) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import deploy
-from codegen.accelerators import EXAMPLES
+from codegen.accelerators.names import EXAMPLES
 from deploy.accelerator_package.write import package_files
 
 Run = Callable[..., Any]

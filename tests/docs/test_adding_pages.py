@@ -18,7 +18,18 @@ from aot.frontend.tflite.importers import IMPORTERS
 from aot.ops import OPS
 
 COPIED = (
-    *("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder", "tests"),
+    *(
+        "aot",
+        "codegen",
+        "extensions",
+        "artifact",
+        "boards",
+        "platforms",
+        "project_templates",
+        "deploy",
+        "solder",
+        "tests",
+    ),
 )
 NAMES = re.compile(r'"([^"]+)":')  # of tables
 PAGES = sorted((Path(__file__).parents[2] / "docs").glob("adding-*.md"))

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import deploy
-from codegen.accelerators import ACCELERATORS
+from codegen.accelerators.names import ACCELERATORS
 from codegen.lang.template import TemplateKnobs
 from deploy import lang
 from deploy.building import BuiltKernel

@@ -7,7 +7,17 @@ from pathlib import Path
 
 import pytest
 
-PACKAGES = ("aot", "codegen", "artifact", "boards", "platforms", "project_templates", "deploy", "solder")
+PACKAGES = (
+    "aot",
+    "codegen",
+    "extensions",
+    "artifact",
+    "boards",
+    "platforms",
+    "project_templates",
+    "deploy",
+    "solder",
+)
 BESIDE = (".ci", ".github", "tests", "benchmarks", "docs")
 LEFT_OUT = {"__pycache__"}
 

@@ -199,7 +199,7 @@ def test_an_instruction_set_is_one_folder_and_one_line(tree: Path) -> None:
 
 @pytest.mark.slow
 def test_an_accelerator_is_one_folder_and_one_line(tree: Path) -> None:
-    folder, table = tree / "codegen/accelerators", tree / "codegen/accelerators/__init__.py"
+    folder, table = tree / "extensions", tree / "extensions/__init__.py"
     shutil.copytree(folder / "vanilla", folder / "other")
     names = '("vanilla", "strawberry", "chocolate", "ethos-u", "cmsis-nn", "gemm-npu")'
     line = f"ACCELERATORS: tuple[str, ...] = {names}"

@@ -18,6 +18,12 @@ INTRUDERS = {
     "platforms/intruder.py": ("tflite", "TFLite's format lives in aot.frontend.tflite"),
     "codegen/intruder.py": ("onnx", "ONNX's format lives in aot.frontend.onnx"),
     "codegen/kernels/intruder.py": ("codegen.isa.rvv.isa", "kernels know no instruction set"),
+    "codegen/accelerators/intruder.py": ("extensions.vanilla", "the core names no extension"),
+    "codegen/c/intruder.py": ("codegen.fit.budgets", "C is made of plans, whoever searches them"),
+    "platforms/transport/intruder.py": (
+        "platforms.rpc.trace",
+        "lines carry bytes, packets are the session's",
+    ),
     "deploy/intruder.py": (
         "jinja2",
         "templates are rendered where files are made",

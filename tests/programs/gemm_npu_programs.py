@@ -13,14 +13,14 @@ from aot.ir.graph import Graph
 from aot.ir.types import Array
 from aot.target import Target
 from codegen.accelerators.emulated import OutsideMemory
-from codegen.accelerators.gemm_npu import accelerator
-from codegen.accelerators.gemm_npu.device import NpuDevice
-from codegen.accelerators.gemm_npu.encoding import NpuCommand, binary
-from codegen.accelerators.gemm_npu.header import c_header
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
+from extensions.gemm_npu import accelerator
+from extensions.gemm_npu.device import NpuDevice
+from extensions.gemm_npu.encoding import NpuCommand, binary
+from extensions.gemm_npu.header import c_header
 
 FOLDER = Path(accelerator.__file__).parent
 _FLAGS = ("-std=c99", "-O1", "-Wall", "-Wextra", "-Wconversion", "-Werror")

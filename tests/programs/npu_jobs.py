@@ -11,7 +11,7 @@ from pathlib import Path
 
 from c_checks import DEVICE, SANITIZERS, WARNINGS
 
-MODEL = Path(__file__).resolve().parents[2] / "codegen/accelerators/ethos_u/model"
+MODEL = Path(__file__).resolve().parents[2] / "extensions/ethos_u/model"
 SHARED_RAM_KB = {5: 16, 6: 16, 7: 24, 8: 48}  # by the logarithm of the MACs in a cycle
 
 

@@ -1,0 +1,139 @@
+"""Has a DMA engine fetch weights from slow flash, a tile at a time, while the core computes.
+
+The transfer of a layer's first tile is started as early as the plan has memory for it, so that layers before
+it run meanwhile; within the layer, one tile arrives while the other is used. Its C models the engine. It is
+there to be copied by who starts a device in one call and waits for it in another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from aot.ir.types import DType
+from aot.ops.conv2d import Conv2d
+from aot.ops.requant import quant_of
+from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
+from codegen.formats import RowFormat, whole
+from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
+from codegen.kernels.conv2d import conv_tail
+from codegen.kernels.dense import dense_tail
+from codegen.kernels.kernel import Kernel, RowAccess, Site, Started, aligned
+from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.requantised import Requantised
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.loops.ir import Buffer, Proc, Role
+from codegen.option_kinds import Size
+
+_LINE_BYTES = 32  # of the data cache, as chocolate_dma.h says
+_DTYPES = {"int8": DType.I8, "int32": DType.I32}  # of tables
+_Tail = Callable[[Site], Requantised]
+
+
+def _file(name: str) -> CFile:
+    return CFile(name, files("extensions.chocolate").joinpath(name).read_text(encoding="utf-8"))
+
+
+def _library() -> CLibrary:
+    # The engine's header goes with the sources: a model's C does not include it.
+    sources = tuple(map(_file, ("chocolate.c", "chocolate_dma.h", "chocolate_dma.c")))
+    return CLibrary(_file("chocolate.h"), sources, code_bytes=1100)
+
+
+def _is_bytes(site: Site) -> bool:
+    return site.input(0).dtype is site.input(1).dtype is site.outputs[0].dtype is DType.I8
+
+
+def _reads_constants_by_pointer(site: Site) -> bool:
+    return not site.target.constant_space
+
+
+def _has_short_sums(tail_of: _Tail) -> Callable[[Site], bool]:
+    return lambda site: tail_of(site).storing.sum_dtype is DType.I32
+
+
+def _requests(site: Site) -> RowRequests:
+    return (whole(site.input(0)),)
+
+
+def _lower(site: Site, tail: Requantised, tile_bytes: int) -> Kernel:
+    w, x, y = site.constants[1], site.input(0), site.outputs[0]
+    tables = {"w": w.reshape(-1), **tail.tables}
+    filter_bytes = w.size // len(w)
+    channels = min(max(tile_bytes // filter_bytes, 1), len(w))
+    step = aligned(channels * filter_bytes, _LINE_BYTES)
+    tiles = Buffer("tiles", DType.U8, 2 * step if channels < len(w) else step, Role.STATE)
+    constants = {
+        name: Buffer(name, _DTYPES[t.dtype.name], t.size, Role.CONSTANT) for name, t in tables.items()
+    }
+    pointers = (
+        Buffer("x", DType.I8, x.elements, Role.ROWS),
+        Buffer("y", DType.I8, y.elements, Role.OUTPUT),
+        *constants.values(),
+        tiles,
+    )
+    library = _library()
+    start = CFunction("chocolate_start", library, (("bytes", channels * filter_bytes),), stack_bytes=60)
+    numbers = (*_geometry(site, tail), ("tile_channels", channels), ("tile_step", step))
+    return Kernel(
+        schedule="chocolate",
+        why="its weights arrive by DMA while other layers run",
+        proc=Proc("chocolate_finish", pointers, ()),
+        summary="",
+        access=(RowAccess(stride=1, first=0, count=1),),
+        constants=tables,
+        whole=True,
+        calls=CFunction("chocolate_finish", library, numbers, stack_bytes=160),
+        started=Started(Proc("chocolate_start", (constants["w"], tiles), ()), start),
+    )
+
+
+def _geometry(site: Site, tail: Requantised) -> tuple[tuple[str, int], ...]:
+    """The first members of the function's shape; a fully connected layer convolves single pixels."""
+    op, w, x, y = site.node.op, site.constants[1], site.input(0).shape, site.outputs[0].shape
+    conv = op if isinstance(op, Conv2d) else Conv2d()
+    x_sizes, y_sizes = (s[1:] if isinstance(op, Conv2d) else (1, *s) for s in (x, y))
+    w_sizes = w.shape[1:3] if isinstance(op, Conv2d) else (1, 1)
+    names = (
+        *("x_rows", "x_columns", "depth", "y_rows", "y_columns", "channels", "w_rows", "w_columns"),
+        *("stride_rows", "stride_columns", "dilation_rows", "dilation_columns", "top", "left"),
+        *("x_zero", "y_zero", "y_least", "y_most"),
+    )
+    around = (conv.padding[0][0], conv.padding[1][0])
+    requant = tail.requant
+    stored = (quant_of(site.input(0)).zero_point, requant.zero_point, requant.low, requant.high)
+    values = (*x_sizes, *y_sizes, *w_sizes, *conv.stride, *conv.dilation, *around, *stored)
+    return tuple(zip(names, values, strict=True))
+
+
+def _schedule(tail_of: _Tail, tile_bytes: int) -> Schedule:
+    def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
+        return _lower(site, tail_of(site), tile_bytes)
+
+    return Schedule(
+        "chocolate",
+        _requests,
+        lower,
+        fits=(
+            Condition("pixels and weights of bytes", _is_bytes),
+            AS_TFLM_ROUNDS,
+            Condition("sums of 32 bits", _has_short_sums(tail_of)),
+            Condition("cores that read constants through any pointer", _reads_constants_by_pointer),
+        ),
+        demand=MemoryDemand(_LINE_BYTES),
+    )
+
+
+_TILE = AcceleratorOption("tile", Size(), 1024, "bytes of weights that come at a time, about")
+_SUMMARY = "int8 layers whose weights come from slow flash by DMA, meanwhile: an example to copy"
+
+
+def _configured(settings: Mapping[str, Any]) -> Accelerator:
+    tails = {"conv2d": conv_tail, "dense": dense_tail}
+    schedules = {op: (_schedule(tail_of, settings["tile"]),) for op, tail_of in tails.items()}
+    return Accelerator(_SUMMARY, schedules, options=(_TILE,), configured=_configured)
+
+
+ACCELERATOR = _configured({"tile": _TILE.default})

@@ -1,0 +1,218 @@
+"""Gives int8 layers to gemm-npu, a simulated tensor accelerator; docs/gemm-npu.md has its instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from aot.ir.types import DType
+from aot.ops.average_pool2d import Halves
+from codegen.accelerators.accelerator import Accelerator, AcceleratorOption
+from codegen.accelerators.emulated import EmulatedDevice
+from codegen.formats import RowFormat, whole
+from codegen.kernels.c_function import CFile, CFunction, CLibrary
+from codegen.kernels.conditions import AS_TFLM_ROUNDS
+from codegen.kernels.conv2d import conv_tail
+from codegen.kernels.dense import dense_tail
+from codegen.kernels.depthwise_blocks import op_of as depthwise_op
+from codegen.kernels.depthwise_conv2d import tail_of as depthwise_tail
+from codegen.kernels.kernel import Kernel, RowAccess, Site, Started
+from codegen.kernels.memory_demand import MemoryDemand
+from codegen.kernels.requantised import Requantised
+from codegen.kernels.schedule import Condition, RowRequests, Schedule
+from codegen.loops.ir import Buffer, Proc, Role
+from codegen.option_kinds import Choice
+from extensions.gemm_npu.device import mapped
+from extensions.gemm_npu.encoding import binary
+from extensions.gemm_npu.header import c_header
+from extensions.gemm_npu.layers import (
+    CONV,
+    DENSE,
+    DEPTHWISE,
+    POOL,
+    NpuLayer,
+    WindowLayer,
+    halves_of,
+    is_bytes,
+    sum_of,
+)
+from extensions.gemm_npu.packing import has_exact_means
+from extensions.gemm_npu.program import MOST_THREADS
+from extensions.gemm_npu.tiles import misfit
+from extensions.gemm_npu.timing import outside_bytes, timed
+
+NAME = "gemm-npu"
+ALIGN_BYTES = 16  # of what programs load and store
+_REGISTERS_BYTES = 0x1000
+
+
+def _file(name: str) -> CFile:
+    return CFile(name, files("extensions.gemm_npu").joinpath(name).read_text(encoding="utf-8"))
+
+
+@cache
+def _library(device: str) -> CLibrary:
+    sources = [_file(name) for name in ("gemm_npu.c", "gemm_npu_device.h", f"gemm_npu_{device}.c")]
+    if device == "model":
+        sources.append(CFile("gemm_npu_isa.h", c_header()))
+    return CLibrary(_file("gemm_npu.h"), tuple(sources), code_bytes=1_900 if device == "model" else 200)
+
+
+def _lower(compiled: NpuLayer, site: Site, device: str) -> Kernel:
+    start, finish = (
+        CFunction(
+            f"gemm_npu_{what}{'' if len(_images(site)) == 1 else '_2'}",
+            _library(device),
+            (("instructions", len(compiled.program)),),
+            stack_bytes=300,
+        )
+        for what in ("start", "finish")
+    )
+    constants = {"program": binary(compiled.program), "constants": compiled.constants}
+    params = (
+        *(Buffer(x, DType.I8, site.input(n).elements, Role.ROWS) for n, x in enumerate(_images(site))),
+        Buffer("y", DType.I8, site.outputs[0].elements, Role.OUTPUT),
+        Buffer("program", DType.I32, constants["program"].size, Role.CONSTANT),
+        Buffer("constants", DType.I8, constants["constants"].size, Role.CONSTANT),
+    )
+    cycles, moved = timed(compiled.program).cycles, sum(map(outside_bytes, compiled.program))
+    return Kernel(
+        schedule=NAME,
+        why=f"{cycles:,} cycles of the device, {moved:,} bytes moved",
+        proc=Proc(finish.name, params, ()),
+        summary="",
+        access=(RowAccess(stride=1, first=0, count=1),) * len(_images(site)),
+        constants=constants,
+        whole=True,
+        calls=finish,
+        started=Started(Proc(start.name, params, ()), start),
+    )
+
+
+def _images(site: Site) -> tuple[str, ...]:
+    return ("x", "x2") if site.node.op.name == "add" else ("x",)
+
+
+def _requests(site: Site) -> RowRequests:
+    return tuple(whole(site.input(n)) for n in range(len(_images(site))))
+
+
+def _reads_constants_by_pointer(site: Site) -> bool:
+    return not site.target.constant_space
+
+
+def _has_short_sums(tail_of: Callable[[Site], Requantised]) -> Callable[[Site], bool]:
+    return lambda site: tail_of(site).storing.sum_dtype is DType.I32
+
+
+def _has_one_filter_each(site: Site) -> bool:
+    return depthwise_op(site).multiplier == 1
+
+
+def _has_exact_means(site: Site) -> bool:
+    halves = halves_of(site)
+    return halves in (Halves.AWAY, Halves.UP) and all(
+        has_exact_means(count, halves) for count in POOL.window(site).counts
+    )
+
+
+def _adds_tensors_of_one_shape(site: Site) -> bool:
+    first, second, y = site.inputs[0], site.inputs[1], site.outputs[0]
+    return first is not None and second is not None and first.shape == second.shape == y.shape
+
+
+def _are_quantised(site: Site) -> bool:
+    return all(each is not None and each.quant is not None for each in (*site.inputs[:2], *site.outputs))
+
+
+def _adds_values(site: Site) -> bool:
+    return not site.constants
+
+
+_BYTES = Condition[Site]("values and weights of bytes", is_bytes)
+_POINTERS = Condition[Site]("cores that read constants through any pointer", _reads_constants_by_pointer)
+
+
+def _short(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
+    return Condition("sums of 32 bits", _has_short_sums(tail_of))
+
+
+_FITS: Mapping[str, tuple[Condition[Site], ...]] = {
+    "conv2d": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(conv_tail)),
+    "depthwise_conv2d": (
+        _BYTES,
+        _POINTERS,
+        AS_TFLM_ROUNDS,
+        _short(depthwise_tail),
+        Condition("one filter for each channel", _has_one_filter_each),
+    ),
+    "dense": (_BYTES, _POINTERS, AS_TFLM_ROUNDS, _short(dense_tail)),
+    "average_pool2d": (
+        _BYTES,
+        _POINTERS,
+        Condition("means with halves away from 0 or up", _has_exact_means),
+    ),
+    "max_pool2d": (_BYTES, _POINTERS),
+    "add": (
+        _BYTES,
+        _POINTERS,
+        Condition("quantised values", _are_quantised),
+        Condition("two values that are computed", _adds_values),
+        Condition("tensors of one shape", _adds_tensors_of_one_shape),
+    ),
+}
+_WINDOWS: Mapping[str, WindowLayer] = {
+    "conv2d": CONV,
+    "depthwise_conv2d": DEPTHWISE,
+    "dense": DENSE,
+    "average_pool2d": POOL,
+    "max_pool2d": POOL,
+}
+
+
+def _schedule(op: str, threads: int, device: str) -> Schedule:
+    layer = _WINDOWS.get(op)
+    compiled = layer.compiled if layer is not None else sum_of
+
+    def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
+        return _lower(compiled(site, threads), site, device)
+
+    def refuses(site: Site) -> str:
+        return misfit(layer.window(site), threads) if layer is not None else ""
+
+    addresses = Condition[Site](
+        "cores with addresses of 32 bits", lambda site: site.target.pointer_bytes == 4
+    )
+    fits = (*_FITS[op], addresses) if device == "registers" else _FITS[op]
+    return Schedule(NAME, _requests, lower, fits=fits, refuses=refuses, demand=MemoryDemand(ALIGN_BYTES))
+
+
+_THREADS = AcceleratorOption(
+    "threads",
+    Choice({str(n): n for n in range(1, MOST_THREADS + 1)}),
+    MOST_THREADS,
+    "virtual threads: with 2, a tile is loaded while another is computed",
+)
+_DEVICE = AcceleratorOption(
+    "device",
+    Choice({word: word for word in ("model", "registers")}),
+    "model",
+    "what computes: a model in C, or the device behind its registers, which unicorn has",
+)
+_OPTIONS = (_THREADS, _DEVICE)
+_SUMMARY = "a simulated tensor accelerator with an instruction set of its own, queues and tokens"
+
+
+def _configured(settings: Mapping[str, Any]) -> Accelerator:
+    return Accelerator(
+        _SUMMARY,
+        {op: (_schedule(op, settings["threads"], settings["device"]),) for op in _FITS},
+        options=_OPTIONS,
+        configured=_configured,
+        emulated=EmulatedDevice(_REGISTERS_BYTES, mapped),
+    )
+
+
+ACCELERATOR = _configured({option.name: option.default for option in _OPTIONS})
