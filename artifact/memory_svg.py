@@ -160,7 +160,7 @@ def _area(buffer: BufferLife) -> int:
 
 
 def _middle(buffer: BufferLife) -> tuple[float, float]:
-    """The time and address at the centre of a buffer's rectangles."""
+    """The time and address at the center of a buffer's rectangles."""
     area = max(1, _area(buffer))
     weights = [(span, span.bytes * (span.last + 1 - span.first) / area) for span in buffer.spans]
     time = sum((span.first + span.last + 1) / 2 * weight for span, weight in weights)

@@ -15,7 +15,7 @@ _CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
 
 
 def draw_memory(memory: MemoryMap, columns: int = 60, width: int | None = None) -> str:
-    """The map as lines of at most about `columns` + 75 characters, or `width`, without colour."""
+    """The map as lines of at most about `columns` + 75 characters, or `width`, without color."""
     steps = len(memory.order)
     longest = _WIDEST_NAME if width is None else min(_WIDEST_NAME, width // 4)
     names = max(len(shortened(name, longest)) for name in (*(b.name for b in memory.buffers), _TOTAL))

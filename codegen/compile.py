@@ -1,4 +1,4 @@
-"""The compiler as one readable list: file -> graph -> passes -> stages -> plan -> sources."""
+"""The compiler's steps in order: file -> graph -> passes -> stages -> plan -> sources."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
 def compile_job(job: Job) -> CompiledModel:
-    """Raises ModelError for what cannot be compiled, FitError for what has no room."""
+    """Compiles a job. Raises ModelError if the model is not supported, FitError if it does not fit."""
     if job.options.weights_external:
         from codegen.c.weights import require_possible
 
@@ -71,7 +71,7 @@ def compile_job(job: Job) -> CompiledModel:
 
 
 def compile_plan(planned: CompiledPlan) -> CompiledModel:
-    """The model that a plan becomes."""
+    """Prints a plan as a compiled model."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     names = _names_in_c(graph, lowered)
     labels = layer_labels(lowered.stages)
@@ -119,7 +119,7 @@ def _c_flags(dialect: Dialect, options: CompileOptions) -> tuple[str, ...]:
 
 
 def _names_in_c(graph: Graph, lowered: Lowered) -> Mapping[str, str]:
-    """Tensor -> identifier. Those of inputs and outputs are the user's interface and spell the whole name."""
+    """Maps tensors to identifiers. Inputs and outputs are the user's interface and keep their whole names."""
     outputs = (lowered.delivered.get(value, value) for value in graph.outputs)
     interface = unique_identifiers((*graph.inputs, *outputs), "tensor")
     inner = [tensor for tensor in lowered.tensors if tensor not in interface]
@@ -129,7 +129,7 @@ def _names_in_c(graph: Graph, lowered: Lowered) -> Mapping[str, str]:
 def _source_parts(
     planned: CompiledPlan, name: str, names: Mapping[str, str], labels: Sequence[str]
 ) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
-    """All that the C of a plan is written from, under that name, with names for its tensors and layers."""
+    """Collects everything that the C is printed from, with the names of model, tensors and layers."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     target, options, plan, library = job.target, job.options, planned.plan, planned.library
     arenas = arenas_of(plan.pool_bytes)
@@ -182,7 +182,7 @@ def _layout(constants: Constants) -> WeightsLayout:
 
 
 def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts, PackedTable]:
-    """The sources with what tables run their kernels by, and the model as such a table."""
+    """Returns sources whose kernels tables can call, and the model as such a table."""
     from codegen.tables.kernels import kernels_in_c
     from codegen.tables.packed import pack_table
     from codegen.tables.table import TableSource, make_table
@@ -210,7 +210,7 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
-    """The weights with the structure that they fit: the C as it would be if nobody had given names."""
+    """Returns the weights with the hash of the code that fits them: the C without the user's names."""
     from codegen.c.weights import structure_of
 
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
@@ -220,7 +220,7 @@ def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
 
 
 def _nameless(parts: SourceParts) -> SourceParts:
-    """The same without what comments say of the user's file and of this version."""
+    """Removes everything that comments mention of the user's file and of this version."""
     run = parts.run
     halves = dict(zip(run.halves, _silent(tuple(run.halves.values())), strict=True))
     silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers), halves=halves)
@@ -241,7 +241,7 @@ def _silent(functions: Sequence[FunctionDefinition]) -> tuple[FunctionDefinition
 
 
 def _arena_align(lowered: Lowered) -> int:
-    """A word, or what the widest element takes or a kernel demands."""
+    """Returns the alignment: a word, or what the widest element or a kernel needs."""
     elements = (tensor.type.dtype.bytes for tensor in lowered.tensors.values())
     return max((_ALIGN, *elements, *(stage.kernel.demand.align for stage in lowered.stages)))
 
@@ -249,8 +249,11 @@ def _arena_align(lowered: Lowered) -> int:
 def _interface(
     graph: Graph, lowered: Lowered, plan: Plan, names: Mapping[str, str]
 ) -> tuple[tuple[TensorInfo, ...], tuple[TensorInfo, ...]]:
-    """Inputs and outputs. Those without a place in the arena follow one another behind the slowest: there
-    callers that want them whole, such as the serial line, may put them."""
+    """Returns inputs and outputs with their offsets.
+
+    Those outside the arena get consecutive offsets after the slowest arena. Callers that want them in one
+    piece, such as the serial line, may put them there.
+    """
     pools, align, found = list(plan.pool_bytes), _arena_align(lowered), []
     behind = plan.pool_bytes[pools[-1]]
     delivered = [lowered.delivered.get(value, value) for value in graph.outputs]
@@ -303,12 +306,12 @@ def _layers(
 
 
 def _passed_over(kernel: Kernel) -> tuple[str, ...]:
-    """One line for each reason: an instruction set may have several schedules that lack the same."""
+    """Returns one line for each reason: several schedules of an instruction set may lack the same feature."""
     return tuple(dict.fromkeys(f"{each.schedule}: {each.why}" for each in kernel.passed_over))
 
 
 def _stays(kernel: Kernel) -> Iterator[str]:
-    """Says why accelerators that were asked for do not compute the layer."""
+    """Returns why the requested accelerators do not compute the layer."""
     passed = (each for each in kernel.passed_over if each.device and not kernel.device)
     return iter(dict.fromkeys(f"{each.device}: {each.why}" for each in passed))
 
@@ -319,7 +322,7 @@ def _sources(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _unclaimed(steps: Sequence[PassStep]) -> Mapping[str, Sequence[str]]:
-    """The same for nodes that are in no region, by their names."""
+    """Returns the same by name for nodes outside all regions."""
     found: dict[str, list[str]] = {}
     for step in steps:
         for node, why in step.outcome.left_alone.items() if step.what.device else ():
@@ -338,7 +341,7 @@ def _is_tuned(kernel: Kernel) -> bool:
 
 
 def _why(kernel: Kernel) -> str:
-    """The kernel's reason with what a record may name: its task, and knobs that are not the default."""
+    """Returns the kernel's reason, with its tuning task and all knobs that differ from the default."""
     if kernel.space is None:
         return kernel.why
     tuned = f"tuned: {point_text(kernel.point)}; " if _is_tuned(kernel) else ""

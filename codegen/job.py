@@ -1,4 +1,4 @@
-"""A job: one model to be compiled for one target, with everything that decides what comes out."""
+"""A job: one model, one target, and every option that affects the generated code."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOTHING_DEFINED: Mapping[str, Array] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class ImportedModel:
-    """A graph as the importer made it, before any pass, and the file that it was read from."""
+    """A graph as the importer created it, before any pass, and its file."""
 
     graph: Graph = field(repr=False)
     source_name: str  # the file's name, without folders
@@ -36,7 +36,7 @@ class ImportedModel:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One compile. The model was imported with the rounding and the shapes that the options name."""
+    """One compile. The model was imported with the rounding and the shapes of the options."""
 
     model: ImportedModel
     target: Target
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def kernel_target(self) -> Target:
-        """The target as kernels see it: without features that the level or the dialect keeps them from."""
+        """The target as kernels see it: without features that the level or the dialect excludes."""
         if not self.options.at_level.has_instructions:
             return replace(self.target, features=frozenset())
         return in_standard_c(self.target) if self.options.dialect is CDialect.STRICT else self.target
@@ -73,12 +73,12 @@ def read_job(
 
 
 def import_model(path: Path, options: CompileOptions) -> ImportedModel:
-    """Reads a model file. Raises ModelError for what is not supported."""
+    """Reads a model file. Raises ModelError if it is not supported."""
     return import_data(read_model(path), path, options)
 
 
 def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedModel:
-    """Reads a model from the bytes of its file, which need not be there. Raises ModelError."""
+    """Reads a model from the bytes of its file, which need not exist. Raises ModelError."""
     rounding = options.rounding.value
     if options.rounding is Rounding.AUTO:
         rounding = usual_rounding(data, path.name)
@@ -97,7 +97,7 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
 
 
 def _users_name(word: str) -> str:
-    """The user's name for generated C, taken as it is. Raises InputError where C or a file forbids it."""
+    """Returns the user's name for generated C. Raises InputError if C or the file system forbids it."""
     possible = model_identifier(word, headers())
     if possible != word:
         raise InputError(
@@ -108,6 +108,6 @@ def _users_name(word: str) -> str:
 
 
 def model_name(path: Path) -> str:
-    """The name that generated C bears: the file's stem, or its folder's where the file is just model.*."""
+    """Returns the name for generated C: the file's stem, or its folder's name if the file is model.*."""
     stem = path.stem if path.stem != "model" else path.resolve().parent.name
     return model_identifier(stem, headers())

@@ -25,7 +25,7 @@ class Level:
     has_instructions: bool = True  # of the core: DSP, Helium, ...; else plain C
     is_exact: bool = False  # a solver improves the plan, or proves it
     c_flags: tuple[str, ...] = ()  # in place of those of the goal
-    stack_times: int = 1  # of what optimised code takes
+    stack_times: int = 1  # of what optimized code takes
 
     def left_out(self, is_streamed: bool) -> frozenset[str]:
         """The passes that do not run. Without those of PLACEMENT an input cannot be streamed."""

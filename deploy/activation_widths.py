@@ -53,7 +53,7 @@ class ActivationWidth:
 
 @dataclass(frozen=True, slots=True)
 class Widened:
-    """The widths that the values of a quantised model got, and the outputs' decibels above their error."""
+    """The widths that the values of a quantized model got, and the outputs' decibels above their error."""
 
     activations: tuple[ActivationWidth, ...]
     int8_db: float  # with all of them in eight bits
@@ -83,7 +83,7 @@ def widen(
 def _with_wider_activations(
     data: bytes, real: bytes, wider: Wider, noise_of: Callable[[bytes], float]
 ) -> tuple[bytes, Widened]:
-    """The quantised model with values in 16 bits; `real` is what it was made of.
+    """The quantized model with values in 16 bits; `real` is what it was made of.
 
     Raises ModelError where all values in 16 bits lose more than the bound allows.
     """

@@ -1,4 +1,4 @@
-"""The commands as Python functions, which `import deploy` offers: those that need no board at hand."""
+"""The functions of `import deploy` that need no connected board."""
 
 from __future__ import annotations
 
@@ -37,16 +37,15 @@ def compile(
     activation_type: Any = None,  # a word
     **options: Any,
 ) -> Compiled:
-    """C sources with a static memory plan for a board. `save(path)` writes the archive.
+    """Compiles a model to C sources with a static memory plan for a board. `save(path)` writes the archive.
 
-    In place of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K".
-    A PyTorch module, a Keras model, a scikit-learn estimator or a JAX function is exported with an `example`
-    of its input, made int8 where there are samples for `calibration`, and with their `labels` measured here
-    and on an emulated board: `conversion` tells it.
-    With `signal_to_noise`, layers have weights of four bits as long as outputs stay so many decibels above
-    the error that this makes; with `activation_type="mixed"` instead as few values as that needs have 16
-    bits, and with `activation_type="int16"` all that may. Raises ModelError for what cannot be compiled,
-    FitError for what has no room.
+    Instead of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K". A PyTorch
+    module, a Keras model, a scikit-learn estimator or a JAX function is exported; `example` is an example of
+    its input. With samples for `calibration` it is quantized to int8. With their `labels`, accuracy is
+    measured here and on an emulated board; see `conversion` of the result. With `signal_to_noise`, layers get
+    weights of four bits as long as outputs stay that many decibels above the resulting error. With
+    `activation_type="mixed"` as few values as that needs have 16 bits, and with `activation_type="int16"` all
+    that can. Raises ModelError if the model is not supported, FitError if it does not fit.
     """
     framework = framework_of(model)
     if framework is not None:
@@ -68,9 +67,9 @@ def inspect(
     target: str | None = None,
     **options: Any,
 ) -> Inspection:
-    """Says what a model holds and needs, and with a board or a target whether it fits.
+    """Reports what a model contains and needs, and with a board or a target whether it fits.
 
-    print() shows the page, as_json() gives its facts, layer(n) shows how a layer is computed.
+    print() shows the page, as_json() returns its facts, layer(n) shows how a layer is computed.
     """
     if isinstance(model, Compiled):
         require_same(model, board, options)
@@ -82,13 +81,13 @@ def inspect(
 
 
 def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDifference:
-    """Says what differs between two compiled models or archives; it is false where they are the same."""
+    """Compares two compiled models or archives; the result is false if they are the same."""
     return ArchiveDifference(*(read_artifact(each) for each in (one, other)))
 
 
 @takes_options()
 def in_process(model: str | Path | Model, **options: Any) -> HostModel:
-    """Compiles the model's C for this machine and loads it; its `run` takes and gives arrays by name."""
+    """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays."""
     host = load_core("host").target()
     known = options_with(model, options)
     job, _ = job_for(imported_with(model, known), host, known)
@@ -102,4 +101,4 @@ def in_process(model: str | Path | Model, **options: Any) -> HostModel:
 
 
 def _keep_nothing(_library: HostModel) -> None:
-    """Does nothing: the library was loaded from a folder that is about to be renamed."""
+    """Does nothing: the library was loaded from a folder that will be renamed."""

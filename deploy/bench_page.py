@@ -133,7 +133,7 @@ def _waits(cost: LayerCost, name: str) -> int | None:
 
 
 def _weight(layer: LayerCost) -> float:
-    """The cost whose share is printed: modelled cycles, or else time, or else instructions."""
+    """The cost whose share is printed: modeled cycles, or else time, or else instructions."""
     if layer.cycles:
         return layer.cycles.count
     return layer.count if layer.seconds is None else layer.seconds

@@ -1,4 +1,4 @@
-"""Compiles a model for a board and makes sure that it fits."""
+"""Compiles a model for a board and checks that it fits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from platforms.templates import c_files
 
 @dataclass(frozen=True)
 class Compiled(Paged):
-    """A model that fits its board; str() is the page of what it needs there."""
+    """A compiled model that fits its board; str() is a page with its memory needs."""
 
     job: Job = field(repr=False)
     artifact: Artifact = field(repr=False)
@@ -59,7 +59,7 @@ class Compiled(Paged):
 
     @property
     def steps(self) -> tuple[PassStep, ...]:
-        """The passes over its graph."""
+        """The passes that ran on its graph."""
         return self.model.steps
 
     @property
@@ -71,7 +71,7 @@ class Compiled(Paged):
         return self.artifact.facts.constants_bytes
 
     def save(self, path: str | Path) -> None:
-        """Writes the archive, the device runtime in it; into a folder, plain sources for another project."""
+        """Writes the archive with the device runtime, or plain sources if `path` is a folder."""
         save(self.artifact, self.job.model.graph, Path(path))
 
     def save_cartridge(
@@ -82,11 +82,11 @@ class Compiled(Paged):
         product: str = "",
         model_version: int = 0,
     ) -> None:
-        """Writes a cartridge for running firmware, signed with the private key of that PEM file.
+        """Writes a cartridge for running firmware, signed with the private key in the PEM file `key`.
 
-        Firmware takes it only if it was made for the same product and runs no later version. The cartridge
-        holds the model's code with its weights; where those are external, the weights alone; where tables can
-        run the model's kernels, such a table: its firmware must have them where it is named.
+        Firmware accepts it only if it was made for the same product and runs no later version. The cartridge
+        holds the model's code and weights. For a model with external weights it holds only the weights; for
+        one compiled with tables, a table. If `firmware` is given, it must have the table's kernels.
         """
         from deploy.cartridge import cartridge_of, table_of, weights_of  # what reads ELF files takes its time
 
@@ -121,7 +121,7 @@ class Compiled(Paged):
 
 
 def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Compiles. Raises ModelError where the model cannot be compiled, FitError where it does not fit."""
+    """Compiles. Raises ModelError if the model is not supported, FitError if it does not fit."""
     require_cores(board, options)
     if is_open(options.shapes):
         return _compile_sizes(model, board, options)
@@ -131,12 +131,12 @@ def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> 
 
 
 def compile_for_firmware(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """As compile_for, for firmware of this package: constants that wait for flash go to RAM that is left."""
+    """Like compile_for, for firmware of this package: constants in slow flash may move to free RAM."""
     return compile_for(model, board, options_in_firmware(board, options))
 
 
 def options_in_firmware(board: Board, options: CompileOptions) -> CompileOptions:
-    """The options with `place`, if the board's flash waits and nothing else asked for forbids it."""
+    """Returns the options with `place` if the board's flash has wait states and no option forbids it."""
     reads = board.target.flash_reads
     waits = reads is not None and reads.wait_cycles > 0
     forbidden = options.tables or is_open(options.shapes) or options.dialect is CDialect.STRICT
@@ -144,7 +144,7 @@ def options_in_firmware(board: Board, options: CompileOptions) -> CompileOptions
 
 
 def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
-    """Compiles the model at each size; each has the constants of those before it where they are equal."""
+    """Compiles the model at each size; sizes share equal constants."""
     if options.place:
         raise InputError(
             "--place is for a model of one size, and --shape gives several",
@@ -172,7 +172,7 @@ def _open_inputs(options: CompileOptions) -> list[str]:
 
 
 def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Compiled:
-    """The same of a job; `selection` is where its points are from."""
+    """Compiles a job. `selection` states where its tuned points come from."""
     start = time.perf_counter()
     compiled = compile_or_explain(job)
     artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})

@@ -1,4 +1,4 @@
-"""Models of frameworks in one call: exported, quantised with samples, compiled, measured with labels."""
+"""Models of frameworks in one call: exported, quantized with samples, compiled, measured with labels."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def _doubts(
 
 
 def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
-    """Raises InputError for wishes about quantisation where the model was quantised by its framework."""
+    """Raises InputError for wishes about quantization where the model was quantized by its framework."""
     if is_done and (words.signal_to_noise or words.activation_type) is not None:
         raise InputError(
             "the model is quantised already: its widths are those that it was given",
@@ -242,7 +242,7 @@ def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: 
 
 
 def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:
-    """Measures the loss of what a framework's own converter quantised against the float file."""
+    """Measures the loss of what a framework's own converter quantized against the float file."""
     as_float, as_int8 = (import_data(each, path, CompileOptions()) for each in (path.read_bytes(), data))
     outputs = [
         [list(run_graph(each.graph, sample).values()) for sample in samples.samples]

@@ -1,6 +1,6 @@
 """A graph written in Python: operators on values, each checked as it is written; what it makes is a model.
 
-The graph is ONNX underneath, so that it is read, compiled, quantised and saved like any file of that format.
+The graph is ONNX underneath, so that it is read, compiled, quantized and saved like any file of that format.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The outputs of float and quantised models on samples, and how far one is from the other."""
+"""The outputs of float and quantized models on samples, and how far one is from the other."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
 def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:
     from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
-    # Its optimised kernels are not an oracle: they round some products another way.
+    # Its optimized kernels are not an oracle: they round some products another way.
     kernels = OpResolverType.BUILTIN_REF
     interpreter = Interpreter(model_content=model.file, experimental_op_resolver_type=kernels)
     interpreter.allocate_tensors()

@@ -100,7 +100,7 @@ def _packed(pixels: Pixels, order: str) -> Bytes:
 
 
 def _mosaic(pixels: Pixels, colours: str) -> Bytes:
-    """One colour of each pixel, which the sensor has there."""
+    """One color of each pixel, which the sensor has there."""
     sent = np.empty(pixels.shape[:2], np.uint8)
     for number, colour in enumerate(colours):
         part = np.s_[number // 2 :: 2, number % 2 :: 2]

@@ -54,7 +54,7 @@ def _next(offer: Offer, offers: Sequence[Offer]) -> str:
 
 
 def offers_svg(offers: Offers) -> str:
-    """Cycles over the arena, a step where the next plan begins; points are labelled with their flash."""
+    """Cycles over the arena, a step where the next plan begins; points are labeled with their flash."""
     arenas, cycles = ([getattr(o, name) for o in offers.each] for name in ("arena_bytes", "cycles"))
     across, down = _Scale(arenas, _MARGIN, _WIDTH - _MARGIN), _Scale(cycles, _HEIGHT - _MARGIN, _MARGIN)
     return "\n".join(

@@ -107,7 +107,7 @@ def accuracy_of(labels: Array, board: Outputs, reference: Outputs) -> Accuracy:
 def distances_to(
     expected: Mapping[str, Array], board: Outputs, specs: Sequence[TensorSpec]
 ) -> tuple[Distance, ...]:
-    """Expected floats are compared with what a quantised output means."""
+    """Expected floats are compared with what a quantized output means."""
     wanted = _by_output(expected, len(board), specs)
     return tuple(
         _distance(spec, wanted[number], np.stack([outputs[number] for outputs in board]))

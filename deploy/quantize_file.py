@@ -100,7 +100,7 @@ def quantize(
 
 
 def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
-    """The quantised ONNX model as a TFLite file of the same integers; ModelError names what has none."""
+    """The quantized ONNX model as a TFLite file of the same integers; ModelError names what has none."""
     from aot.frontend.tflite.write import write_model
 
     shapes = {spec.name: spec.shape for spec in specs}
@@ -126,7 +126,7 @@ def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bo
 
 
 def _is_quantised(path: Path) -> bool:
-    """True where the file has the name that its quantiser writes into it."""
+    """True where the file has the name that its quantizer writes into it."""
     from aot.frontend.tflite.write import WRITTEN_BY
 
     return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()

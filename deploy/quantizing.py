@@ -1,7 +1,7 @@
-"""Float ONNX models become int8 ones by ONNX Runtime's static quantiser, with a report of what it cost.
+"""Float ONNX models become int8 ones by ONNX Runtime's static quantizer, with a report of what it cost.
 
 Weights get a scale for each channel and are symmetric, activations get one scale and a zero point: what the
-integer kernels take. The quantiser and the runtime that calibrates are kept by others; here they are asked,
+integer kernels take. The quantizer and the runtime that calibrates are kept by others; here they are asked,
 and their answer is measured.
 """
 
@@ -38,7 +38,7 @@ WEIGHTS = ("int8", "int4", "mixed")
 METHODS = {"minmax": "MinMax", "percentile": "Percentile", "entropy": "Entropy"}
 _ORT_TYPES = {"tensor(float)": DType.F32, "tensor(int32)": DType.I32, "tensor(int64)": DType.I64}
 _MOST_COMPARED = 32  # samples whose every activation is kept in memory
-_LEAST_OPSET = 13  # before it, a quantised tensor has one scale
+_LEAST_OPSET = 13  # before it, a quantized tensor has one scale
 _ERRORS_ONLY = 3  # of ONNX Runtime's levels
 
 
@@ -203,7 +203,7 @@ def _spec(entry: Any, given: tuple[int, ...] | None, path: Path) -> TensorSpec:
 
 
 def _prepare(data: bytes, path: Path, prepared: Path) -> None:
-    """Folds batch normalisations into convolutions, as an int8 model cannot do that later."""
+    """Folds batch normalizations into convolutions, as an int8 model cannot do that later."""
     from onnxruntime.quantization.shape_inference import quant_pre_process
 
     newer = prepared.with_name("newer.onnx")
@@ -274,7 +274,7 @@ def _quantize_file(
 
 
 def _channel_steps(axis: int, steps: Array) -> list[dict[str, Any]]:
-    """Steps of weights as the quantiser is told them; the first entry has the axis."""
+    """Steps of weights as the quantizer is told them; the first entry has the axis."""
     zero = np.array(0, np.int8)
     first, *others = ({"scale": np.array(step, np.float32), "zero_point": zero} for step in steps)
     return [{"axis": axis, **first}, *others]
@@ -377,7 +377,7 @@ def _reader(samples: Sequence[Mapping[str, Array]]) -> Any:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the quantiser's prints, and its advice in the root log about options that are not ours."""
+    """Silences the quantizer's prints, and its advice in the root log about options that are not ours."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:

@@ -66,9 +66,9 @@ def make_samples(arrays: Mapping[str, Array], specs: Sequence[TensorSpec], where
 
 
 def random_samples(specs: Sequence[TensorSpec], count: int) -> Samples:
-    """Random samples, the same in every run: in turn centred, far from zero, and a step.
+    """Random samples, the same in every run: in turn centered, far from zero, and a step.
 
-    Sums that lose digits, and what saturates, are not seen in centred numbers.
+    Sums that lose digits, and what saturates, are not seen in centered numbers.
     """
     rng = np.random.default_rng(_SEED)
     kinds = (_centred, _far, _step)

@@ -253,7 +253,7 @@ def library_properties(source: ProjectSource, version: str, author: str, url: st
 
 
 def _license(source: ProjectSource, app: App) -> str:
-    """Says whose each part is; the library's own licence is for the user to choose."""
+    """Says whose each part is; the library's own license is for the user to choose."""
     return filled(
         "arduino",
         "LICENSE.jinja",

@@ -57,7 +57,7 @@ def as_real(nodes: AddedNodes, label: str) -> AddedNodes:
 
 
 def around_centres(x: AddedNodes, y: AddedNodes, width: AddedNodes, height: AddedNodes) -> list[AddedNodes]:
-    """Left, top, right and bottom of boxes that are given by their centres."""
+    """Left, top, right and bottom of boxes that are given by their centers."""
     ends = []
     for side, op in (("near", Sub()), ("far", Add())):
         for label, centre, size in (("x", x, width), ("y", y, height)):

@@ -25,7 +25,7 @@ def not_one_output(graph: Graph) -> str | None:
 
 
 def picture_size(graph: Graph) -> tuple[int, int] | None:
-    """The height and width of the model's picture, in rows of pixels or planes of colours."""
+    """The height and width of the model's picture, in rows of pixels or planes of colors."""
     shape = graph.types[graph.inputs[0]].shape
     if len(graph.inputs) != 1 or len(shape) != 4 or shape[0] != 1:
         return None
@@ -35,7 +35,7 @@ def picture_size(graph: Graph) -> tuple[int, int] | None:
 
 
 def are_planes(graph: Graph) -> bool:
-    """True where pictures are planes of colours, and then grids are planes of numbers."""
+    """True where pictures are planes of colors, and then grids are planes of numbers."""
     return graph.types[graph.inputs[0]].shape[3] not in _COLOURS
 
 

@@ -46,7 +46,7 @@ class _Boxes:
 
 @dataclass(frozen=True, kw_only=True)
 class Yolov5:
-    """Takes centre, size, objectness and classes of each box; anchors are in the picture's pixels."""
+    """Takes center, size, objectness and classes of each box; anchors are in the picture's pixels."""
 
     conf_thres: float = 0.25
     iou_thres: float = 0.45
@@ -164,7 +164,7 @@ def _best(nodes: AddedNodes, head: Head, first: int, is_grid: bool) -> tuple[Add
 
 
 def _whole_corners(nodes: AddedNodes, numbers: BoxNumbers, size: tuple[int, int] | None) -> list[AddedNodes]:
-    """The corners of centres and sizes in pixels of a picture of that size or as shares of it."""
+    """The corners of centers and sizes in pixels of a picture of that size or as shares of it."""
     height, width = size or (1, 1)
     found = []
     for number, (label, extent) in enumerate(

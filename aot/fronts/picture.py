@@ -14,7 +14,7 @@ class PixelForm(Enum):
     GRAY = "gray"
     RGB565 = "rgb565"  # the lower byte first
     RGB565_HIGH_FIRST = "rgb565_high_first"
-    BAYER_RGGB = "bayer_rggb"  # one colour a pixel: of two rows the first two
+    BAYER_RGGB = "bayer_rggb"  # one color a pixel: of two rows the first two
     BAYER_BGGR = "bayer_bggr"
     BAYER_GRBG = "bayer_grbg"
     BAYER_GBRG = "bayer_gbrg"
@@ -29,7 +29,7 @@ class PixelForm(Enum):
 
     @property
     def mosaic(self) -> str:
-        """The colours of the first two pixels of two rows, where a pixel has one: "rggb"; else nothing."""
+        """The colors of the first two pixels of two rows, where a pixel has one: "rggb"; else nothing."""
         return self.value.removeprefix("bayer_") if self.value.startswith("bayer_") else ""
 
 

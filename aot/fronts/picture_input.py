@@ -1,4 +1,4 @@
-"""Fits a picture to the model's input: its size, its colours, rows of pixels or planes of colours."""
+"""Fits a picture to the model's input: its size, its colors, rows of pixels or planes of colors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The nodes that make a camera's bytes numbers of the model's size and colours, row by row."""
+"""The nodes that make a camera's bytes numbers of the model's size and colors, row by row."""
 
 from __future__ import annotations
 

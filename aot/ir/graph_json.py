@@ -8,7 +8,7 @@
      "states": [{"name": "s", "next": "y", "initial": {...}}]}
 
 Elements are those of the array in C order, little-endian. Attributes at their default are left out; one
-that is an op is an object with "op", one that is a quantisation an object with "scales". A region has its
+that is an op is an object with "op", one that is a quantization an object with "scales". A region has its
 graph beside its attributes.
 """
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The distances of neighbours along each dimension of a flat tensor."""
+    """The distances of neighbors along each dimension of a flat tensor."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

@@ -9,7 +9,7 @@
     output "y"
 
 Braces hold scales, zero points and axis. Attributes at their default are left out; one
-that is an op or a quantisation is written as those are. A constant of more than INLINE_ELEMENTS elements is
+that is an op or a quantization is written as those are. A constant of more than INLINE_ELEMENTS elements is
 `external`: its elements come in a dictionary beside the text. The graph of a region stands in the lines
 behind its node, each with two spaces before it.
 """

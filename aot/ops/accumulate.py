@@ -1,4 +1,4 @@
-"""Turns an exact sum of products into the stored result: bias, requantisation, activation."""
+"""Turns an exact sum of products into the stored result: bias, requantization, activation."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ _REAL_LIMITS = {
 
 
 def integer_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]:
-    """The smallest and largest stored integer of a quantised output."""
+    """The smallest and largest stored integer of a quantized output."""
     smallest, largest = out_type.dtype.limits
     low, high = activation.real_limits
     if activation is Activation.FINITE:

@@ -98,7 +98,7 @@ _SUM_SCALES_FIT = Constraint(
 
 @dataclass(frozen=True, slots=True)
 class BinaryOp(Op):
-    """Inputs: x1, x2; their quantisations may differ. Integers that have none wrap around."""
+    """Inputs: x1, x2; their quantizations may differ. Integers that have none wrap around."""
 
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
     activation: Activation = Activation.NONE
@@ -109,7 +109,7 @@ class BinaryOp(Op):
 
     @abstractmethod
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
-        """The meaning in quantised integers before the zero point is added and the result clamped."""
+        """The meaning in quantized integers before the zero point is added and the result clamped."""
 
     @abstractmethod
     def on_plain(self, x1: Ints, x2: Ints) -> Ints:

@@ -1,4 +1,4 @@
-"""Two quantised values of scales of their own: how integers add, multiply, divide, compare, bit for bit."""
+"""Two quantized values of scales of their own: how integers add, multiply, divide, compare, bit for bit."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Combination(Enum):
 _LOGIC = (Combination.AND, Combination.OR, Combination.XOR)
 _SHIFTS = (Combination.SHIFT_LEFT, Combination.SHIFT_RIGHT)
 _REAL = (Combination.POWER, Combination.ATAN2)
-_STORED = (Combination.MAXIMUM, Combination.MINIMUM)  # hold for stored integers, quantised or not
+_STORED = (Combination.MAXIMUM, Combination.MINIMUM)  # hold for stored integers, quantized or not
 
 
 def _divided(a: Any, b: Any) -> Any:

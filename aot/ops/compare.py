@@ -48,7 +48,7 @@ def _scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Compare(Elementwise):
-    """Inputs: x1, x2 of one type. Integers of different quantisations are compared at eight bits below 1."""
+    """Inputs: x1, x2 of one type. Integers of different quantizations are compared at eight bits below 1."""
 
     name: ClassVar[str] = "compare"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)

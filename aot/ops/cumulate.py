@@ -69,5 +69,5 @@ class Cumulate(Op):
 
 
 def first_sum(x_type: TensorType, p: AddParameters) -> int:
-    """The number that quantised sums begin with: TFLite Micro, the only reference, takes a stored 0."""
+    """The number that quantized sums begin with: TFLite Micro, the only reference, takes a stored 0."""
     return int(rescaled(np.zeros((), np.int64), x_type, p.first, p.left_shift))

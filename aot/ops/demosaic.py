@@ -1,4 +1,4 @@
-"""The mosaic of a sensor with one colour a pixel, made red, green and blue by the pixels around each."""
+"""The mosaic of a sensor with one color a pixel, made red, green and blue by the pixels around each."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
-LEAST_SIDE = 3  # of a picture: the pixels at its edges have the colours of their neighbours inside
+LEAST_SIDE = 3  # of a picture: the pixels at its edges have the colors of their neighbors inside
 
 
 class PixelPlace(IntEnum):
-    """The colour of a pixel in the mosaic; greens differ in the colour that is beside them in the row."""
+    """The color of a pixel in the mosaic; greens differ in the color that is beside them in the row."""
 
     RED = 0
     GREEN_IN_RED_ROW = 1
@@ -27,7 +27,7 @@ class PixelPlace(IntEnum):
 
 
 class Mosaic(Enum):
-    """The colours of the first two pixels of the first row, and of the second row."""
+    """The colors of the first two pixels of the first row, and of the second row."""
 
     RGGB = "rggb"
     BGGR = "bggr"
@@ -57,7 +57,7 @@ def _is_mosaic(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class Demosaic(Op):
-    """Input: x [1, H, W, 1]. A colour that a pixel lacks is the mean of those nearest, halves up.
+    """Input: x [1, H, W, 1]. A color that a pixel lacks is the mean of those nearest, halves up.
 
     The outermost rows and columns are those next to them: cv2.cvtColor's rule, in every bit.
     """

@@ -16,7 +16,7 @@ _LOW, _HIGH = -128, 127
 
 @dataclass(frozen=True, slots=True)
 class DynamicRange:
-    """The range of floats to quantise: least <= 0 <= most."""
+    """The range of floats to quantize: least <= 0 <= most."""
 
     least: np.float32
     most: np.float32

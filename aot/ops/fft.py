@@ -142,7 +142,7 @@ def _stage(z: Numbers, w: Numbers, step: int, numbers: Arithmetic) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class RealSpectrum(Op):
-    """Input: x, the transform of pairs of neighbouring real samples. Their own transform, one pair more.
+    """Input: x, the transform of pairs of neighboring real samples. Their own transform, one pair more.
 
     Integers are halved before and after.
     """
@@ -193,7 +193,7 @@ def _spectrum_of_pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> 
 class RealSamples(Op):
     """Input: x, the transform of real samples, one pair more than pairs of them: what `real_spectrum` gives.
 
-    The result is the transform of pairs of neighbouring samples, with real and imaginary parts exchanged, so
+    The result is the transform of pairs of neighboring samples, with real and imaginary parts exchanged, so
     that a transform forwards is one backwards whose result is exchanged, too. Integers are halved before.
     """
 

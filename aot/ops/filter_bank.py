@@ -1,4 +1,4 @@
-"""Filter banks: energies of frequencies are shared out between neighbouring channels."""
+"""Filter banks: energies of frequencies are shared out between neighboring channels."""
 
 from __future__ import annotations
 

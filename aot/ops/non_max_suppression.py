@@ -53,7 +53,7 @@ def sides(boxes: _Reals, centred: bool) -> _Reals:
 class NonMaxSuppression(Op):
     """Inputs: boxes [batches, boxes, 4], scores [batches, classes, boxes].
 
-    A box is two opposite corners, y before x, or its centre, width and height. Result: for each chosen box
+    A box is two opposite corners, y before x, or its center, width and height. Result: for each chosen box
     its batch, its class and its number, those of a class from the best on, of equal scores the first; then
     how many there are. The rows behind those are 0. No box is chosen for a score that is not a finite number.
     """
@@ -72,7 +72,7 @@ class NonMaxSuppression(Op):
     each: int = 1  # boxes of a class in a batch, at most
     least: float = 0.0  # score
     overlap: float = 0.5  # of a box with a better one, at most
-    centred: bool = False  # boxes are given by x and y of their centres, widths and heights
+    centred: bool = False  # boxes are given by x and y of their centers, widths and heights
 
     def rows(self, scores: tuple[int, ...]) -> int:
         """The most boxes that can be chosen."""

@@ -29,7 +29,7 @@ class Cost:
     """The work of one inference of a node, whichever kernel does it."""
 
     macs: int = 0
-    elementwise: int = 0  # results that need a computation of their own, such as a requantisation
+    elementwise: int = 0  # results that need a computation of their own, such as a requantization
 
 
 class Op(ABC):
@@ -42,7 +42,7 @@ class Op(ABC):
 
     @abstractmethod
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """(dtype name, shape) of each output. Quantisation is not inferred: the graph states it."""
+        """(dtype name, shape) of each output. Quantization is not inferred: the graph states it."""
 
     @abstractmethod
     def reference(

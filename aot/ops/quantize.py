@@ -1,4 +1,4 @@
-"""Between floats and integers, and from one quantisation to another."""
+"""Between floats and integers, and from one quantization to another."""
 
 from __future__ import annotations
 

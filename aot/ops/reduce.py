@@ -123,7 +123,7 @@ class Reduce(Op):
 
 
 def sum_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
-    """(mult, shift) of a quantised sum."""
+    """(mult, shift) of a quantized sum."""
     return quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
 
 

@@ -119,7 +119,7 @@ def _conv_multipliers(
 
 
 def quant_of(tensor: TensorType) -> Quant:
-    """The quantisation of a tensor that the op's constraints promise to have one."""
+    """The quantization of a tensor that the op's constraints promise to have one."""
     if tensor.quant is None:
         raise ValueError(f"a quantised tensor was expected, not {tensor}")
     return tensor.quant

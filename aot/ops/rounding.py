@@ -238,7 +238,7 @@ def quantises_on_the_way(op_name: str, mode: str) -> bool:
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:
-    """The rounding of an op that requantises sums, in one of the modes."""
+    """The rounding of an op that requantizes sums, in one of the modes."""
     rounding = ROUNDING[op_name][elements][mode]
     assert isinstance(rounding, RequantRounding)
     return rounding

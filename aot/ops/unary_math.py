@@ -1,4 +1,4 @@
-"""Functions of one number, in floats, in plain integers and in quantised ones."""
+"""Functions of one number, in floats, in plain integers and in quantized ones."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def _bytes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class UnpackRgb565(Op):
-    """Input: x [.., 2]. Upper bits are repeated below, so that all of a colour's bits are 255 and none 0."""
+    """Input: x [.., 2]. Upper bits are repeated below, so that all of a color's bits are 255 and none 0."""
 
     name: ClassVar[str] = "unpack_rgb565"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aot.plan.rings import AllowedOverlaps, Block
 from aot.plan.steps import Ints
 
-# Beyond these sizes neighbouring positions, and neighbouring moments, count as one: coarser, never wrong.
+# Beyond these sizes neighboring positions, and neighboring moments, count as one: coarser, never wrong.
 MOST_POSITIONS = 2500
 MOST_TIMES = 2048
 Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
@@ -48,7 +48,7 @@ class _Uses:
 def forbidden_distances(
     blocks: Sequence[Block], overlaps: AllowedOverlaps, after: int
 ) -> list[dict[int, Spans]]:
-    """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbours only."""
+    """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbors only."""
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
     uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
@@ -70,7 +70,7 @@ def forbidden_distances(
 
 
 def _groups(blocks: Sequence[Block]) -> list[int]:
-    """Counts neighbouring positions of each block as one, most where blocks are longest."""
+    """Counts neighboring positions of each block as one, most where blocks are longest."""
     longest = max((block.positions for block in blocks), default=1)
     while longest > 1 and sum(min(block.positions, longest) for block in blocks) > MOST_POSITIONS:
         longest //= 2

@@ -1,6 +1,6 @@
 """Placement by a constraint solver: a better one where there is one, or the proof that there is none.
 
-CP-SAT of OR-Tools solves it: a kept library under a free licence, made for orders and gaps such as these.
+CP-SAT of OR-Tools solves it: a kept library under a free license, made for orders and gaps such as these.
 The distance of two blocks that may not lie just anywhere is kept out of the wrong ranges; those come from
 the same lives of rows as in the search: blocks may overlap here where they may there.
 """

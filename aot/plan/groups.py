@@ -1,4 +1,4 @@
-"""Very many steps are planned in groups: neighbours of one stage are taken as one.
+"""Very many steps are planned in groups: neighbors of one stage are taken as one.
 
 What holds where a group reads all its rows, then writes all its rows, and loses none of either, holds
 also where its steps go one by one: the checker may look at the groups.

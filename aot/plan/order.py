@@ -99,7 +99,7 @@ class _Drafts:
 
 
 def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[DraftOrder]:
-    """Climbs from the best plain hints to the best neighbour until none is better or the work is spent."""
+    """Climbs from the best plain hints to the best neighbor until none is better or the work is spent."""
     steps = drafts.steps
     trials = {each: drafts.of(each) for each in plain}
     best = min(trials, key=lambda each: trials[each].rank)

@@ -1,4 +1,4 @@
-"""The memories a model works in: one arena, or several in regions of the board, the fastest first."""
+"""The memories of a run: one arena, or several in regions of the board, fastest first."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ANY_REGION = Pool("arena")  # where the project has room
 
 @dataclass(frozen=True, slots=True)
 class Arena:
-    """A piece of memory that <model>_run is given."""
+    """Memory that the caller passes to <model>_run."""
 
     name: str  # of the parameter: "arena", where there are several "dtcm_arena", ...
     region: str  # of the board; empty where the project chooses
@@ -24,7 +24,7 @@ class Arena:
 
 
 def arenas_of(pool_bytes: Mapping[str, int]) -> tuple[Arena, ...]:
-    """The arenas of a plan, one for each pool, in its order."""
+    """Returns the arenas of a plan, one for each pool, in its order."""
     single = len(pool_bytes) == 1
     return tuple(
         Arena(
@@ -37,7 +37,7 @@ def arenas_of(pool_bytes: Mapping[str, int]) -> tuple[Arena, ...]:
 
 
 def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[int, ...]:
-    """The bytes of each arena and of a streamed input behind it, which the serial line sends as a whole."""
+    """Returns each arena's bytes, including a streamed input after it, which the line sends as a whole."""
     ends = [arena.bytes for arena in arenas]
     for tensor in tensors:
         ends[tensor.arena] = max(ends[tensor.arena], tensor.arena_offset + tensor.bytes)
@@ -45,7 +45,7 @@ def line_bytes(arenas: Sequence[Arena], tensors: Iterable[TensorInfo]) -> tuple[
 
 
 def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
-    """The regions that the user names, fastest first, none larger than it is. Raises BoardError."""
+    """Returns the regions that the user names, fastest first, limited to their sizes. Raises BoardError."""
     regions = {region.name: region for region in target.by_speed("ram")}
     for pool in requested:
         if pool.name not in regions:
@@ -59,12 +59,12 @@ def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def all_pools(target: Target) -> tuple[Pool, ...]:
-    """All RAM of the target that has room for an arena, fastest first."""
+    """Returns all RAM of the target with room for an arena, fastest first."""
     return tuple(Pool(name, room) for name, room in _rooms(target).items() if room)
 
 
 def _rooms(target: Target) -> dict[str, int]:
-    """The bytes that each RAM has for an arena; the firmware keeps its stack and variables in the fastest."""
+    """Returns each RAM's bytes for an arena; the firmware's stack and variables are in the fastest."""
     rooms = {region.name: region.bytes for region in target.by_speed("ram")}
     for fastest in tuple(rooms)[:1]:
         rooms[fastest] = max(rooms[fastest] - FIRMWARE_RAM_BYTES, 0)
@@ -72,7 +72,7 @@ def _rooms(target: Target) -> dict[str, int]:
 
 
 def pools_for(target: Target, arena_bytes: int) -> tuple[Pool, ...]:
-    """The target's RAM, fastest first, where the fastest is too small for such an arena; else nothing."""
+    """Returns the target's RAM, fastest first, if the arena exceeds the fastest; otherwise nothing."""
     rooms = _rooms(target)
     if len(rooms) < 2 or arena_bytes <= next(iter(rooms.values())):
         return ()

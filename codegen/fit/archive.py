@@ -1,8 +1,8 @@
-"""The archive of a model's plans: those of which none is better in arena, flash and cycles at once.
+"""The Pareto front of a model's plans: none is worse than another in arena, flash and cycles.
 
-It is made without knowing any budget, by work that is counted. A budget is a question: which plan within
-it takes fewest cycles? A larger budget has all plans of a smaller one, so it is never answered with a slower
-plan.
+The search does not know the budget, and its work is counted, not timed. A budget is a query: the plan with
+the fewest cycles within it. A larger budget contains all plans of a smaller one, so its answer is never
+slower.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ROWS_OF_A_LOOK = 5  # a look at a change takes a fifth of a plan
 
 @dataclass(frozen=True)
 class Member:
-    """A plan with what it takes. Its flash is that of transformed weights, beside what all plans have."""
+    """A plan with its costs. Flash counts only the bytes that transformed weights add."""
 
     planned: PlannedVariant
     placement: PassRun
@@ -52,7 +52,7 @@ class Member:
 
     @property
     def rank(self) -> tuple[int, bool, int, int, int]:
-        """The best comes first; of equals, the plan without a budget."""
+        """Sort key: best first; among equals, the plan without a budget."""
         return self.cycles, self.number > 0, self.arena_bytes, self.flash_bytes, self.number
 
     def is_no_worse(self, arena_bytes: int, flash_bytes: int, cycles: int) -> bool:
@@ -61,7 +61,7 @@ class Member:
 
 @dataclass
 class Archive:
-    """The plans found; `add` keeps those that no other is better than."""
+    """The plans found so far; `add` keeps those that no other plan dominates."""
 
     members: list[Member] = field(default_factory=list)
     choices: list[Choices] = field(default_factory=list)  # of each placement
@@ -71,21 +71,21 @@ class Archive:
 
     @property
     def by_cycles(self) -> Sequence[Member]:
-        """The fastest first."""
+        """The plans, fastest first."""
         return sorted(self.members, key=lambda m: m.rank)
 
     @property
     def by_arena(self) -> Sequence[Member]:
-        """The smallest first, of those the fastest."""
+        """The plans, smallest first; among equals, fastest first."""
         return sorted(self.members, key=lambda m: (m.arena_bytes, m.rank))
 
     def within(self, arena_bytes: int, flash_bytes: int = maxsize) -> Member | None:
-        """The plan with the fewest cycles within the budgets; None where none is within both."""
+        """Returns the plan with the fewest cycles within the budgets, or None if there is none."""
         inside = (m for m in self.members if m.arena_bytes <= arena_bytes and m.flash_bytes <= flash_bytes)
         return min(inside, key=lambda m: m.rank, default=None)
 
     def bound_cycles(self, arena_bytes: int) -> int:
-        """Cycles below which no plan of these kernels within that arena is."""
+        """Returns a lower bound of the cycles of any plan of these kernels within that arena."""
         return min((each.bound_cycles(arena_bytes) for each in self.choices), default=0)
 
     def add(self, member: Member) -> None:
@@ -96,7 +96,7 @@ class Archive:
         self.members.sort(key=lambda m: (m.arena_bytes, m.rank))
 
     def arena_to_beat(self, flash_bytes: int, cycles: int) -> int:
-        """The arena below which a plan with such figures is worth having."""
+        """Returns the arena below which a plan with these figures would be kept."""
         return min(
             (m.arena_bytes for m in self.members if m.is_no_worse(maxsize, flash_bytes, cycles)),
             default=maxsize,
@@ -127,7 +127,7 @@ class ArchiveSearch:
 
     @property
     def _own(self) -> Sequence[Member]:
-        """The plans of this placement whose states are known, the smallest first."""
+        """The plans of this placement with known states, smallest first."""
         spread = self.variant.decisions.spread
         return [
             m
@@ -161,7 +161,7 @@ class ArchiveSearch:
         self._try_orders()
 
     def _transformed(self) -> Iterator[State]:
-        """States in which some layers have transformed weights, and others not: sets of the heaviest."""
+        """Yields states in which only the heaviest layers have transformed weights."""
         fastest, compact = (self.choices.state_like(way) for way in (FASTEST, COMPACT))
         extra = {
             at: extra
@@ -176,7 +176,7 @@ class ArchiveSearch:
                 )
 
     def _next_to_expand(self) -> Member | None:
-        """The smallest plan, then those beside the widest gaps, of which no changes have been looked at."""
+        """Returns the smallest unexpanded plan, then those next to the widest gaps."""
         members, gaps = self._own, list[tuple[float, int, Member]]()
         if members and members[0].state not in self.expanded:
             return members[0]  # where memory is the goal, its cycles count
@@ -187,7 +187,7 @@ class ArchiveSearch:
         return min(gaps or alone, key=lambda each: each[:2], default=(0, 0, None))[2]
 
     def _expand(self, member: Member) -> None:
-        """Plans the states that promise most by the effects of changes around a plan."""
+        """Plans the most promising states around a plan, by the effects of single changes."""
         effects = self._effects(member)
         arenas = [m.arena_bytes for m in self.archive.members]
         least, most = min(arenas), max(arenas)
@@ -203,7 +203,7 @@ class ArchiveSearch:
         self._descend(member, effects)
 
     def _climb(self, member: Member, effects: Effects) -> None:
-        """Makes changes that save cycles, the greatest first, as far as each of the next rungs has room."""
+        """Applies changes that save cycles, greatest first, as far as each of the next rungs has room."""
         for limit in [rung for rung in self._rungs if rung >= member.arena_bytes][:_CLIMBS]:
             best = member
             for effect in sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way)):
@@ -216,13 +216,13 @@ class ArchiveSearch:
 
     @property
     def _rungs(self) -> Sequence[int]:
-        """Arenas from the least to the largest, at equal distances."""
+        """Arena sizes from the smallest to the largest, equally spaced."""
         arenas = [m.arena_bytes for m in self.archive.members]
         least, most = min(arenas), max(arenas)
         return [least + (most - least) * n // _RUNGS for n in range(_RUNGS + 1)]
 
     def _descend(self, member: Member, effects: Effects) -> None:
-        """Makes changes that make the arena smaller, in turn, the cheapest for each byte first."""
+        """Applies changes that shrink the arena one after the other, cheapest per byte first."""
         smaller = [e for e in effects.changes if e.floor < member.arena_bytes]
         smaller.sort(key=lambda e: (e.cycles / (member.arena_bytes - e.floor), e.layer, e.way))
         best = member
@@ -231,7 +231,7 @@ class ArchiveSearch:
                 best = self._changed_within(best, effect.layer, effect.way, best.arena_bytes - 1) or best
 
     def _changed_within(self, member: Member, layer: int, way: int, limit: int) -> Member | None:
-        """The plan with one change more, in the same order; None where it needs more than the limit."""
+        """Plans one more change in the same order; returns None if it exceeds the limit."""
         state = (*member.state[:layer], way, *member.state[layer + 1 :])
         if not self._has_time:
             return None
@@ -253,7 +253,7 @@ class ArchiveSearch:
             self._try(state, [member], is_searched)
 
     def _promise(self, member: Member, effects: Effects, changes: Sequence[Effect]) -> float:
-        """The gap that changes would fill, arena times cycles, as a number below zero."""
+        """Returns the gap that the changes would fill (arena times cycles), negated for sorting."""
         cycles = member.cycles + sum(each.cycles for each in changes)
         flash = member.flash_bytes + sum(each.flash_bytes for each in changes)
         arena = effects.arena_bytes(changes)
@@ -266,7 +266,7 @@ class ArchiveSearch:
         return -float(saved) * max(bytes_saved, 0) if saved > 0 else 0.0
 
     def _effects(self, member: Member) -> Effects:
-        """Looks at each single change in the order of a plan."""
+        """Computes the effect of each single change in the order of a plan."""
         like, order = member.planned.grouped.request, member.planned.plan.order
         _, base = floor_like(like, like, order)
         found = []
@@ -294,7 +294,7 @@ class ArchiveSearch:
         is_searched: bool = True,
         effort: tuple[int, int] = QUICK,
     ) -> None:
-        """Plans a state, unless it cannot be better than what there is."""
+        """Plans a state, unless it cannot improve the archive."""
         if state in self.tried or not self._has_time:
             return
         self.tried.add(state)
@@ -328,7 +328,7 @@ class ArchiveSearch:
         return member
 
     def _try_orders(self) -> None:
-        """Places each plan again with more care, in its own order and in those of its neighbours."""
+        """Packs each plan again with more effort, in its own order and in those of its neighbors."""
         for member in self._own:
             members = self._own
             at = next((n for n, m in enumerate(members) if m is member), None)
@@ -355,5 +355,5 @@ def _changed(state: State, effects: Iterable[Effect]) -> State:
 
 
 def extra_bytes(variant: Variant) -> int:
-    """The bytes by which transformed weights are larger than weights as they are."""
+    """Returns the bytes that transformed weights need beyond untransformed ones."""
     return sum(stage.kernel.extra_bytes for stage in variant.lowered.stages)

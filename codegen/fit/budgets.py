@@ -1,4 +1,4 @@
-"""Plans within budgets of RAM and flash: questions to the archive of a model's plans."""
+"""Answers budgets of RAM and flash from the archive of a model's plans."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ Accepts = Callable[[CompiledPlan], bool]
 
 
 def has_budget(job: Job) -> bool:
-    """True where the options limit the arena or the flash, or RAM is the goal."""
+    """Returns whether the options limit the arena or the flash, or minimize RAM."""
     options = job.options
     limits = arena_limit(job), options.flash_bytes
     return options.optimize is Optimize.RAM or any(limit is not None for limit in limits)
 
 
 def arena_limit(job: Job) -> int | None:
-    """Bytes that the arena may take: the limit of the options, or all their pools together."""
+    """Returns the limit of the arena in bytes: that of the options, or the sum of their pools."""
     pools = chosen_pools(job.kernel_target, job.options.pools)
     sizes = [pool.bytes for pool in pools if pool.bytes is not None]
     offered = [sum(sizes)] if pools and len(sizes) == len(pools) else []
@@ -44,14 +44,14 @@ def arena_limit(job: Job) -> int | None:
 
 
 def flash_bytes(plan: CompiledPlan) -> int:
-    """The flash that constants and kernels take; of kernels it is estimated."""
+    """Returns the flash for constants and kernels; kernels are estimated."""
     stages, external = plan.lowered.stages, plan.job.options.weights_external
     constants = collect_constants(plan.job.model.name, stages, external=external).bytes
     return constants + estimate_kernel_bytes(plan.library, plan.job.target)
 
 
 def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | None:
-    """The fastest plan within the budgets of the options that is accepted; for RAM, one of least arena."""
+    """Returns the fastest accepted plan within the budgets; if RAM is the goal, the smallest."""
     limit = arena_limit(job)
     _require_room_for_inputs(job, meaning.graph, limit)
     archive = archive_of(meaning, job)
@@ -71,7 +71,7 @@ def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | 
 
 
 def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
-    """The fastest; for RAM the smallest of those that cost little time."""
+    """Yields plans, fastest first; if RAM is the goal, the smallest of those that cost little time."""
     if job.options.optimize is not Optimize.RAM:
         return archive.by_cycles
     return [m for m in archive.by_arena if m.slowdown <= _MAX_SLOWDOWN_FOR_RAM]
@@ -95,7 +95,7 @@ _kept: list[_Kept] = []
 
 
 def archive_of(meaning: PassRun, job: Job) -> Archive:
-    """The archive of the job's model: without its budgets, so that all budgets ask the same one."""
+    """Returns the archive of the job's model. The key ignores budgets, so all budgets share one archive."""
     free = _without_budgets(job.options)
     for kept in _kept:
         same = kept.graph is job.model.graph and kept.target == job.target
@@ -113,7 +113,7 @@ def _without_budgets(options: CompileOptions) -> CompileOptions:
 
 
 def _searched(meaning: PassRun, job: Job) -> Archive:
-    """Plans of every placement, with the plan without a budget as the first."""
+    """Searches plans of every placement; the plan without a budget is the first."""
     from codegen.fit.archive import PLANNED_ROWS, Archive, ArchiveSearch, Member, extra_bytes
     from codegen.fit.layer_cycles import cycle_table
 
@@ -129,7 +129,7 @@ def _searched(meaning: PassRun, job: Job) -> Archive:
 
 
 def _require_room_for_inputs(job: Job, graph: Graph, limit: int | None) -> None:
-    """Raises FitError where inputs alone are too large: that is known before anything is planned."""
+    """Raises FitError if the inputs alone are too large. This is known before planning."""
     inputs = sum(graph.types[value].bytes for value in graph.inputs)
     if limit is None or job.options.stream or job.options.io_apart or inputs <= limit:
         return
@@ -145,7 +145,7 @@ def _says(job: Job, limit: int) -> str:
 
 
 def refusal(meaning: PassRun, job: Job) -> FitError:
-    """What is missing for the budgets, where, and what is possible."""
+    """Returns the error: how many bytes are missing, where, and the smallest possible budget."""
     archive, limit = archive_of(meaning, job), arena_limit(job)
     least = archive.by_arena[0]
     if limit is not None and least.arena_bytes > limit:
@@ -169,7 +169,7 @@ def refusal(meaning: PassRun, job: Job) -> FitError:
 
 
 def _no_memories(members: Sequence[Member], job: Job) -> FitError:
-    """What the smallest plan lacks in the memories of --pool."""
+    """Returns the error if the smallest plan does not fit the memories of --pool."""
     try:
         in_memories(min(members, key=lambda m: m.arena_bytes).planned, job)
     except FitError as error:

@@ -1,4 +1,4 @@
-"""Inputs and outputs in memory of the caller's: the plan has no bytes for them and lays nothing over them."""
+"""Inputs and outputs in the caller's memory: the plan reserves no bytes for them and never overlaps them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CALLERS = (Kind.INPUT, Kind.OUTPUT)
 def without_io(
     tensors: Sequence[PlanTensor], stages: Sequence[Stage]
 ) -> tuple[tuple[PlanTensor, ...], tuple[Stage, ...]]:
-    """The planner's request in which rows of inputs and outputs are read and written, and take no place."""
+    """Returns the planner's request in which inputs and outputs are read and written but occupy no memory."""
     apart = {tensor.name for tensor in tensors if tensor.kind in _CALLERS}
     return (
         tuple(replace(tensor, row_bytes=0) if tensor.name in apart else tensor for tensor in tensors),

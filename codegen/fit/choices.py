@@ -1,4 +1,4 @@
-"""The choices of each layer: the ways to compute it that differ in cycles, rows, scratch or flash."""
+"""The choices for each layer: ways to compute it that differ in cycles, rows, scratch or flash."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FIELDS = ("widened", "unpadded", "compact", "frugal")
 
 @dataclass(frozen=True, slots=True)
 class _Cost:
-    """What a layer takes where all layers go the same way."""
+    """The costs of a layer if all layers use the same way."""
 
     key: str
     requests: RowRequests
@@ -56,7 +56,7 @@ class _Cost:
 
 @dataclass(frozen=True)
 class Choices:
-    """The layers of a graph that have a choice, and the ways of each."""
+    """The layers of a graph that have a choice, and their ways."""
 
     graph: Graph
     ways: Mapping[str, tuple[Way, ...]]
@@ -64,7 +64,7 @@ class Choices:
     figures: Mapping[str, tuple[tuple[int, int], ...]]  # of each layer: the bytes that it needs, cycles
 
     def decided(self, state: State, start: Decisions) -> Decisions:
-        """The decisions of a state; layers without a choice go the fastest way."""
+        """Returns the decisions of a state; layers without a choice use the fastest way."""
         chosen = dict.fromkeys((node.name for node in self.graph.nodes), FASTEST)
         chosen |= {layer: ways[n] for (layer, ways), n in zip(self.ways.items(), state, strict=True)}
         sets: dict[str, Any] = {
@@ -73,34 +73,34 @@ class Choices:
         return replace(start, is_roomy=False, **sets)
 
     def state_like(self, wanted: Way) -> State:
-        """The state in which each layer goes that way, or the one that stands for it."""
+        """Returns the state in which each layer uses the wanted way or its nearest substitute."""
         return tuple(_nearest(ways, wanted) for ways in self.ways.values())
 
     def bound_cycles(self, arena_bytes: int) -> int:
-        """Cycles below which no plan within that arena is: each layer alone, in the fastest way that fits."""
+        """Returns a lower bound of cycles in that arena: each layer alone, in its fastest way that fits."""
         layers = self.figures.values()
         fitting = ([cycles for needed, cycles in ways if needed <= arena_bytes] for ways in layers)
         return sum(min(cycles, default=0) for cycles in fitting)
 
     def changes(self, state: State) -> Iterator[tuple[int, int]]:
-        """Yields every single change: the position of a layer, and another way of it."""
+        """Yields every single change: the position of a layer, and another way for it."""
         for at, ways in enumerate(self.ways.values()):
             yield from ((at, way) for way in range(len(ways)) if way != state[at])
 
 
 def _nearest(ways: tuple[Way, ...], wanted: Way) -> int:
-    """The first of the ways that differ least."""
+    """Returns the first of the ways with the fewest differences."""
     return min(range(len(ways)), key=lambda n: (len(ways[n] ^ wanted), n))
 
 
 def uniform(variant: Variant, way: Way) -> Variant:
-    """The variant in which all layers go one way."""
+    """Returns the variant in which all layers use one way."""
     every, none = all_layers(variant.graph), frozenset[str]()
     return variant.decided(is_roomy=False, **{name: every if name in way else none for name in _FIELDS})
 
 
 def choices_of(variant: Variant, table: CycleTable) -> Choices:
-    """Lowers the graph once for each way, and keeps of each layer those that differ and are no worse."""
+    """Lowers the graph once for each way, and keeps each layer's different ways that are not worse."""
     found: dict[str, dict[Way, _Cost]] = {}
     figures: dict[str, tuple[tuple[int, int], ...]] = {}
     for way in WAYS:
@@ -145,7 +145,7 @@ def _costs(variant: Variant, table: CycleTable) -> Iterator[tuple[str, _Cost]]:
 
 
 def _local_bytes(stage: LoweredStage, graph: Graph) -> int:
-    """What is live in every plan: rows that a step reads, and scratch. Results may lie on what is read."""
+    """Returns the bytes live in every plan: a step's input rows, and scratch. Results may overlap."""
     needed = stage.kernel.scratch_bytes + stage.kernel.state_bytes
     for value, request, reading in zip(stage.values, stage.requests, stage.reads, strict=False):
         rows = min(reading.access.count, geometry(graph.types[value]).rows)

@@ -1,8 +1,8 @@
-"""The effects of single changes on a plan, and the best sums of them within a budget.
+"""Predicts the effects of single changes on a plan, and the best combinations within a budget.
 
-Around a plan, each change of one layer is lowered and looked at in the plan's order: the bytes that are live
-at each stage, and the cycles. Effects of several changes are taken to add up. That is not exact, as readers
-that disagree add copies and other orders need less, but it says which states are worth a plan.
+Around a plan, each change of one layer is lowered and evaluated in the plan's order: live bytes at each
+stage, and cycles. Effects are added up. That is an approximation, because readers that disagree add copies,
+and other orders need less. It is good enough to choose the states that are worth a real plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _MOST_TURNS = 80
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """One change, and by how much it changes cycles, flash, and bytes live at each stage."""
+    """One change, and its effect on cycles, flash, and the bytes live at each stage."""
 
     layer: int
     way: int
@@ -39,7 +39,7 @@ class Effects:
     changes: tuple[Effect, ...]
 
     def arena_bytes(self, changes: Sequence[Effect]) -> int:
-        """The arena that a plan with these changes may need."""
+        """Returns the predicted arena of a plan with these changes."""
         if len(changes) == 1:
             return changes[0].floor
         live = dict(self.live)
@@ -49,15 +49,15 @@ class Effects:
         return max(live.values(), default=0) + self.slack
 
     def within(self, arena_bytes: int, flash_bytes: int) -> tuple[Effect, ...]:
-        """The changes, one for a layer at most, that save most cycles within these budgets.
+        """Returns the changes that save most cycles within these budgets, at most one for each layer.
 
-        `flash_bytes` is what flash may grow by. Found by changes of one or two layers at a time.
+        `flash_bytes` limits the growth of flash. The search changes one or two layers at a time.
         """
         return _Sum(self, arena_bytes - self.slack, flash_bytes).best()
 
 
 class _Sum:
-    """A choice of changes that is improved step by step."""
+    """A set of changes that is improved step by step."""
 
     def __init__(self, effects: Effects, live_bytes: int, flash_bytes: int) -> None:
         by_worth = sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way))
@@ -80,7 +80,7 @@ class _Sum:
         return tuple(self.changes[n] for n in sorted(self.taken.values()))
 
     def _improve(self) -> bool:
-        """Makes the best change of one or two layers; False where none is better."""
+        """Makes the best change of one or two layers; returns False if none improves the sum."""
         without = np.array([self.taken.get(layer, -1) for layer in self.layers.tolist()])
         is_taken = without == np.arange(len(without))
         held = without >= 0

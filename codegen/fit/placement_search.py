@@ -1,7 +1,7 @@
-"""The fastest plan of a model without a budget, and the places where a search for others begins.
+"""Finds the fastest plan without a budget, and the starting points of the search for other plans.
 
-Placements differ in how far sequences are split into rows. Without a budget the smallest plan is taken of
-placements that cost next to no time.
+Placements differ in how far sequences are split into rows. Without a budget, the smallest plan is chosen
+among placements that cost next to no time.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _MOST_ROWS = 10_000  # a plan of more takes long, and is not made again for what
 
 @dataclass(frozen=True)
 class Start:
-    """A variant as the goal alone decides, and the passes of PLACEMENT before it."""
+    """A variant as the goal alone decides it, and the passes of PLACEMENT before it."""
 
     variant: Variant
     placement: PassRun
@@ -44,10 +44,10 @@ class Start:
 
 
 def fastest_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> CompiledPlan:
-    """The plan without a budget for the job's model after the passes of MEANING.
+    """Returns the plan without a budget for the job's model after the passes of MEANING.
 
-    The layers named as compact store their weights as they are. Raises ModelError for what cannot be
-    compiled, FitError where the pools of the options have no room.
+    Layers in `compact` store their weights untransformed. Raises ModelError if the model is not supported,
+    FitError if the pools of the options are too small.
     """
     planned, placement = fastest_variant(meaning, job, compact)
     return checked_plan(meaning, placement, planned, job)
@@ -60,7 +60,7 @@ def checked_plan(meaning: PassRun, placement: PassRun, planned: PlannedVariant, 
 def fastest_variant(
     meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()
 ) -> tuple[PlannedVariant, PassRun]:
-    """The smallest of the plans that cost next to no time, in the memories that have room for it."""
+    """Returns the smallest of the plans that cost next to no time, in memories with room for it."""
     search = _Smallest(job, compact)
     for _, placement in placements(meaning.graph, job.options, _MAX_SLOWDOWN):
         search.try_placement(placement)
@@ -70,7 +70,7 @@ def fastest_variant(
 
 
 def starts(meaning: PassRun, job: Job) -> Iterator[Start]:
-    """Where the search for plans within budgets begins: every placement, the fastest first."""
+    """Returns the starting points of the search for plans within budgets: every placement, fastest first."""
     for slowdown, placement in placements(meaning.graph, job.options, _ANY_SLOWDOWN):
         first = variant_for(placement, job)
         for spread in spreads_tried(placement.graph, job.options):
@@ -84,9 +84,9 @@ def variant_for(placement: PassRun, job: Job, compact: frozenset[str] = frozense
 
 
 def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
-    """The plan in the memories that the user names or kernels demand; else in the fastest with room.
+    """Puts the plan into the memories that the user names or kernels demand, else into the fastest with room.
 
-    Raises BoardError, and FitError where the user's memories are too small.
+    Raises BoardError, and FitError if the user's memories are too small.
     """
     target, chosen = job.kernel_target, chosen_pools(job.kernel_target, job.options.pools)
     variant = planned.variant
@@ -105,7 +105,7 @@ def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
 
 
 def _may_demand(variant: Variant) -> bool:
-    """True where a kernel may demand a memory of the board. That is cheap to say; lowering is not."""
+    """Returns whether a kernel may demand a memory of the board. A cheap check that avoids lowering."""
     nodes = [node for node in variant.graph.nodes if not is_view(node)]
     ops = {node.op if isinstance(node.op, DeviceRegion) else node.op.name: node.op for node in nodes}
     words = variant.options.accelerators
@@ -117,7 +117,7 @@ def _may_demand(variant: Variant) -> bool:
 
 @dataclass
 class _Smallest:
-    """Collects plans, each smaller than those before."""
+    """Collects plans, each smaller than the ones before."""
 
     job: Job
     compact: frozenset[str]
@@ -129,7 +129,7 @@ class _Smallest:
         return min(self.found, key=lambda each: each[0].plan.arena_bytes)
 
     def try_placement(self, placement: PassRun) -> None:
-        """Tries where its results can go, as long as less memory is possible."""
+        """Tries result layouts of a placement as long as less memory is possible."""
         variant = variant_for(placement, self.job, self.compact)
         first, *others = spreads_tried(placement.graph, self.job.options)
         at_once = self._planned(variant.decided(spread=first), placement)
@@ -139,7 +139,7 @@ class _Smallest:
                 self._planned(variant.decided(spread=spread), placement, most)
 
     def try_copies(self) -> None:
-        """Tries copies of outputs for the best that was found, where that is not proven to be least."""
+        """Tries copied outputs for the best plan, unless it is proven smallest."""
         best, placement = self.best
         is_open = not best.plan.is_least and len(best.plan.order) <= _MOST_ROWS
         if is_open and shows_views(placement.graph):
@@ -148,7 +148,7 @@ class _Smallest:
     def _planned(
         self, variant: Variant, placement: PassRun, most: int | None = None
     ) -> PlannedVariant | None:
-        """The plan, where it takes less than those before, and less than `most`."""
+        """Returns the plan if it is smaller than earlier ones and than `most` bytes, else None."""
         if variant.memory in self.known:
             return None
         self.known.append(variant.memory)
@@ -162,10 +162,10 @@ class _Smallest:
 def placements(
     graph: Graph, options: CompileOptions, most_slowdown: float
 ) -> Sequence[tuple[float, PassRun]]:
-    """The placements that lose no more than that share of their time, the fastest first, none twice.
+    """Returns the placements that lose at most that share of their time, fastest first, without duplicates.
 
-    Of a streamed model, those whose input can come row by row, or the one with all splits if only that can.
-    Raises ModelError if the input cannot be streamed at all.
+    For a streamed model, only those whose input can come row by row, or the one with all splits if no other
+    can. Raises ModelError if the input cannot be streamed at all.
     """
     steps = _SLOWDOWN_STEPS if options.takes_turns else _SLOWDOWN_STEPS[:1]
     found: list[tuple[float, PassRun]] = []

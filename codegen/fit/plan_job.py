@@ -1,4 +1,4 @@
-"""Plans a job: passes, and the fastest plan, or the fastest within what options and board allow."""
+"""Plans a job: runs the passes, and returns the fastest plan within the limits of options and board."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from codegen.job import Job
 
 
 def plan_job(job: Job) -> CompiledPlan:
-    """The only way from a model to its kernels and their memory; the plan's job says how it was made.
+    """Returns the plan of a job. This is the only way from a model to its kernels and their memory.
 
-    The RAM of the target's regions limits the arena as `ram_bytes` of the options does. Where nothing fits
-    the board, the plan is the one that needs least: the caller shows it or refuses it. Raises ModelError for
-    what cannot be compiled, FitError where the options allow less than is possible. Kernels that store
-    weights transformed, in more bytes, have them as long as the flash has room. What `--place` puts into RAM
-    is chosen last, from what is left.
+    The RAM of the target's regions limits the arena like `ram_bytes` of the options. If nothing fits the
+    board, the plan is the smallest: the caller shows or refuses it. Kernels with larger, transformed weights
+    are used as long as flash has room. `--place` is decided last, with the RAM that is left. Raises
+    ModelError if the model is not supported, FitError if the options allow less than is possible.
     """
     if is_open(job.options.shapes):
         raise InputError(
@@ -51,9 +50,9 @@ def _planned(meaning: PassRun, job: Job) -> CompiledPlan:
 
 
 def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
-    """The fastest plan within the budgets that leaves the board room for the rest, else the least of all.
+    """Returns the fastest plan within the budgets that leaves the board room for the rest, else the smallest.
 
-    Of plans that leave room, one that also leaves an application its share of the flash comes first.
+    Plans that also leave an application its share of the flash come first.
     """
     from codegen.fit.budgets import plan_within, refusal
 
@@ -72,5 +71,5 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
 
 
 def _missing(plan: CompiledPlan) -> int:
-    """Bytes of the target's RAM that the plan is too large by."""
+    """Returns the bytes by which the plan exceeds the target's RAM."""
     return missing_ram_bytes(replace(ram_needs(plan), firmware=plan.job.firmware), plan.job.target)

@@ -1,6 +1,6 @@
-"""The plans found last, by what was asked: boards differ in their kernels more often than in a model's rows.
+"""Caches recent plans: boards often differ in kernels but not in a model's rows.
 
-A model is also planned once more where its weights are to be stored as they are, which changes no row.
+A second plan of a model with untransformed weights also has the same rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEPT = 512  # most take less than a tenth of a megabyte, as equal steps are the
 
 
 class PlansFound(Generic[T]):
-    """Keeps the answers of one search. Single layers, of which tuners make many, push out no model."""
+    """Caches the results of one search. Single layers, of which tuners make many, evict no models."""
 
     def __init__(self, find: Callable[..., T]) -> None:
         self._of_few, self._others = lru_cache(_KEPT_OF_FEW)(find), lru_cache(_KEPT)(find)
@@ -43,6 +43,6 @@ plan_below = PlansFound(find_plan_below)
 
 
 def forget_plans() -> None:
-    """Makes the next request be planned anew: where time is measured, or the planner itself is changed."""
+    """Empties the cache, for time measurements and for tests that change the planner."""
     least_plan.forget()
     plan_below.forget()

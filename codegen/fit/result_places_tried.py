@@ -1,11 +1,11 @@
-"""The choices of where results go that are tried for a graph.
+"""Result layouts worth trying for a graph, fastest first.
 
-A layer that puts each row of its input to its places as it comes needs no image as a whole; but its result
-is there as a whole, from the first row on. Whether that takes less memory is known when both are planned: it
-does where what is read before is small, as the first image of a network whose last one is large.
+Spreading: a layer can write each input row to its final places on arrival. Its input need not exist as a
+whole, but its output is live from the first row on. That helps if the input is small and the output large;
+only planning both ways shows it.
 
-A copy of an output never takes less memory if both plans are best. But they are found by a search, which in
-a large network may end better by chance with the copy: where nothing is proven, it is tried for the best.
+Copied outputs: copying never helps an optimal plan. But plans are found by a search, and in a large graph a
+copy may let it find a smaller one. It is tried for the best candidate, unless that is proven smallest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WORTH = 32  # parts of the arena, of which one at least must be saved: each row
 
 
 def spreads_tried(graph: Graph, options: CompileOptions) -> Sequence[frozenset[str]]:
-    """The layers that put rows to their places as they come: none first, which is fastest."""
+    """Returns the sets of layers to spread, fastest first: the empty set comes first."""
     moves = [node for node in graph.nodes if isinstance(node.op, Rearrange)]
     spread = frozenset(node.name for node in moves if can_spread(node.op, _rows_of(node, graph)))
     found = [NO_LAYER]
@@ -36,15 +36,15 @@ def spreads_tried(graph: Graph, options: CompileOptions) -> Sequence[frozenset[s
 
 
 def shows_views(graph: Graph) -> bool:
-    """True where an output is a view, which could be copied, too."""
+    """Returns whether an output is a view, which could also be copied."""
     return any(behind_views(output, graph) != output for output in graph.outputs)
 
 
 def may_be_smaller(spread: frozenset[str], planned: PlannedVariant) -> bool:
-    """True where a plan with these layers spread may need less than the one that has none of them.
+    """Returns whether spreading these layers could shrink the plan that spreads none.
 
-    That is where an image that need not be there as a whole is there when most memory is needed. Plans of
-    very many steps take long, and are made no more often than must be.
+    True if an image that spreading avoids is live at the peak. False for plans with too many steps to plan
+    again.
     """
     if sum(len(stage.steps) for stage in planned.variant.request.stages) > MOST_STEPS:
         return False
@@ -58,12 +58,12 @@ def may_be_smaller(spread: frozenset[str], planned: PlannedVariant) -> bool:
 
 
 def worthwhile_bytes(arena_bytes: int) -> int:
-    """The largest arena that is worth more calls, beside one of so many bytes."""
+    """Returns the largest arena that justifies more calls, given one of `arena_bytes` without spreading."""
     return arena_bytes - arena_bytes // _WORTH
 
 
 def _rows_of(node: Node, graph: Graph) -> TensorType:
-    """The type of what it reads: of the image, where that is an image in one vector."""
+    """Returns the type of the node's input; if that is an image in one vector, the image's."""
     (value,) = node.reads
     image = behind_views(value, graph)
     is_image_in_a_vector = is_vector(graph.types[value]) and image in graph.producers

@@ -1,4 +1,4 @@
-"""Variants of a lowered graph: what is decided about its layers, and a plan for each."""
+"""Variants of a lowered graph: the decisions about its layers, and a plan for each."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 
 @dataclass(frozen=True)
 class CompiledPlan:
-    """The result of a job before it is written as C: the graph that runs, its stages and a checked plan."""
+    """The result of a job before it is printed as C: the final graph, its stages and a checked plan."""
 
     job: Job  # with the options that were followed: the user's, and a budget that the board made necessary
     steps: tuple[PassStep, ...]  # the passes on the way to the graph
@@ -60,7 +60,7 @@ class CompiledPlan:
 
     @cached_property
     def library(self) -> KernelLibrary:
-        """The C functions of its kernels."""
+        """The C functions that its kernels call."""
         options = self.job.options
         if not options.at_level.has_schedules:
             return kernel_library(self.lowered.stages, Sharing.NONE)
@@ -69,7 +69,7 @@ class CompiledPlan:
 
     @cached_property
     def stack_bytes(self) -> int:
-        """The stack of a run, estimated."""
+        """The estimated stack of a run, in bytes."""
         return self.job.options.at_level.stack_times * estimate_stack_bytes(
             self.library,
             [stage.result.image_rows for stage in self.lowered.stages],
@@ -83,14 +83,14 @@ class CompiledPlan:
 
 @dataclass(frozen=True)
 class PlannedVariant:
-    """A variant and a plan for it that has yet to be checked."""
+    """A variant and its plan, not yet checked."""
 
     variant: Variant
     grouped: Grouped
     plan: Plan
 
     def checked(self, job: Job, steps: tuple[PassStep, ...]) -> CompiledPlan:
-        """The plan, if it is right; `steps` are those before the variant's own."""
+        """Checks the plan and returns it; `steps` are the passes before the variant's own."""
         check_plan(self.grouped.request, self.plan)
         request, plan = self.variant.request, self.plan
         used = tuple(pool for pool in request.pools if plan.pool_bytes[pool.name]) or request.pools[:1]
@@ -104,7 +104,7 @@ class PlannedVariant:
 
 @dataclass(frozen=True)
 class Variant:
-    """One way to lower a graph: what is decided about its layers."""
+    """One way to lower a graph: the decisions about its layers."""
 
     graph: Graph  # before the passes of VARIANT
     target: Target
@@ -115,7 +115,7 @@ class Variant:
 
     @cached_property
     def placed(self) -> PassRun:
-        """The passes of VARIANT, for the kernels that the layers have in this one."""
+        """Runs the passes of VARIANT, for the kernels that the layers have in this variant."""
         sites = Sites(self.graph, self.target, self.options, self.decisions, self.made)
         goal = VariantGoal(slow_sums(sites))
         return run_passes(self.graph, variant_passes(goal), self.options.left_out_passes)
@@ -136,21 +136,21 @@ class Variant:
         return PlanRequest(tensors, stages, self.pools, options.takes_turns, starts_at_once)
 
     def decided(self, **changes: Any) -> Variant:
-        """The variant with other decisions, by the names of their fields."""
+        """Returns the variant with other decisions, given by field name."""
         return replace(self, decisions=replace(self.decisions, **changes))
 
     @property
     def unpadded(self) -> Variant:
-        """The variant without padding, in all layers that can do without."""
+        """Returns the variant without padding in all layers that can omit it."""
         return self.decided(unpadded=all_layers(self.graph))
 
     @property
     def memory(self) -> object:
-        """Equal for variants that the planner cannot tell apart: same rows, steps and scratch."""
+        """A key that is equal for variants with the same rows, steps and scratch."""
         return self.request.tensors, self.request.stages
 
     def least(self) -> PlannedVariant:
-        """The variant in as little memory as the planner finds. Raises FitError."""
+        """Plans the variant in as little memory as the planner finds. Raises FitError."""
         grouped = group_steps(self.request)
         try:
             return PlannedVariant(self, grouped, least_plan(grouped.request, self.options.has_solver))
@@ -158,13 +158,13 @@ class Variant:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
     def below(self, limit: int, effort: tuple[int, int] = CAREFUL) -> PlannedVariant | None:
-        """The variant in as little memory, or None if it needs `limit` bytes or more."""
+        """Plans for least memory; returns None if that needs `limit` bytes or more."""
         grouped = group_steps(self.request)
         plan = plan_below(grouped.request, limit, self.options.has_solver, effort)
         return None if plan is None else PlannedVariant(self, grouped, plan)
 
     def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:
-        """The variant planned in the order of another, or None if that needs more than `limit` bytes."""
+        """Plans the variant in the order of another; returns None if that needs more than `limit` bytes."""
         grouped = group_steps(self.request)
         plan = plan_like(grouped.request, other.grouped.request, other.plan, limit, exact)
         return None if plan is None else PlannedVariant(self, grouped, plan)
@@ -176,7 +176,7 @@ def work_of(graph: Graph) -> Mapping[str, int]:
 
 
 def _require_plannable(tensors: Sequence[PlanTensor]) -> None:
-    """Raises ModelError before gigabytes are filled with the lifetimes of rows."""
+    """Raises ModelError before the lifetimes of rows fill gigabytes."""
     rows = sum(tensor.rows for tensor in tensors)
     if rows > MOST_ROWS:
         most = max(tensors, key=lambda tensor: tensor.rows)

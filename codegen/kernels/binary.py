@@ -43,7 +43,7 @@ from codegen.loops.ir import Apply, Binary, Expr, Load, ScalarFunction
 class _Arithmetic:
     """A way to combine operands.
 
-    `function` is for quantised integers; `prepared` what a constant operand of int8 becomes before it is
+    `function` is for quantized integers; `prepared` what a constant operand of int8 becomes before it is
     stored, where the function takes it so; `plain` is C of a and b in an unsigned type U, and its meaning.
     """
 

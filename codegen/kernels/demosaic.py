@@ -1,4 +1,4 @@
-"""demosaic: a row of colours of three rows of the mosaic, two pixels a turn as the mosaic repeats."""
+"""demosaic: a row of colors of three rows of the mosaic, two pixels a turn as the mosaic repeats."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _any_rows(site: Site) -> tuple[RowRequest | None, ...]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of the mosaic, the row of colours, and what a pixel's colours are chosen from."""
+    """Rows of the mosaic, the row of colors, and what a pixel's colors are chosen from."""
 
     x: RowFormat
     y: RowFormat
@@ -99,7 +99,7 @@ def _loops(rows: _Rows, width: int) -> tuple[Stmt, ...]:
 
 
 def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...]:
-    """The three colours of the pixel in column `to`, from those around column `of`."""
+    """The three colors of the pixel in column `to`, from those around column `of`."""
 
     def near(row: int, column: int) -> Expr:
         return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)

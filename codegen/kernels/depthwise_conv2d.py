@@ -125,7 +125,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _in_tiles(proc: Proc, pixels: int) -> Proc:
-    """Several neighbours' sums side by side: they share weights, and what their windows share."""
+    """Several neighbors' sums side by side: they share weights, and what their windows share."""
     proc = privatize(split(proc, "column", pixels, "xb", "xi"), ("sum",), "xi")
     for inner in ("r", "t"):
         proc = reorder(proc, "xi", inner)

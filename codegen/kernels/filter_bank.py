@@ -1,4 +1,4 @@
-"""filter_bank: a sum over each channel's window; neighbours, whose windows are alike, share a loop."""
+"""filter_bank: a sum over each channel's window; neighbors, whose windows are alike, share a loop."""
 
 from __future__ import annotations
 

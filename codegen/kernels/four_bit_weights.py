@@ -2,7 +2,7 @@
 
 A half-word 4096 a + 256 (b + 8) + 16 (c + 8) + (d + 8) is a factor of SMLAD as it lies in memory, and so is
 what is left of it without its highest digits. Products with the same values therefore make four sums, from
-which each channel's is a difference of neighbours, 4096, 256, 16 times as large or as it is. Digits below the
+which each channel's is a difference of neighbors, 4096, 256, 16 times as large or as it is. Digits below the
 first have no sign, so they are 8 too large; values whose sum is 0 do not notice that. Behind the values of a
 window stand some that make it 0.
 """

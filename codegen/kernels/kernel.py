@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Site:
-    """A node with everything a kernel may specialise on."""
+    """A node with everything a kernel may specialize on."""
 
     node: Node
     inputs: tuple[TensorType | None, ...]

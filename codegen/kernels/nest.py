@@ -1,4 +1,4 @@
-"""Loops over flat memory: how far apart, for each operand, the elements of neighbouring steps lie."""
+"""Loops over flat memory: how far apart, for each operand, the elements of neighboring steps lie."""
 
 from __future__ import annotations
 

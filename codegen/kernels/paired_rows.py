@@ -41,7 +41,7 @@ from codegen.loops.ir import (
     load,
 )
 
-FACTORS = 2  # of every value, or of its neighbour
+FACTORS = 2  # of every value, or of its neighbor
 SCRATCH_BYTES = 2048  # for factors, unless a tile has more
 
 

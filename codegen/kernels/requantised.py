@@ -1,4 +1,4 @@
-"""The tail that requantised layers share: folded bias, constant tables, the store function."""
+"""The tail that requantized layers share: folded bias, constant tables, the store function."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ elements of U need twelve.
         V of all channels, two channels to a word                          (scratch v)
         for pairs of output channels:
             sixteen products for each tile and channel, over all channels  (scratch m)
-            results of both rows, requantised
+            results of both rows, requantized
 """
 
 from __future__ import annotations

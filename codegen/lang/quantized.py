@@ -31,7 +31,7 @@ class QuantizedType:
 
 @checks_arguments
 def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
-    """A quantised type, for placeholders and results: a result is rounded to it from its value's scale."""
+    """A quantized type, for placeholders and results: a result is rounded to it from its value's scale."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
         raise misuse(f"{dtype} holds floats as they are", "a quantised type is one of integers")
@@ -60,7 +60,7 @@ def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: st
 
     "double" rounds as TensorFlow Lite Micro does, twice; "single" once, as LiteRT's fully connected layers.
     """
-    from aot.ops.requant import quantize_multiplier  # the ops are needed by who quantises alone
+    from aot.ops.requant import quantize_multiplier  # the ops are needed by who quantizes alone
     from aot.ops.rounding import RequantRounding
     from codegen.isa.plain.requantise import Requant, store_quantised
 

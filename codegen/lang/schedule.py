@@ -221,7 +221,7 @@ class LoopSchedule:
 
     @checks_arguments
     def share(self, loop: str, window: str) -> str:
-        """Reduces once what windows of neighbouring turns of a loop have in common; gives its loop's name.
+        """Reduces once what windows of neighboring turns of a loop have in common; gives its loop's name.
 
         `window` is the loop of the reduction along which the windows lie: of maxima over 3x3, columns.
         """

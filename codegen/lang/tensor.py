@@ -235,7 +235,7 @@ def compute(
         y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))
 
     Where no element needs a reduction, readers compute it themselves, unless it is to be `stored` in memory.
-    A value of quantised elements is an integer with a scale; a quantised `dtype` says into what it is
+    A value of quantized elements is an integer with a scale; a quantized `dtype` says into what it is
     rounded, and `rounding` how: "double" as TensorFlow Lite Micro, "single" as LiteRT's dense layers.
     """
     shape = sizes_of(name, shape)

@@ -58,7 +58,7 @@ class ElementValue(WholeOperators["ElementValue"]):
     expr: Expr
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
-    scale: float | None = None  # of a quantised value: times it, the integer is the number
+    scale: float | None = None  # of a quantized value: times it, the integer is the number
     span: Range | None = field(default=None, repr=False)  # least and greatest, where they are known
     __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the value
 

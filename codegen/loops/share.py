@@ -1,4 +1,4 @@
-"""Sharing: what the windows of neighbouring turns have in common is reduced once."""
+"""Sharing: what the windows of neighboring turns have in common is reduced once."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
         if nest is None or not {var, window} <= {loop.var for loop in nest.loops}:
             return (replace(stmt, body=tuple(made for inner in stmt.body for made in visit(inner))),)
         if nest.loop(var).extent == 1:
-            return (stmt,)  # what a split has left has no neighbours
+            return (stmt,)  # what a split has left has no neighbors
         shared += 1
         return _shared(nest, var, window, walked, local)
 
@@ -100,7 +100,7 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
 
 
 def overlaps(reduction: For, var: str) -> tuple[str, ...]:
-    """The loops of a reduction along which the windows of neighbouring turns of a loop around it overlap."""
+    """The loops of a reduction along which the windows of neighboring turns of a loop around it overlap."""
     nest = _nest_of(reduction)
     if nest is None or len(nest.loops) == 1:
         return ()
@@ -178,7 +178,7 @@ def _around(loops: Sequence[For], stmt: Stmt) -> Stmt:
 
 
 def _step(nest: WindowNest, var: str, window: str) -> int:
-    """The distance of the windows of two neighbouring turns, in steps of the window's loop."""
+    """The distance of the windows of two neighboring turns, in steps of the window's loop."""
     steps = {_ratio(index, var, window) for index in _indices(nest.value)} - {None}
     if len(steps) != 1 or 0 in steps:
         raise ScheduleError(

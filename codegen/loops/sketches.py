@@ -43,7 +43,7 @@ class Nest:
     around: tuple[For, ...]
     reduced: tuple[For, ...]  # loops of the reduction, outermost first
     sums: tuple[str, ...]  # the locals of an element
-    lanes: Lanes | None = None  # in which neighbours along the innermost loop may lie
+    lanes: Lanes | None = None  # in which neighbors along the innermost loop may lie
     overlapping: tuple[tuple[str, str], ...] = ()  # loops around, with those of windows that overlap
 
     @property
@@ -89,7 +89,7 @@ class Nest:
         return (*found, *self._written_out(numbers.get("turns", 1), shared and shared[1]))
 
     def _shared(self, numbers: Numbers) -> tuple[str, str] | None:
-        """The tile and the window of which neighbours share what they have in common."""
+        """The tile and the window of which neighbors share what they have in common."""
         chosen = numbers.get("shared", 1)
         return self.overlapping[chosen - 2] if chosen > 1 else None
 
@@ -117,7 +117,7 @@ class Nest:
         return found
 
     def allows(self, numbers: Numbers) -> bool:
-        """True where tiles are of neighbouring loops and their sums stay in registers."""
+        """True where tiles are of neighboring loops and their sums stay in registers."""
         tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
         last = self.around[-1]
         if numbers.get("lanes", 1) * numbers[last.var] > last.extent:

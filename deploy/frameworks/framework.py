@@ -41,7 +41,7 @@ class FrameworkModel(ABC):
         """The outputs that the framework computes."""
 
     def in_integers(self, samples: Sequence[Sample]) -> bytes | None:
-        """The file as the framework's own converter quantises it; None where ONNX Runtime does it."""
+        """The file as the framework's own converter quantizes it; None where ONNX Runtime does it."""
         return None
 
     def place_of(self, told: str) -> str:

@@ -220,7 +220,7 @@ def _is_operator(target: str, named: Sequence[str]) -> bool:
 
 @contextmanager
 def _in_eval(module: Any) -> Iterator[None]:
-    """Dropout and normalisations as they are when a network is used; the modes of all parts come back."""
+    """Dropout and normalizations as they are when a network is used; the modes of all parts come back."""
     modes = [(part, part.training) for part in module.modules()]
     try:
         module.eval()

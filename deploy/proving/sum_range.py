@@ -52,7 +52,7 @@ class ProductSums:
 
     @property
     def partial(self) -> int:
-        """A bound on |a part of a sum|, of any terms, with the bias or without, centred or as stored."""
+        """A bound on |a part of a sum|, of any terms, with the bias or without, centered or as stored."""
         widest = max(abs(self.low), abs(self.high), self.high - self.low)
         products = np.abs(self.weights).sum(axis=1) * widest
         return int((products + np.abs(self.bias)).max())

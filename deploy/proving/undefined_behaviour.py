@@ -1,4 +1,4 @@
-"""The chapter on undefined behaviour: Frama-C's EVA over the generated C, with any input."""
+"""The chapter on undefined behavior: Frama-C's EVA over the generated C, with any input."""
 
 from __future__ import annotations
 

@@ -97,7 +97,7 @@ def on_data(graph: Graph, data: GivenData) -> OnData:
 
 
 def as_floats(graph: Graph, samples: Samples) -> Samples:
-    """The floats that samples of a quantised model stand for; floats stay as they were given."""
+    """The floats that samples of a quantized model stand for; floats stay as they were given."""
     each = (
         tuple(
             array if array.dtype.kind == "f" else real_numbers(graph.types[name], array).astype(np.float32)

@@ -1,4 +1,4 @@
-"""A compiled model with what a package says of itself: version, licence, author, home."""
+"""A compiled model with what a package says of itself: version, license, author, home."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Package:
         }
 
     def papers(self, taken: Sequence[str], example: str) -> dict[str, str]:
-        """The README, with the lines by which the package is taken into a project, and the licence."""
+        """The README, with the lines by which the package is taken into a project, and the license."""
         return {
             "README.md": self.filled("README.md.jinja", taken=taken, example=example),
             "LICENSE": self.filled("LICENSE.jinja"),

@@ -39,7 +39,7 @@ def is_branch(one: MachineInstruction) -> bool:
 
 
 def part_of(one: MachineInstruction) -> str:
-    """Returns one of PARTS. 64-bit products count as requantisation: an int8 network has them there."""
+    """Returns one of PARTS. 64-bit products count as requantization: an int8 network has them there."""
     if one.kind in _BRANCHES:
         return BRANCHES
     by_kind = (part for start, part in _BY_KIND if one.kind.startswith(start))

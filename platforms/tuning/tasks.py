@@ -16,7 +16,7 @@ from codegen.kernels.knobs import Point, Space
 from codegen.lower.stages import Lowered, LoweredStage, Reading
 
 _ROWS = 2  # of the result that a trial computes, where rows are computed one by one
-_INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantisation, store, loops; for estimates
+_INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantization, store, loops; for estimates
 
 
 @dataclass(frozen=True)

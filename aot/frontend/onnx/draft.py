@@ -130,7 +130,7 @@ class OnnxDraft(GraphBuilder):
         return self.apply(place, Reshape(shape), (name,), tensor.quant)
 
     def with_quant(self, place: NodePlace, name: str, quant: Quant) -> str:
-        """The same integers, read as what this quantisation says."""
+        """The same integers, read as what this quantization says."""
         tensor = self.types[name]
         return name if tensor.quant == quant else self.apply(place, Reshape(tensor.shape), (name,), quant)
 

@@ -1,4 +1,4 @@
-"""A float model as a quantiser takes it: not quantised yet, in an opset that can say what it writes."""
+"""A float model as a quantizer takes it: not quantized yet, in an opset that can say what it writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def float_model(
 
 
 def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
-    """The file's model. Raises ModelError where it is none, or quantised already."""
+    """The file's model. Raises ModelError where it is none, or quantized already."""
     try:
         model = onnx.load_model_from_string(data)
     except Exception:  # protobuf's DecodeError has no fixed home

@@ -1,4 +1,4 @@
-"""A quantised ONNX model's inputs and outputs as the integers that they are inside."""
+"""A quantized ONNX model's inputs and outputs as the integers that they are inside."""
 
 from __future__ import annotations
 

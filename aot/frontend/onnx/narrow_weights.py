@@ -1,6 +1,6 @@
 """Weights of a float model rounded to four bits, in steps of their own for each channel of the result.
 
-The values stay floats, so that a quantiser of eight bits which is told the steps writes integers
+The values stay floats, so that a quantizer of eight bits which is told the steps writes integers
 from -8 to 7.
 """
 

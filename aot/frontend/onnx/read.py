@@ -56,7 +56,7 @@ def operators_of_onnx(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]
 
 
 def is_quantised(data: bytes, file_name: str) -> bool:
-    """True where nodes quantise, or compute on quantised tensors. Raises BrokenFileError."""
+    """True where nodes quantize, or compute on quantized tensors. Raises BrokenFileError."""
     names = (node.op_type for node in nodes_of(_checked(data, file_name).graph))
     return any(name == "QuantizeLinear" or name.startswith("QLinear") for name in names)
 

@@ -1,4 +1,4 @@
-"""Gemm biases of shape [1, n] or of one number become vectors: the same sum, and what quantisers expect."""
+"""Gemm biases of shape [1, n] or of one number become vectors: the same sum, and what quantizers expect."""
 
 from __future__ import annotations
 

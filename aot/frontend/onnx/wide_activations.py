@@ -1,7 +1,7 @@
-"""Values of a quantised ONNX model in 16 bits: steps of a 128th of those of eight bits, counted from zero.
+"""Values of a quantized ONNX model in 16 bits: steps of a 128th of those of eight bits, counted from zero.
 
 An operator that reads or makes such a value has 16 bits on all sides, as in TFLite's 16x8 models: a value of
-eight bits is made finer before it, which loses nothing, or coarser behind it. What the quantiser left out
+eight bits is made finer before it, which loses nothing, or coarser behind it. What the quantizer left out
 because eight bits end where a Relu or a Clip does, is there again.
 """
 
@@ -102,7 +102,7 @@ class _Quantised:
         )
 
     def may_be_wide(self, node: NodeProto) -> bool:
-        """True where there are kernels of 16 bits, and where all that it reads and makes is quantised."""
+        """True where there are kernels of 16 bits, and where all that it reads and makes is quantized."""
         if any(name not in self.made or not self._has_known_limits(name, node) for name in node.output):
             return False
         given = list(node.input)
@@ -123,7 +123,7 @@ class _Quantised:
         return all(ends) and tuple(float(numpy_helper.to_array(end)) for end in ends) in _KNOWN_LIMITS
 
     def limits(self, made: str, maker: NodeProto) -> list[NodeProto]:
-        """The operators of the real model that the quantiser has left out behind the maker."""
+        """The operators of the real model that the quantizer has left out behind the maker."""
         found: list[NodeProto] = []
         limit = self.real_makers.get(self.made[made].name)
         while limit is not None and limit.op_type in _LIMITS and maker.op_type not in _LIMITS:
@@ -166,7 +166,7 @@ def _groups(model: _Quantised) -> Sequence[tuple[str, ...]]:
 
 
 def widened(data: bytes, real: bytes, names: Collection[str]) -> bytes:
-    """The quantised model with these values in 16 bits; `real` is the model that it was made of."""
+    """The quantized model with these values in 16 bits; `real` is the model that it was made of."""
     return _Widening(_Quantised(data, real), frozenset(names)).data()
 
 

@@ -46,7 +46,7 @@ _EDGES = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE")
 
 
 def computes_unsigned(data: bytes, file_name: str) -> bool:
-    """True where operators take quantised unsigned bytes, which TFLite Micro has no kernels for."""
+    """True where operators take quantized unsigned bytes, which TFLite Micro has no kernels for."""
     for part in _checked(data, file_name).called_parts():
         for number in range(part.operator_count):
             if part.code(number) not in _EDGES and any(map(part.is_unsigned, part.inputs_of(number))):

@@ -1,4 +1,4 @@
-"""Tensors of a TFLite file: type, quantisation and constant data, each checked before it is believed."""
+"""Tensors of a TFLite file: type, quantization and constant data, each checked before it is believed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Unsigned quantised tensors become signed ones: elements and zero points 128 less, of the same meaning."""
+"""Unsigned quantized tensors become signed ones: elements and zero points 128 less, of the same meaning."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OFFSET = 128
 
 
 def is_unsigned(tensor: TensorType) -> bool:
-    """True for quantised unsigned tensors; unsigned numbers that stand for themselves are left alone."""
+    """True for quantized unsigned tensors; unsigned numbers that stand for themselves are left alone."""
     return tensor.dtype is DType.U8 and tensor.quant is not None
 
 

@@ -1,6 +1,6 @@
 """A graph becomes a TFLite file of the same meaning, bit for bit; what cannot be said is named.
 
-With one exception: a float right between two integers is quantised away from zero, as TFLite does it.
+With one exception: a float right between two integers is quantized away from zero, as TFLite does it.
 """
 
 from __future__ import annotations

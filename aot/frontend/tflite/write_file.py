@@ -25,7 +25,7 @@ _CUSTOM = "CUSTOM "  # before the name of a custom operator
 
 @dataclass(frozen=True)
 class FileTensor:
-    """One tensor. No scales: not quantised. No data: computed at run time."""
+    """One tensor. No scales: not quantized. No data: computed at run time."""
 
     name: str
     shape: tuple[int, ...]

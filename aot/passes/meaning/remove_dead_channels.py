@@ -124,7 +124,7 @@ class _Cutter:
 
 
 def _cut_quant(quant: Quant | None, kept: Mask) -> Quant | None:
-    """The scales and zero points of the kept channels; constants are quantised along output channels."""
+    """The scales and zero points of the kept channels; constants are quantized along output channels."""
     if quant is None or not quant.is_per_channel:
         return quant
     scales = tuple(s for s, is_kept in zip(quant.scales, kept, strict=True) if is_kept)

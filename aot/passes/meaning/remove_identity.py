@@ -16,7 +16,7 @@ from aot.passes.outcome import Miss, Outcome, outcome
 
 
 def remove_identity(graph: Graph) -> Outcome:
-    """The type has to be the same on both sides, quantisation included."""
+    """The type has to be the same on both sides, quantization included."""
     before, index, left = graph, 0, dict[str, str]()
     while index < len(graph.nodes):
         node = graph.nodes[index]

@@ -21,7 +21,7 @@ class Claims:
     owner: str
     regions: tuple[tuple[str, ...], ...]  # names of nodes
     left_alone: Reasons = field(default_factory=dict)  # a node that it does not want -> why
-    merges: bool = True  # whether neighbouring regions become one
+    merges: bool = True  # whether neighboring regions become one
 
 
 def takes_all(_graph: Graph, _found: Match) -> Miss | None:

@@ -1,6 +1,6 @@
 """Partition: which nodes of a graph go elsewhere, and the pieces in which the graph then runs.
 
-What an owner claims together is one region, and neighbouring regions of one owner are merged. No region may
+What an owner claims together is one region, and neighboring regions of one owner are merged. No region may
 need what is computed elsewhere from its own results, since a region runs in one go.
 """
 

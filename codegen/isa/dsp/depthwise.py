@@ -1,4 +1,4 @@
-"""Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, requantised and stored at once.
+"""Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, requantized and stored at once.
 
 In planes the pixels of a channel are side by side. One word holds pixels 0..3; SXTB16 gives the
 pairs (0, 2) and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 +

@@ -1,7 +1,7 @@
 """The C of blocks of one or two outputs of 3x3 windows along planes, as macros that rows of them share.
 
 gcc keeps the sums of a block in registers until they are stored, in one statement that takes all registers
-there are. clang keeps two to itself: there a statement has one row of the windows, and sums are requantised
+there are. clang keeps two to itself: there a statement has one row of the windows, and sums are requantized
 in C. The macros know which of the two it is, so that a row is the same for both.
 """
 
@@ -102,14 +102,14 @@ def constants_in_memory(end: End) -> str:
 
 
 def in_registers(blocks: Sequence[WindowBlock], end: End) -> tuple[Instruction, ...]:
-    """The macros of blocks whose sums are requantised before they leave their registers."""
+    """The macros of blocks whose sums are requantized before they leave their registers."""
     at_edge = (_sums_at_edge(),) if True in _edges(blocks) else ()
     ends = (_requantised(together, end) for together in sorted({b.together for b in blocks}))
     return (_sums_by_rows(is_edge=False), *in_c(blocks), _sums(), *at_edge, *ends)
 
 
 def in_c(blocks: Sequence[WindowBlock]) -> tuple[Instruction, ...]:
-    """The macros of blocks whose sums are requantised in C."""
+    """The macros of blocks whose sums are requantized in C."""
     return (*(_sums_by_rows(is_edge) for is_edge in _edges(blocks)), *(_windows(block) for block in blocks))
 
 

@@ -44,7 +44,7 @@ class SmladDotTile:
 
     @property
     def pairs_cross(self) -> bool:
-        """One factor's pairs are neighbours in memory and the other's are every second element."""
+        """One factor's pairs are neighbors in memory and the other's are every second element."""
         return self.x_dtype is not self.w_dtype
 
     @property

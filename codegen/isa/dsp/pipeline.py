@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from codegen.isa.asm_order import Pipeline, Unit
 
-# LDRD begins alone, so words are loaded one by one. What widens begins before its neighbour.
+# LDRD begins alone, so words are loaded one by one. What widens begins before its neighbor.
 IN_PAIRS = Pipeline(
     2,
     {

@@ -45,7 +45,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class WindowBlock:
-    """One output or two neighbours; whether the first window and the last hang over an edge."""
+    """One output or two neighbors; whether the first window and the last hang over an edge."""
 
     first: int
     together: int

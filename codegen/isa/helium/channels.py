@@ -31,7 +31,7 @@ from codegen.loops.ir import (
 LANES = 8  # channels of 16 bits in a vector
 MOST = 16  # channels of a call
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps
-_ENDS = 60  # instructions that load constants, requantise and store
+_ENDS = 60  # instructions that load constants, requantize and store
 _REACH = 127  # bytes that a load of bytes can move its pointer by
 _PARITIES = ("even", "odd")
 

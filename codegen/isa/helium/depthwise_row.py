@@ -1,4 +1,4 @@
-"""Helium, a row of depthwise outputs of four channels: while sums are made, the last ones are requantised.
+"""Helium, a row of depthwise outputs of four channels: while sums are made, the last ones are requantized.
 
 Four vectors hold the channels' weights along the row. One more takes pixels, and in between what has no
 register of its own: shifts, signs, bounds, and where bytes are stored.

@@ -1,4 +1,4 @@
-"""Helium, one vector by blocks of four channels: while a block is summed, the last one is requantised.
+"""Helium, one vector by blocks of four channels: while a block is summed, the last one is requantized.
 
 Each weight is loaded for one product, so loads are the bound. The vector's first bytes stay in registers, and
 the constants of four channels are loaded as vectors when their sums are there.

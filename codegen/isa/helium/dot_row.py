@@ -1,4 +1,4 @@
-"""Helium, a row of tiles of sums: while one tile is made, the one before it is requantised.
+"""Helium, a row of tiles of sums: while one tile is made, the one before it is requantized.
 
 Products take one unit, loads another one, and what makes stored bytes of sums a third, which would stand idle
 while sums are made. So one asm statement goes along the whole row:
@@ -67,7 +67,7 @@ _IN_TURNS = 9  # steps, up to which what hides behind them is worth that they ar
 
 @dataclass(frozen=True, slots=True)
 class DotRow:
-    """A row of pixels by up to four channels: the sums of the whole window, requantised."""
+    """A row of pixels by up to four channels: the sums of the whole window, requantized."""
 
     sums: HeliumDotTile  # of a pair of pixels
     ends: RequantTile

@@ -384,7 +384,7 @@ def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[AsmLine]:
 
 
 def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int | None) -> AsmLine:
-    """Pixel 0 is loaded last and moves the pointer on; a neighbour out of reach has a pointer of its own.
+    """Pixel 0 is loaded last and moves the pointer on; a neighbor out of reach has a pointer of its own.
 
     Without an advance it is a load under the predicate, the last by its pointer.
     """

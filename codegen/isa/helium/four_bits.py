@@ -56,7 +56,7 @@ def weight_of(form: WeightForm, channel: int, channels: int, byte: Expr) -> Expr
 def form_of(weights: Array) -> WeightForm:
     """The form of weights [channel]..., which share bytes if they have four bits: joined if bytes hold that.
 
-    Fours of channels begin at even ones, so neighbours are the same in blocks and in what is left.
+    Fours of channels begin at even ones, so neighbors are the same in blocks and in what is left.
     """
     if not has_four_bits(weights) or weights[0].size > _MOST_VALUES:
         return WeightForm.BYTES

@@ -1,4 +1,4 @@
-"""Helium: requantisation of four or eight sums at once, a lane for each channel.
+"""Helium: requantization of four or eight sums at once, a lane for each channel.
 
 VQRDMULH is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VRSHL rounds half
 up as well where the reference rounds half away from zero: one is taken from negative values

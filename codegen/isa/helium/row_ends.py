@@ -21,7 +21,7 @@ _FREE = VECTORS[1]  # once both pixels lie in the first one
 
 @dataclass(frozen=True, slots=True)
 class RowEnds:
-    """The ends of `pixels` neighbours."""
+    """The ends of `pixels` neighbors."""
 
     tile: RequantTile
     requant: Requant

@@ -22,7 +22,7 @@ VECTORS = ("q3", "q7")  # of two pixels' sums
 
 @dataclass(frozen=True, slots=True)
 class RowSums:
-    """The sums of `pixels` neighbours."""
+    """The sums of `pixels` neighbors."""
 
     tile: HeliumDotTile
     pixels: int

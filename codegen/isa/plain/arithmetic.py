@@ -19,7 +19,7 @@ from codegen.loops.ir import ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class StoredResult:
-    """The quantisation and the clamp of a stored result."""
+    """The quantization and the clamp of a stored result."""
 
     zero_point: int
     low: int

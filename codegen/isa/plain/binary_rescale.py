@@ -1,4 +1,4 @@
-"""Two quantised values of scales of their own: sums, products, quotients, squares and comparisons in C."""
+"""Two quantized values of scales of their own: sums, products, quotients, squares and comparisons in C."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ class FittedScales:
 
 @dataclass(frozen=True, slots=True)
 class SumRange:
-    """The least and the greatest sum of each channel, and how far neighbouring sums are apart.
+    """The least and the greatest sum of each channel, and how far neighboring sums are apart.
 
     With addends of 32 bits the first possible shift has done for every layer tried, whatever its weights.
     """
@@ -75,7 +75,7 @@ class SumRange:
 
 
 def most_offset(step: int) -> int:
-    """The farthest that sums begin from the bias, where neighbouring sums are `step` apart."""
+    """The farthest that sums begin from the bias, where neighboring sums are `step` apart."""
     return MOST_OFFSET if step < _MUCH else MOST_OFFSET * 64
 
 

@@ -26,7 +26,7 @@ from codegen.loops.ir import ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class Requant:
-    """The facts about a layer's requantisation that are known when its code is written."""
+    """The facts about a layer's requantization that are known when its code is written."""
 
     zero_point: int
     low: int

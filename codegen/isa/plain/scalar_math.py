@@ -1,4 +1,4 @@
-"""The scalar functions of requantisation and of sums of bytes, for which some cores have instructions.
+"""The scalar functions of requantization and of sums of bytes, for which some cores have instructions.
 
 Everything else is written in terms of these few functions, so that it need not know the core.
 """

@@ -1,4 +1,4 @@
-"""RISC-V's vectors: requantisation of the sums of a block of channels, a lane for each.
+"""RISC-V's vectors: requantization of the sums of a block of channels, a lane for each.
 
 VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VNCLIP shifts right,
 rounds half up as well and saturates to half the width, where the reference rounds half away from zero: one
@@ -14,7 +14,7 @@ from codegen.isa.rvv.needs import INCLUDES, NEEDS
 from codegen.loops.ir import Instruction
 
 _HALF_UP = "__RISCV_VXRM_RNU"
-# Machine instructions of what requantisation is made of.
+# Machine instructions of what requantization is made of.
 _SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
 CONSTANTS = 3  # those of `constants`
 

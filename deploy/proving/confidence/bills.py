@@ -22,7 +22,7 @@ _NAME = re.compile(r"^[A-Za-z0-9._-]+")
 _EXTRA = re.compile(r"extra == ['\"]([\w-]+)")
 _DEVELOPERS = ("test", "docs", "browser", "channels", "fronts", "train")  # extras for work on the tool itself
 _CLASSIFIER = "License :: "
-_MOST_LETTERS = 80  # of a licence's name; some packages put the whole text there
+_MOST_LETTERS = 80  # of a license's name; some packages put the whole text there
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ def bill_of_tool(parts: Sequence[PythonPackage]) -> bytes:
 
 
 def bill_of_firmware(facts: ModelFacts, files: Mapping[str, bytes], foreign: Sequence[str]) -> bytes:
-    """The bill of a model's C: each file with its hash; of foreign ones the licence is not known here."""
+    """The bill of a model's C: each file with its hash; of foreign ones the license is not known here."""
     model = {
         "type": "machine-learning-model",
         "bom-ref": "model",

@@ -1,1 +1,1 @@
-"""Shows that generated C has no undefined behaviour, whatever the input: by Frama-C's EVA."""
+"""Shows that generated C has no undefined behavior, whatever the input: by Frama-C's EVA."""

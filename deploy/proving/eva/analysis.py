@@ -52,7 +52,7 @@ _ORDERS = re.compile(r"\b(run_(?:order|until)\w*)\(const struct run")
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """A place where EVA cannot exclude undefined behaviour, with the proof that excludes it."""
+    """A place where EVA cannot exclude undefined behavior, with the proof that excludes it."""
 
     file: str
     line: int

@@ -2,7 +2,7 @@
 steps of the order, of which the first sets what later ones add to.
 
 A sum over a loop of unknown turns has no bounds; turn by turn it has those of its weights. Other loops are
-analysed with a variable that stands for all its values at once, which takes a hundredth of the time.
+analyzed with a variable that stands for all its values at once, which takes a hundredth of the time.
 """
 
 from __future__ import annotations

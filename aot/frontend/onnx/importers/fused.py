@@ -1,4 +1,4 @@
-"""The operators that ONNX Runtime's optimiser and its 4-bit quantiser write: several of ONNX's in one."""
+"""The operators that ONNX Runtime's optimizer and its 4-bit quantizer write: several of ONNX's in one."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _quick_gelu(node: OnnxOperator) -> Value:
 
 
 def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
-    """A normalisation of a sum, which is the last result; mean and deviation are for training."""
+    """A normalization of a sum, which is the last result; mean and deviation are for training."""
     total = _biased(node, node.do("Add", node.operand(0), node.operand(1)), 4)
     axes = (len(total.order) - 1,)
     normal = standardized(node, total, axes, node.real("epsilon", 1e-12)).value
@@ -106,7 +106,7 @@ def _skip_layer_norm(node: OnnxOperator) -> list[Value]:
 
 
 def _dynamic_matmul(node: OnnxOperator) -> Value:
-    """The first operand is quantised by its own range."""
+    """The first operand is quantized by its own range."""
     x, scale, zero = node.do_all(3, "DynamicQuantizeLinear", node.operand(0))
     sides = (x, scale, zero), (node.operand(1), node.operand(2), node.optional(3))
     return _biased(node, _product(node, *sides), 4)

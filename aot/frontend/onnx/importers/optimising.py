@@ -11,7 +11,7 @@ from aot.frontend.onnx.importers.elementwise import cast
 from aot.frontend.onnx.importers.real import Real
 from aot.frontend.onnx.operation import Importer, OnnxOperator
 
-# Of a tensor, its gradient and the optimiser's states: the new tensor and the new states.
+# Of a tensor, its gradient and the optimizer's states: the new tensor and the new states.
 _Step = Callable[[Sequence[Real]], Sequence[Real]]
 
 

@@ -1,4 +1,4 @@
-"""Operators that quantise around one other: ONNX's QLinear* and those of ONNX Runtime's own domain.
+"""Operators that quantize around one other: ONNX's QLinear* and those of ONNX Runtime's own domain.
 
 Each is written out with DequantizeLinear and QuantizeLinear; with_integers makes one integer op of it again.
 """

@@ -65,7 +65,7 @@ def _quantize(node: OnnxOperator) -> Value:
 
 
 def _one_quant(node: OnnxOperator, scale: Value, zero_point: Value | None) -> Quant | None:
-    """The quantisation, if it is known, one for all elements and of floats in single precision."""
+    """The quantization, if it is known, one for all elements and of floats in single precision."""
     scales = node.draft.array(scale)
     zeros = np.zeros(1) if zero_point is None else node.draft.array(zero_point)
     if scales is None or zeros is None or scales.size != 1 or zeros.size != 1:

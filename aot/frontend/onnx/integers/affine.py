@@ -1,4 +1,4 @@
-"""A factor and a summand for each channel between quantised values: a depthwise convolution of one tap."""
+"""A factor and a summand for each channel between quantized values: a depthwise convolution of one tap."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions, dense layers and products of matrices over quantised operands: integers, requantised once."""
+"""Convolutions, dense layers and products of matrices over quantized operands: integers, requantized once."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2
 
 @dataclass(frozen=True)
 class Form:
-    """An op on integers and what it reads; its result is the quantisation's."""
+    """An op on integers and what it reads; its result is the quantization's."""
 
     op: Op
     inputs: tuple[str | None, ...]
-    before: tuple[Node, ...] = ()  # what computes them; the op is then only the quantisation
+    before: tuple[Node, ...] = ()  # what computes them; the op is then only the quantization
 
 
 def weighted(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:

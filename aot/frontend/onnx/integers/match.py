@@ -1,4 +1,4 @@
-"""Matches the layer before a quantisation: one op over quantised operands, and limits between the two."""
+"""Matches the layer before a quantization: one op over quantized operands, and limits between the two."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.R
 
 @dataclass
 class IntegerRewrite:
-    """A graph whose quantisations are looked at one by one, with what their integer forms need beside it."""
+    """A graph whose quantizations are looked at one by one, with what their integer forms need beside it."""
 
     graph: Graph
     stored: Mapping[str, Stored]
@@ -45,7 +45,7 @@ class IntegerRewrite:
         return self.types.get(name) or self.graph.types[name]
 
     def integers(self, real: str | None) -> str | None:
-        """The quantised value of 8 or 16 bits that a real one was, if it was one."""
+        """The quantized value of 8 or 16 bits that a real one was, if it was one."""
         if real is None:
             return None
         of_integers = match(_OF_INTEGERS, self.graph, real)
@@ -75,7 +75,7 @@ class IntegerRewrite:
 
 @dataclass(frozen=True)
 class Layer:
-    """One op on floats whose result, within limits, is quantised and read by nobody else."""
+    """One op on floats whose result, within limits, is quantized and read by nobody else."""
 
     node: Node
     quantise: Node

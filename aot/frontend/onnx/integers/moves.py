@@ -115,7 +115,7 @@ def lift_quantisations(graph: Graph) -> Graph:
 
 
 def _lifted(graph: Graph, node: Node) -> Graph | None:
-    """One quantisation past what is before it."""
+    """One quantization past what is before it."""
     if not isinstance(node.op, Quantize) or graph.types[node.reads[0]].dtype is not DType.F32:
         return None
     (real,), (result,) = node.reads, node.outputs

@@ -1,4 +1,4 @@
-"""Operators on integers that were quantised: most take them as plain numbers, some as what they stand for."""
+"""Operators on integers that were quantized: most take them as plain numbers, some as what they stand for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _COMPARING = frozenset({"Concat", "GlobalMaxPool", "MaxPool"})
 
 
 def with_plain_integers(node: OnnxOperator) -> OnnxOperator:
-    """The same operator over operands without quantisation, if it computes with stored integers."""
+    """The same operator over operands without quantization, if it computes with stored integers."""
     if node.proto.op_type in _KEEPING:
         return node
     return replace(

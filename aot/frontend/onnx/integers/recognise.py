@@ -58,7 +58,7 @@ _INTEGER_BUILDERS: Mapping[type[Op], Callable[[IntegerRewrite, Layer, Activation
     Sub: sum_or_product,
 }
 _FIRST: tuple[Callable[[Graph], Graph], ...] = (
-    without_duplicates,  # so that a value that is quantised twice has one reader
+    without_duplicates,  # so that a value that is quantized twice has one reader
     with_quantised_inputs,
     with_signed_integers,
     sink_dequantisations,
@@ -67,7 +67,7 @@ _FIRST: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Graph:
-    """The graph with every group of quantised values as integer ops; `stored` is what constants were."""
+    """The graph with every group of quantized values as integer ops; `stored` is what constants were."""
     if not any(isinstance(node.op, Quantize | Dequantize) for node in graph.nodes):
         return graph
     for step in _FIRST:
@@ -78,7 +78,7 @@ def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Grap
 
 
 def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
-    """Replaces a quantisation of floats by the integer op that computes the same."""
+    """Replaces a quantization of floats by the integer op that computes the same."""
     if not isinstance(node.op, Quantize) or rewrite.graph.types[node.reads[0]].dtype is not DType.F32:
         return None
     return table(rewrite, node) or _other_steps(rewrite, node) or _layer_form(rewrite, node)

@@ -1,4 +1,4 @@
-"""Unsigned quantised values become signed ones, 128 less of the same meaning, inside the graph."""
+"""Unsigned quantized values become signed ones, 128 less of the same meaning, inside the graph."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def with_signed_integers(graph: Graph) -> Graph:
 
 
 def with_quantised_inputs(graph: Graph) -> Graph:
-    """An input that is read in one quantisation has it."""
+    """An input that is read in one quantization has it."""
     views = [n for n in graph.nodes if _is_view(graph, n) and len(graph.readers[n.reads[0]]) == 1]
     types = {n.reads[0]: graph.types[n.outputs[0]] for n in views}
     nodes = [n for n in graph.nodes if n not in views]

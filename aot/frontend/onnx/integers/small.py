@@ -1,4 +1,4 @@
-"""Sums, products, pools and softmax over quantised operands."""
+"""Sums, products, pools and softmax over quantized operands."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 
 def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """The integer form of a sum or product of two quantised values, one of which may be constant."""
+    """The integer form of a sum or product of two quantized values, one of which may be constant."""
     node = layer.node
     assert isinstance(node.op, BinaryOp)
     operands = tuple(rewrite.integers(name) for name in node.inputs)

@@ -19,7 +19,7 @@ _EVERY = np.arange(-128, 128).astype(np.int8)
 
 
 def table(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
-    """A lookup in place of the quantisation; where the integers stay as they are, a view."""
+    """A lookup in place of the quantization; where the integers stay as they are, a view."""
     graph, (result,) = rewrite.graph, quantise.outputs
     if graph.types[result].dtype is not DType.I8:
         return None

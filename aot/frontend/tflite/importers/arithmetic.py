@@ -150,7 +150,7 @@ def _import_broadcast_args(draft: TfliteDraft, operator: TfliteOperator) -> None
     draft.add_node(operator, Select(), (is_one, second, first), read.the_output(operator))
 
 
-_FINER_BITS = 19  # by which a quantised sum of many is finer than its terms
+_FINER_BITS = 19  # by which a quantized sum of many is finer than its terms
 _MOST_TERMS = 15  # whose sum still fits in 32 bits
 
 

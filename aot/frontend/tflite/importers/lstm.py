@@ -23,7 +23,7 @@ from aot.ops.rounding import HIDDEN_NARROW, rounding_of
 _INPUT_WEIGHTS, _HIDDEN_WEIGHTS, _BIASES = 1, 5, 12  # the first of four: input, forget, cell, output gate
 _OUR_ORDER = (0, 3, 1, 2)
 _HIDDEN, _CELL = 18, 19
-_OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalisation
+_OTHERS = (9, 10, 11, 16, 17, 20, 21, 22, 23)  # peepholes, projection, layer normalization
 
 
 def import_lstm(draft: TfliteDraft, operator: TfliteOperator) -> None:

@@ -16,7 +16,7 @@ from aot.ops.lookup import Lookup
 
 _UNSIGNED_OFFSET = 128  # unsigned bytes are read as signed ones, which are that much less
 
-# By operator: the elements of the file that neither LiteRT nor TFLite Micro moves to another quantisation.
+# By operator: the elements of the file that neither LiteRT nor TFLite Micro moves to another quantization.
 _REFUSED = {
     "BATCH_TO_SPACE_ND": ("u8", "i16"),
     "CONCATENATION": ("i8",),

@@ -39,7 +39,7 @@ def _import_mean(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 
 def _requantise(draft: TfliteDraft, operator: TfliteOperator, x: str) -> None:
-    """The mean of one element is the element, in the quantisation of the result."""
+    """The mean of one element is the element, in the quantization of the result."""
     output = read.the_output(operator)
     declared = draft.types[output]
     if draft.types[x].quant == declared.quant:

@@ -108,7 +108,7 @@ def _import_cast(draft: TfliteDraft, operator: TfliteOperator) -> None:
 
 def _import_dequantize(draft: TfliteDraft, operator: TfliteOperator) -> None:
     """A constant is computed at once: weights of 16 bits, which have become floats as they were read,
-    and quantised ones are constants for the operators behind."""
+    and quantized ones are constants for the operators behind."""
     x, output = read.operand(operator, 0, "the data"), read.the_output(operator)
     data = draft.constants.get(x)
     if data is None:

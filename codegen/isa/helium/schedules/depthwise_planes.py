@@ -2,7 +2,7 @@
 
 for blocks of channels:
     interleave their pixels of the kernel's rows
-    for channels: one row of outputs, requantised eight at a time
+    for channels: one row of outputs, requantized eight at a time
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ from codegen.loops.schedule import privatize
 from codegen.loops.tensorize import tensorize
 
 _PIXELS = 256  # interleaved at a time, on the stack
-_QUAD = 4  # channels whose outputs are requantised together
+_QUAD = 4  # channels whose outputs are requantized together
 
 
 def _is_small(site: Site) -> bool:

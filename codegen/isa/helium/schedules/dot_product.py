@@ -3,7 +3,7 @@
 for blocks of four channels: their constants into vector registers
     for pairs of pixels:
         eight sums over the whole window, sixteen products at a time
-        eight sums requantised, a lane for each channel, and stored
+        eight sums requantized, a lane for each channel, and stored
 
 Where results are bytes, a row of several pixels is one instruction (`dot_row`), which overlaps the two steps.
 """
@@ -70,7 +70,7 @@ _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
 @dataclass(frozen=True)
 class _ChannelEnds:
-    """Says what becomes of a channel's sums, which begin at zero: requantised, or added to sums in memory."""
+    """Says what becomes of a channel's sums, which begin at zero: requantized, or added to sums in memory."""
 
     result: Buffer
     tables: tuple[Buffer, ...]
