@@ -1,8 +1,7 @@
-"""Proof of a plan by replay: every byte of memory carries its owner's name while all steps are taken.
+"""Checks a plan by replay: every byte of memory carries its owner while all steps run.
 
-Knows nothing of the planners. Each step must find in memory every row it reads, written by the
-stage that writes it when the stages run one after another; what it writes and its stage's state
-and scratch must not lie on each other nor on what it reads.
+Imports no planner. Each step must find every row that it reads, as its stage wrote it when the stages run
+one after another. Its results, state and scratch must not overlap each other or its inputs.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ ONLY = Rows(0, 1)  # the row of a state or a scratch
 
 
 class PlanError(Exception):
-    """A plan that gives wrong results, or a request that no plan satisfies: our bug, not the user's."""
+    """A plan with wrong results, or a request that no plan satisfies: a bug in Solder."""
 
 
 def check_plan(request: PlanRequest, plan: Plan) -> None:
-    """Raises PlanError naming both things that collide."""
+    """Raises PlanError with both things that collide."""
     _check_starts(request)
     _check_order(request, plan)
     _check_buffers(request, plan)
@@ -36,9 +35,9 @@ def check_plan(request: PlanRequest, plan: Plan) -> None:
 
 
 def _check_starts(request: PlanRequest) -> None:
-    """Requires that what a device is given as it is started is touched again by the step that waits for it.
+    """Requires that the waiting step touches everything that the device was given when it started.
 
-    The replay then finds all of it unharmed there, whatever runs between the two.
+    The replay then checks that nothing overwrites it in between.
     """
     for stage in (stage for stage in request.stages if stage.starts):
         if len(stage.steps) != 2:
@@ -82,7 +81,7 @@ def _buffer(plan: Plan, name: str) -> PlannedBuffer:
 
 
 def _workspaces(request: PlanRequest) -> Iterator[tuple[str, Stage, int]]:
-    """Name, stage and bytes of every state and scratch."""
+    """Yields name, stage and bytes of every state and scratch."""
     for stage in request.stages:
         if stage.state_bytes:
             yield f"{stage.name}.state", stage, stage.state_bytes
@@ -158,7 +157,7 @@ def _no_versions(request: PlanRequest) -> Versions:
 
 
 def _numbers(request: PlanRequest) -> list[int]:
-    """The number of each stage's first step."""
+    """Returns the number of each stage's first step."""
     counts = [len(stage.steps) for stage in request.stages]
     return [sum(counts[:n]) for n in range(len(counts))]
 
@@ -177,18 +176,18 @@ def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
 
 
 def _rows(request: PlanRequest) -> list[tuple[str, int]]:
-    """The rows of every tensor; a state and a scratch have one each."""
+    """Returns the rows of every tensor; a state and a scratch have one each."""
     workspaces = [(name, len(ONLY)) for name, _, _ in _workspaces(request)]
     return [*((tensor.name, tensor.rows) for tensor in request.tensors), *workspaces]
 
 
 def _unit(plan: Plan) -> int:
-    """Bytes that always have the same owner: no row of any buffer begins or ends between them."""
+    """Returns a number of bytes that always have the same owner: every row starts and ends at a multiple."""
     return gcd(*(number for b in plan.buffers.values() for number in (b.offset, b.row_bytes))) or 1
 
 
 class _Replay:
-    """Walks the order with tagged memory."""
+    """Runs the order on tagged memory."""
 
     def __init__(self, request: PlanRequest, plan: Plan) -> None:
         self.request, self.plan = request, plan
@@ -204,7 +203,7 @@ class _Replay:
         self.position = 0
 
     def _ring(self, buffer: PlannedBuffer, rows: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Its place in memory, as (positions, units), and the tag of each row that comes there."""
+        """Returns the ring's place in memory, as (positions, units), and the tag of each row there."""
         start, first = buffer.offset // self.unit, self.tags.first[buffer.name]
         place = self.memory[buffer.pool][start : start + buffer.bytes // self.unit]
         tags = np.arange(first, first + rows, dtype=np.int32)
@@ -269,7 +268,7 @@ class _Replay:
             self.versions[name][rows.first : rows.stop] = number
 
     def _check_kept_padding(self, name: str, rows: Rows) -> None:
-        """Checks kept padding: what lies beside the pixels is written once for each place of a ring."""
+        """Checks padding that is written once for each position of a ring and then kept."""
         if name in self.keeps_padding:
             held = self.plan.buffers[name].rows_held
             before = Rows(max(rows.first - held, 0), max(rows.stop - held, 0))
@@ -298,7 +297,7 @@ class _Replay:
                     self._demand(name, Rows(row, row + 1), partial(self._read_by, stage))
 
     def _is_written_in_place(self, stage: Stage, step: Step, read: int, nth: int) -> bool:
-        """True where the nth row read lies where the nth row of a write is allowed to lie on it."""
+        """Returns whether the nth row read is where the nth row written may overwrite it."""
         for source, target in stage.in_place:
             rows_read, rows_written = step.reads[read], step.writes[target]
             if source != read or len(rows_read) != len(rows_written):
@@ -319,7 +318,7 @@ class _Replay:
         return buffer.pool, buffer.offset + row % buffer.rows_held * buffer.row_bytes, buffer.row_bytes
 
     def _stretches(self, name: str, rows: Rows) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int32]]]:
-        """The stretches of rows that follow one another in memory, as (rows, units), and their tags."""
+        """Yields runs of consecutive rows in memory, as (rows, units), with their tags."""
         positions, tags = self.rings[name]
         row = rows.first
         while row < rows.stop:
@@ -336,7 +335,7 @@ class _Replay:
         return not any((place != tags).any() for place, tags in self._stretches(name, rows))
 
     def _demand(self, name: str, rows: Rows, use: Callable[[], str]) -> None:
-        """Every byte of the rows (or of a state) must still be their own."""
+        """Raises PlanError unless every byte of the rows (or of a state) still belongs to them."""
         for place, tags in self._stretches(name, rows):
             is_other = place != tags
             if is_other.any():

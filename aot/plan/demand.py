@@ -1,9 +1,8 @@
-"""Orders of steps by demand: no step is taken before somebody needs its rows.
+"""Orders steps by demand: no step runs before another needs its rows.
 
-Hints change the order of demand. A *cut* stage makes all its rows before the stages behind it are asked
-for theirs: right where it shrinks what a dying input holds. An *eager* stage runs as soon as its
-rows are there: right where a tensor has several readers and this one writes less than it frees.
-A *flipped* stage asks for its inputs in reverse.
+Hints change that order. A *cut* stage finishes all its rows before later stages run: right if it shrinks
+what a dying input holds. An *eager* stage runs as soon as its rows exist: right if a tensor has several
+readers and this one writes less than it frees. A *flipped* stage demands its inputs in reverse.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ class OrderHints:
 
 
 def order_by_demand(steps: Steps, hints: OrderHints) -> list[int]:
-    """All steps, driven from the cuts and then from the last stages."""
+    """Returns all steps, driven by the cuts and then by the last stages."""
     walk = _DemandWalk(steps, hints)
     last, rest = _goals(steps)
     for stage in sorted(hints.cuts):
@@ -38,7 +37,7 @@ def order_by_demand(steps: Steps, hints: OrderHints) -> list[int]:
 
 
 def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> list[int]:
-    """All steps, as far as can be in an order of other stages, known by name; the rest on demand."""
+    """Returns all steps in an order of other stages with the same names, where it has them."""
     numbers = {name: number for number, name in enumerate(_names(steps.request.stages))}
     known = [numbers.get(name) for name in _names(stages)]
     walk, asked = _DemandWalk(steps, OrderHints()), [0] * len(numbers)
@@ -53,7 +52,7 @@ def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> l
 
 
 def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
-    """The stages' names, numbered where several have the same, as copies of one value have."""
+    """Returns the stages' names, numbered if several are the same, such as copies of one value."""
     before: Counter[str] = Counter()
     found = []
     for stage in stages:
@@ -63,7 +62,7 @@ def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
 
 
 def _goals(steps: Steps) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """The stages that make rows for others than stages, or rows that nobody reads, with their steps."""
+    """Returns the stages with rows that are outputs or that no stage reads, with their steps."""
     counts, asked, wanted = steps.counts, steps.asked, steps.wanted
     last = [(s, n) for s, n in enumerate(counts) if n and asked[s] < max(wanted[s], 1)]
     return last, [(s, n) for s, n in enumerate(counts) if n > wanted[s]]
@@ -87,7 +86,7 @@ class _DemandWalk:
         self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, strict=True)]
 
     def demand(self, stage: int, count: int) -> None:
-        """Until so many steps of the stage are over. There are very many steps: few call anything."""
+        """Runs steps until that many of the stage are done. A hot path: few calls inside."""
         order, taken, waits, next_waiting = self.order, self.taken, self.waits, self.next_waiting
         stack = [(stage, count, False)]
         while stack:
@@ -116,9 +115,9 @@ class _DemandWalk:
                 taken[stage] = done + 1
 
     def _take_step(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
-        """Takes one step, then its followers' steps; stages left with steps that nobody needs become tails.
+        """Runs one step, then its followers' steps; stages with unneeded steps left become tails.
 
-        Those would keep the rows they read alive; but they come after the reader of the last wanted row.
+        Tails would keep the rows they read alive, but they run after the reader of the last wanted row.
         """
         self.order.append(stage)
         self.taken[stage] += 1

@@ -1,7 +1,7 @@
-"""Starts devices earlier in an order and waits for them later, so that they work while other steps run.
+"""Starts devices earlier in an order and waits for them later, so that other steps run meanwhile.
 
-A device is started when what it needs is there, but no earlier than the last step of the one before it: one
-transfer arrives while the data of the one before is used, and no more than these two hold memory.
+A device starts once its inputs exist, but not before the last step of the previous device stage: one
+transfer arrives while the previous data is used, so at most two transfers hold memory.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from aot.plan.steps import Steps
 
 
 def starting_stages(steps: Steps, order: Sequence[int]) -> list[int]:
-    """The stages that start a device, as they come in the order."""
+    """Returns the stages that start a device, in their order."""
     starting = {number for number, stage in enumerate(steps.request.stages) if stage.starts}
     return [stage for stage in dict.fromkeys(order) if stage in starting]
 
 
 def started_early(steps: Steps, order: Sequence[int], stage: int) -> tuple[int, ...]:
-    """The order with the start of that stage where it can be, behind what it waits for."""
+    """Returns the order with that stage's start as early as possible, after the steps that it depends on."""
     place = order.index(stage)
     early = max(_ready(steps, order, stage), _end_of_the_one_before(steps, order, stage))
     return (
@@ -28,7 +28,7 @@ def started_early(steps: Steps, order: Sequence[int], stage: int) -> tuple[int, 
 
 
 def waited_late(steps: Steps, order: Sequence[int], stage: int) -> tuple[int, ...]:
-    """The order with the wait of that stage behind the steps that need nothing of it."""
+    """Returns the order with that stage's wait after the steps that do not need its result."""
     wait = _last(order, stage)
     taken, before, behind, left = Counter(order[:wait]), list[int](), list[int](), {stage}
     for other in order[wait + 1 :]:
@@ -49,7 +49,7 @@ def _last(order: Sequence[int], stage: int) -> int:
 
 
 def _ready(steps: Steps, order: Sequence[int], stage: int) -> int:
-    """The first position at which all that the first step waits for is over."""
+    """Returns the first position at which everything that the first step needs is done."""
     left = dict(steps.waits[stage][0])
     taken: Counter[int] = Counter()
     for position, other in enumerate(order):
@@ -60,7 +60,7 @@ def _ready(steps: Steps, order: Sequence[int], stage: int) -> int:
 
 
 def _end_of_the_one_before(steps: Steps, order: Sequence[int], stage: int) -> int:
-    """The position of the last step of the stage that starts a device before this one; 0 for the first."""
+    """Returns the position of the last step of the previous device stage; 0 for the first."""
     starting = starting_stages(steps, order)
     place = starting.index(stage)
     if not place:

@@ -1,7 +1,7 @@
-"""Very many steps are planned in groups: neighbors of one stage are taken as one.
+"""Plans very many steps in groups: consecutive steps of one stage count as one.
 
-What holds where a group reads all its rows, then writes all its rows, and loses none of either, holds
-also where its steps go one by one: the checker may look at the groups.
+A plan that is right if a group reads all its rows and then writes all its rows is also right if its steps run
+one by one, so the checker may check the groups.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Grouped:
 
 
 def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST_GROUPS) -> Grouped:
-    """More than `most` in the smallest groups that are no more than `groups`, if that can be."""
+    """If there are more than `most` steps, returns them in the smallest groups that give at most `groups`."""
     counts = [len(stage.steps) for stage in request.stages]
     size = 1
     if sum(counts) > most:
@@ -39,7 +39,7 @@ def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST
 
 
 def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
-    """The plan of the groups as one of their steps."""
+    """Returns the plan of the groups with single steps."""
     left = [iter(sizes) for sizes in grouped.sizes]
     taken = [next(left[stage]) for stage in plan.order]
     starts = (0, *accumulate(taken))
@@ -52,7 +52,7 @@ def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
 
 
 class _SharedSteps:
-    """The steps of a stage, equal to no others: to compare very many takes as long as to group them."""
+    """The steps of a stage, compared by identity: comparing very many is as slow as grouping them."""
 
     __slots__ = ("steps",)
 
@@ -74,7 +74,7 @@ class _StageGroups:
 
 @lru_cache(_STAGES_KEPT)
 def _in_groups(shared: _SharedSteps, size: int) -> _StageGroups:
-    """A stage whose rows do not follow one another stays as it is."""
+    """Groups a stage's steps; a stage whose rows are not consecutive stays unchanged."""
     count, each = len(shared.steps), size if _writes_on(shared.steps) else 1
     sizes = tuple(min(each, count - first) for first in range(0, count, each))
     return _StageGroups(sizes, tuple(_groups(shared.steps, sizes)))

@@ -1,7 +1,7 @@
-"""Computes the life of every row, the ring lengths and the live bytes over time from an order.
+"""Computes from an order the lifetime of every row, the ring lengths, and the live bytes over time.
 
-Time 0 is before the run, step n of the order happens at time n + 1, the last time is after the run.
-Rows of all tensors are numbered through, one array for all.
+Time 0 is before the run, step n of the order is at time n + 1, and the last time is after the run.
+One numbering covers the rows of all tensors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """The steps in which each row is live: from `born` to `dies`, both included; born > dies: never."""
+    """The times at which each row is live: from `born` to `dies`, both included; never if born > dies."""
 
     times: Ints  # of each step, by number
     born: Ints
@@ -47,7 +47,7 @@ def _spans(steps: Steps) -> list[tuple[PlanTensor, int, int]]:
 
 
 def ring_lengths(steps: Steps, lives: Lives) -> Ints:
-    """The shortest ring of each tensor: when a row is born, all rows that far before it are dead."""
+    """Returns the shortest ring of each tensor: a row may reuse the position of a dead row only."""
     rows = _rows(steps)
     base = np.repeat(np.arange(len(rows)), rows) * (lives.after + 1)  # keeps the tensors apart
     dead_by = np.maximum.accumulate(lives.dies + base)
@@ -66,12 +66,12 @@ def _rows(steps: Steps) -> Ints:
 
 
 def bytes_over_time(steps: Steps, lives: Lives) -> Ints:
-    """Bytes of all live rows and states; a row written in place and the row under it count once."""
+    """Returns the bytes of all live rows and states; a row written in place shares its bytes."""
     return _bytes(steps, lives, lives.dies)
 
 
 def ring_bytes_over_time(steps: Steps, lives: Lives, rings: Ints, idle_steps: int) -> Ints:
-    """As bytes_over_time, but ring positions that idle for at most `idle_steps` steps count as in use."""
+    """Like bytes_over_time, but ring positions idle for at most `idle_steps` steps count as in use."""
     rows = _rows(steps)
     held = np.repeat(rings, rows)
     following = np.arange(len(held)) + held
@@ -95,7 +95,7 @@ def _bytes(steps: Steps, lives: Lives, dies: Ints) -> Ints:
 
 
 def _states(steps: Steps, lives: Lives) -> Ints:
-    """State from the first step of its stage to the last, scratch at each of them."""
+    """Returns lifetimes: a state from its stage's first step to the last, scratch during each step."""
     found = np.zeros(lives.after + 2, np.int64)
     starts, counts = np.asarray(steps.starts[: len(steps.counts)]), np.asarray(steps.counts)
     runs = counts > 0

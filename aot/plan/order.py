@@ -1,7 +1,7 @@
-"""The search for an order of steps: hill climbing over hints, within a budget of work.
+"""Searches an order of steps: hill climbing over hints, within a budget of counted work.
 
-An order is judged by the bytes its rings need over time, which is quick to tell and close to what
-the placement will reach.
+An order is judged by the bytes of its rings over time. That is fast to compute and close to the result of
+placement.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _IDLE_ROUNDS = 1  # a position idling for more rounds of all stages than that ca
 
 @dataclass(frozen=True, slots=True)
 class DraftOrder:
-    """An order and what follows from it."""
+    """An order with its ring lengths and live bytes."""
 
     order: tuple[int, ...]
     lives: Lives
@@ -48,9 +48,9 @@ def draft(steps: Steps, order: Sequence[int]) -> DraftOrder:
 
 
 def search_orders(steps: Steps, wholes: WholeOrder) -> list[DraftOrder]:
-    """The drafts worth placing, best first; the stages one after the other are always among them.
+    """Returns the drafts worth placing, best first; always includes the stages one after the other.
 
-    Of several climbs the best of each come first, and of drafts that rank alike there are few.
+    The best of each climb come first, and few drafts have the same rank.
     """
     drafts = [draft(steps, _in_turn(steps, wholes.stages)), draft_given(steps)]
     starts, drafted = _starts(steps) if steps.request.rows else [], _Drafts(steps)
@@ -63,7 +63,7 @@ def search_orders(steps: Steps, wholes: WholeOrder) -> list[DraftOrder]:
 
 
 def _one_of_each_rank(drafts: Sequence[DraftOrder]) -> Iterable[DraftOrder]:
-    """The first."""
+    """Returns the first draft of each rank."""
     first: dict[tuple[int, int], DraftOrder] = {}
     for each in drafts:
         first.setdefault(each.rank, each)
@@ -75,7 +75,7 @@ def _by_rank(draft: DraftOrder) -> tuple[tuple[int, int], tuple[int, ...]]:
 
 
 def draft_given(steps: Steps) -> DraftOrder:
-    """The order without a search: the stages one after the other, as they were given."""
+    """Returns the draft without a search: the stages one after the other, as given."""
     return draft(steps, _in_turn(steps, range(len(steps.counts))))
 
 
@@ -84,7 +84,7 @@ def _in_turn(steps: Steps, stages: Sequence[int]) -> list[int]:
 
 
 class _Drafts:
-    """Keeps the drafts of hints: many hints give one order, and several climbs meet the same hints."""
+    """Caches drafts by hints: many hints give the same order, and climbs meet the same hints."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -99,7 +99,7 @@ class _Drafts:
 
 
 def _climb(drafts: _Drafts, plain: Sequence[OrderHints]) -> list[DraftOrder]:
-    """Climbs from the best plain hints to the best neighbor until none is better or the work is spent."""
+    """Climbs from the best plain hints to better neighbors until none is better or the work is used up."""
     steps = drafts.steps
     trials = {each: drafts.of(each) for each in plain}
     best = min(trials, key=lambda each: trials[each].rank)
@@ -126,10 +126,10 @@ def _plain(steps: Steps) -> Iterator[OrderHints]:
 
 
 def _starts(steps: Steps) -> list[list[OrderHints]]:
-    """The orders where climbs begin: the best one of each kind.
+    """Returns the orders where climbs begin: the best one of each kind.
 
-    Several where stages write parts of one tensor: nobody asks for those in any order, and whether none, some
-    or all of them should come as soon as they can is not found in small steps.
+    There are several kinds if stages write parts of one tensor. Demand does not order these, and small
+    changes do not find out whether none, some or all of them should run as soon as possible.
     """
     plain = list(_plain(steps))
     written = [name for stage in steps.request.stages for name in stage.writes]
@@ -157,7 +157,7 @@ def _joins(steps: Steps) -> list[int]:
 
 
 def _branches(steps: Steps) -> list[int]:
-    """Stages that share a tensor they read with another."""
+    """Returns the stages that share an input with another stage."""
     stages = steps.request.stages
     readers: dict[str, list[int]] = {}
     for number, stage in enumerate(stages):

@@ -1,4 +1,4 @@
-"""The memory planner: order of steps, then rings, then offsets; the best of a few orders."""
+"""The memory planner: an order of steps, then ring lengths, then offsets; the best of a few orders."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Placed:
 
     @property
     def is_least(self) -> bool:
-        """True where no placement of these rings in this order is smaller."""
+        """True if it is proven that no placement of these rings in this order is smaller."""
         missing, _, taken = self.cost
         return self.is_proven or (missing, taken) == (0, self.floor)
 
@@ -59,10 +59,10 @@ class _Placed:
 
 
 def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
-    """Deterministic. Raises FitError where the pools are too small, PlanError where the request is absurd.
+    """Plans deterministically. Raises FitError if the pools are too small, PlanError for an invalid request.
 
-    `exact` lets a solver improve the placement in a single pool, or prove it, where the search left it above
-    the floor.
+    With `exact`, a solver improves the placement in a single pool, or proves it smallest, if the search ended
+    above the floor.
     """
     plan = _find(request, exact, None)
     assert plan is not None
@@ -72,14 +72,14 @@ def make_plan(request: PlanRequest, exact: bool = False) -> Plan:
 def find_plan_below(
     request: PlanRequest, limit: int, exact: bool = False, effort: tuple[int, int] = CAREFUL
 ) -> Plan | None:
-    """As make_plan, where the arena has fewer bytes; ends as soon as it is known to have as many."""
+    """Like make_plan, but for an arena of fewer than `limit` bytes; stops as soon as that is impossible."""
     return _find(request, exact, limit, effort)
 
 
 def plan_like(
     request: PlanRequest, other: PlanRequest, its: Plan, limit: int, exact: bool = False
 ) -> Plan | None:
-    """Plans in the order of a similar request's plan, where `limit` bytes are enough for that."""
+    """Plans in the order of a similar request's plan; returns None if `limit` bytes are too few."""
     steps = number_steps(request)
     order = draft(steps, order_like(steps, other.stages, its.order))
     if order.bound > limit:
@@ -100,9 +100,9 @@ def plan_like(
 def floor_like(
     request: PlanRequest, other: PlanRequest, order: Sequence[int]
 ) -> tuple[int, Mapping[str, int]]:
-    """What a request needs in the order of a similar one's plan, without placing anything.
+    """Computes the needs of a request in the order of a similar one's plan, without placement.
 
-    Returns bytes that no placement goes below, and the bytes of rings that are in use while each stage runs.
+    Returns a lower bound of any placement in bytes, and the bytes of rings in use while each stage runs.
     """
     steps = number_steps(request)
     its = draft(steps, order_like(steps, other.stages, order))
@@ -150,7 +150,7 @@ def _find(
 
 
 def _worth_care(steps: Steps, drafts: Sequence[DraftOrder], limit: int | None) -> list[_Placed]:
-    """The best of them, placed without much care, and the one that could become best."""
+    """Returns the best draft after a quick placement, and the one that could become best."""
     quick = [_place(steps, drafts[0])]
     for its in drafts[1:]:
         if all((0, 0, its.bound) < placed.cost for placed in quick):
@@ -184,7 +184,7 @@ def _place(steps: Steps, draft: DraftOrder) -> _Placed:
 
 
 def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Placed:
-    """Within the effort: until nothing smaller is possible or the placement is small enough."""
+    """Improves the placement within the effort, until it is proven smallest or small enough."""
     if isinstance(placed.packing, CrowdPacking):
         return placed
     work, most = effort
@@ -194,8 +194,7 @@ def _refine(placed: _Placed, effort: tuple[int, int], enough: int = 0) -> _Place
 
 
 def _with_early_starts(steps: Steps, placed: _Placed, most: int) -> _Placed:
-    """Devices are started early, so that other steps run meanwhile: where that costs no memory, or if the
-    request says so where it needs no more than that much."""
+    """Starts devices early so that they run in parallel, if memory allows or the request permits it."""
     for stage in starting_stages(steps, placed.draft.order):
         early = started_early(steps, placed.draft.order, stage)
         for order in (waited_late(steps, early, stage), early):
@@ -247,7 +246,7 @@ def _buffer(block: Block, pool: str, offset: int, steps: int) -> PlannedBuffer:
 
 
 def _step(time: int, steps: int) -> int:
-    """Times before and after the run count as its first and last step."""
+    """Maps a time to a step; times before and after the run count as the first and last step."""
     return max(0, min(time - 1, steps - 1))
 
 

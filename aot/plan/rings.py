@@ -1,4 +1,4 @@
-"""Blocks to be placed: every ring, state and scratch with the lives of its positions."""
+"""Blocks for placement: every ring, state and scratch with the lifetimes of its positions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A unit of placement: equal positions in a line, and the spans of time in which each is in use."""
+    """A unit of placement: consecutive equal positions, and the time spans in which each is in use."""
 
     name: str
     positions: int
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AllowedOverlaps:
-    """Lists moments at which position `over` of a block may begin exactly where `under` of another does."""
+    """Moments at which position `over` of one block may begin exactly where `under` of another does."""
 
     under_block: Ints
     under: Ints
@@ -42,7 +42,7 @@ class AllowedOverlaps:
 
 
 def make_blocks(steps: Steps, lives: Lives, rings: Ints) -> tuple[Block, ...]:
-    """First the tensors in their order, then state and scratch of the stages."""
+    """Returns the blocks: the tensors in their order, then state and scratch of the stages."""
     tensors = (_ring(steps, lives, n, held) for n, held in enumerate(rings.tolist()))
     return (*tensors, *_states(steps, lives))
 
@@ -80,7 +80,7 @@ def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Bloc
 
 
 def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOverlaps:
-    """Finds rows that die in the very step that writes a row which may lie on them."""
+    """Finds rows that die in the step that writes a row which may overwrite them."""
     met = steps.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
     return AllowedOverlaps(
@@ -89,7 +89,7 @@ def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOv
 
 
 def _positions(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """The block of each row, and its position there."""
+    """Returns the block of each row, and its position there."""
     starts = np.asarray(steps.row_starts)
     blocks = np.searchsorted(starts, rows, side="right") - 1
     return blocks, (rows - starts[blocks]) % rings[blocks]

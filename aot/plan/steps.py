@@ -1,4 +1,4 @@
-"""The request by numbers: what each step waits for, and which steps touch each row."""
+"""The request in numbers: the steps that each step waits for, and the steps that touch each row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Wait = tuple[int, int]  # a stage, and how many of its steps must be over
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """The use of one tensor by one stage: per row its first and last step that touches it, or -1."""
+    """One stage's use of one tensor: for each row the first and last step that touches it, or -1."""
 
     stage: int
     is_write: bool
@@ -28,7 +28,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """All uses, one entry per row used: rows of all tensors are numbered through, and so are all steps."""
+    """All uses, one entry per row. Rows of all tensors, and all steps, are numbered consecutively."""
 
     row: Ints
     first: Ints
@@ -38,7 +38,7 @@ class Touches:
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """Rows that may be written in place: row `over` begins where row `under` does, if `under` then dies."""
+    """Rows that may be written in place: row `over` begins where row `under` does, if `under` dies then."""
 
     under: Ints
     over: Ints
@@ -62,7 +62,7 @@ class Steps:
 
 
 def number_steps(request: PlanRequest) -> Steps:
-    """Raises PlanError where a step reads a row that no earlier stage writes."""
+    """Numbers the request. Raises PlanError if a step reads a row that no earlier stage writes."""
     index = {tensor.name: n for n, tensor in enumerate(request.tensors)}
     columns = [tuple(_columns(stage)) for stage in request.stages]
     uses = _uses(request, index, columns)
@@ -192,7 +192,7 @@ def _forbid_unwritten_reads(request: PlanRequest, tensor: PlanTensor, uses: tupl
 def _waits(
     number: int, columns: Sequence[_Column], index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
 ) -> tuple[tuple[Wait, ...], ...]:
-    """A step waits for what earlier stages do to its rows: their writes, and, if it writes, their reads."""
+    """Returns what a step waits for: earlier writes of its rows and, if it writes, earlier reads."""
     found: list[tuple[int, list[int]]] = []  # stage, of each step how many of its steps
     for column in columns:
         earlier = (use for use in uses[index[column.name]] if use.stage < number)
@@ -252,7 +252,7 @@ def _wanted(
 
 
 def _bytes_used(request: PlanRequest, index: dict[str, int]) -> tuple[int, ...]:
-    """The bytes of each tensor, counted as often as its rows are read or written."""
+    """Returns the bytes of each tensor times the number of reads and writes of its rows."""
     found = [0] * len(request.tensors)
     for stage in request.stages:
         for n, number in enumerate(index[name] for name in stage.reads):

@@ -1,8 +1,8 @@
-"""Orders of whole stages: the exact optimum for small graphs, a beam above.
+"""Orders of whole stages: the exact optimum for small graphs, a beam search for large ones.
 
-Every stage runs once, all its steps at once, and a tensor lives whole from its first writer to
-its last user. What is live then depends only on the set of stages that have run, so the lowest
-peak is a shortest path over such sets on which only the worst place counts.
+Every stage runs once, with all its steps, and a tensor lives whole from its first writer to its last reader.
+The live bytes then depend only on the set of stages that have run. So the lowest peak is a shortest path over
+such sets, with the largest value as its length.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class WholeOrder:
 
 @dataclass(frozen=True, slots=True)
 class _Graph:
-    """Sets of stages are bits of an integer."""
+    """A dependency graph. Sets of stages are bit masks."""
 
     before: tuple[int, ...]  # per stage: what must have run
     behind: tuple[tuple[int, ...], ...]  # per stage: those that wait for it
@@ -78,10 +78,10 @@ def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> Who
 
 
 def whole_peak_at_least(request: PlanRequest) -> int:
-    """Bytes that every order of whole stages needs: the least peak itself, where the search comes to its end.
+    """Returns a lower bound of the peak bytes of any order of whole stages; exact if the search finishes.
 
-    Where it ends before, all orders still have to come by one of the sets that it has reached, and it goes on
-    from the one with the lowest peak: no order has a lower one. Nor one lower than what a stage touches.
+    If the search stops early, every order must still pass one of the reached sets, so the lowest peak among
+    these is a bound. So is the largest sum of tensors that one stage touches.
     """
     graph = _graph(request)
     path, _ = _search(graph, EXACT_SETS, min(BOUND_LOOKS * len(graph.before), MOST_BOUND_LOOKS))
@@ -139,7 +139,7 @@ def _run(graph: _Graph, path: _Path, stage: int) -> _Path:
 
 
 def _members(stages: int) -> Iterator[int]:
-    """The numbers in a set, in order."""
+    """Yields the numbers in a set, in order."""
     while stages:
         lowest = stages & -stages
         yield lowest.bit_length() - 1
@@ -147,7 +147,7 @@ def _members(stages: int) -> Iterator[int]:
 
 
 def _longer_by_one(graph: _Graph, path: _Path) -> Iterator[_Path]:
-    """All with a stage more; only one where it is free: it neither raises the peak nor leaves more behind."""
+    """Yields all paths with one more stage; only one if it is free: same peak, nothing more left live."""
     found = []
     for stage in _members(path.ready):
         longer = _run(graph, path, stage)
@@ -159,7 +159,7 @@ def _longer_by_one(graph: _Graph, path: _Path) -> Iterator[_Path]:
 
 
 def _search(graph: _Graph, most_sets: int, most_looks: float = inf) -> tuple[_Path, bool]:
-    """The path with the lowest peak, and whether it is a whole order: it ends where the work is used up."""
+    """Returns the path with the lowest peak, and whether it is complete; it ends when the work is used up."""
     everything = (1 << len(graph.before)) - 1
     start = _start(graph)
     queue = [(start.rank, start)]
@@ -195,7 +195,7 @@ def _beam(graph: _Graph) -> _Path:
 
 
 def _in_given_order(graph: _Graph, path: _Path) -> _Path:
-    """Goes on to the end with the first stage of those whose turn it may be."""
+    """Completes the path, always with the first stage that is ready."""
     while path.ready:
         path = _run(graph, path, next(_members(path.ready)))
     return path

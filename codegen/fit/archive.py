@@ -161,7 +161,7 @@ class ArchiveSearch:
         self._try_orders()
 
     def _transformed(self) -> Iterator[State]:
-        """Yields states in which only the heaviest layers have transformed weights."""
+        """Yields states in which some of the layers with the heaviest transformed weights do without."""
         fastest, compact = (self.choices.state_like(way) for way in (FASTEST, COMPACT))
         extra = {
             at: extra

@@ -71,7 +71,7 @@ def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | 
 
 
 def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
-    """Yields plans, fastest first; if RAM is the goal, the smallest of those that cost little time."""
+    """Returns plans, fastest first; if RAM is the goal, the smallest first of those that cost little time."""
     if job.options.optimize is not Optimize.RAM:
         return archive.by_cycles
     return [m for m in archive.by_arena if m.slowdown <= _MAX_SLOWDOWN_FOR_RAM]

@@ -70,7 +70,7 @@ def fastest_variant(
 
 
 def starts(meaning: PassRun, job: Job) -> Iterator[Start]:
-    """Returns the starting points of the search for plans within budgets: every placement, fastest first."""
+    """Yields the starting points of the search for plans within budgets: every placement, fastest first."""
     for slowdown, placement in placements(meaning.graph, job.options, _ANY_SLOWDOWN):
         first = variant_for(placement, job)
         for spread in spreads_tried(placement.graph, job.options):

@@ -1,7 +1,7 @@
-"""Loops that fit the cache of code: where flash waits, bodies are written out only as far as they stay there.
+"""Limits unrolling so that loops fit the flash prefetch cache.
 
-A loop that is a little longer than such a cache is read from flash again on every turn, which takes more than
-writing it out saves. Loops within an instruction's own text are not looked into.
+A loop slightly longer than the cache is fetched from flash again on every iteration, which costs more than
+unrolling saves. Loops inside inline assembly are not counted.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _ABOUT_AS_LITTLE = 2  # times the fewest bytes read: what is read once weighs li
 def within_cache(
     kernel: Kernel, point: Point, cache_bytes: int, made_at: Callable[[Point], Kernel]
 ) -> Kernel:
-    """The kernel, made at that point, or the longest that reads about as little code from flash as any."""
+    """Returns the kernel at `point`, or the most unrolled one that fetches nearly as little code as any."""
     if kernel.space is None or not cache_bytes:
         return kernel
     others = (_as_default(made_at(shorter), shorter) for shorter in kernel.space.shorter(point))
@@ -37,12 +37,12 @@ def within_cache(
 
 
 def code_read(body: tuple[Stmt, ...], cache_bytes: int) -> float:
-    """The bytes of code that are read from flash while statements run once."""
+    """Returns the bytes of code fetched from flash when the statements run once."""
     return sum(_read_by(stmt, cache_bytes) for stmt in body)
 
 
 def _read_by(stmt: Stmt, cache_bytes: int) -> float:
-    """A loop that fits is read once, any other again on every turn."""
+    """Counts one statement: a loop that fits is fetched once, a longer one on every iteration."""
     whole = statement_bytes(stmt)
     if not isinstance(stmt, ForLoop) or whole <= cache_bytes:
         return whole

@@ -1,4 +1,4 @@
-"""Everything that is decided about the layers of a graph, by their names."""
+"""All decisions about the layers of a graph, by layer name."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Decisions:
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point
 
     def goal_of(self, layer: str, goal: Optimize) -> Optimize:
-        """The goal of one layer, where the whole model has that goal."""
+        """Returns the goal of one layer, given the goal of the whole model."""
         if goal is Optimize.SIZE:
             return goal
         return Optimize.RAM if layer in self.frugal else Optimize.SPEED

@@ -1,4 +1,4 @@
-"""Outputs that are views: what they show is made where the caller wants them, and not copied there."""
+"""Writes values that outputs alias directly into the output buffer, instead of copying them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from codegen.lower.stages import Lowered, LoweredStage, Reading, Result
 
 
 def made_at_outputs(graph: Graph, views: Mapping[str, str]) -> dict[str, str]:
-    """Maps each value computed in the run that an output shows in other rows to that output.
+    """Maps each computed value that a reshaped output aliases to that output.
 
-    A value that is an output itself, and one that another output shows already, has its place there.
+    Skips values that are outputs themselves, and all but the first output of a value.
     """
     found: dict[str, str] = {}
     for output in graph.outputs:
@@ -23,7 +23,7 @@ def made_at_outputs(graph: Graph, views: Mapping[str, str]) -> dict[str, str]:
 
 
 def called_as_outputs(lowered: Lowered, outputs: Mapping[str, str]) -> Lowered:
-    """The same with tensors that are outputs' memory called by the outputs' names, as users know them."""
+    """Returns `lowered` with these tensors renamed to their outputs, the names that users know."""
     if not outputs:
         return lowered
 

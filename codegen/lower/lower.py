@@ -1,7 +1,7 @@
-"""Graph to stages: a tensor for every value, a kernel for every node, copies where formats meet.
+"""Lowers a graph to stages: a tensor for every value, a kernel for every node, copies if formats differ.
 
-A reshape makes no stage: its output is its input's memory, seen with other rows. What tensor a value
-becomes, `tensor_choice.py` says. A reader that cannot have its way gets a relayout stage before it.
+A reshape needs no stage: its output is its input's memory with other rows. `tensor_choice.py` chooses the
+tensor of each value. If a reader cannot use its format, a relayout stage copies the value first.
 """
 
 from __future__ import annotations
@@ -55,11 +55,9 @@ def lower_graph(
     decisions: Decisions | None = None,
     made: KernelsMade | None = None,
 ) -> Lowered:
-    """Chooses kernels and formats for every node, as decided; without decisions the goal decides.
+    """Chooses kernels and formats for every node by `decisions`; by default, the goal alone decides.
 
-    Kernels in `made` are used again.
-
-    Raises ModelError naming all nodes that have no kernel.
+    Kernels in `made` are used again. Raises ModelError with all nodes that have no kernel.
     """
     _require_kernels(graph)
     decided = decisions_for(graph, options.optimize) if decisions is None else decisions
@@ -67,7 +65,7 @@ def lower_graph(
 
 
 def _require_kernels(graph: Graph) -> None:
-    """Every operation must have a kernel for its element type; all that have none are named at once."""
+    """Raises ModelError with all operations that have no kernel for their element type."""
     missing = []
     for node in graph.nodes:
         dtypes = {t.dtype for t in (*graph.output_types(node), *graph.input_types(node)[:1]) if t is not None}
@@ -85,7 +83,7 @@ def _require_kernels(graph: Graph) -> None:
 
 
 class _Lowering:
-    """Holds what is found on the way; run() once."""
+    """The state of one lowering; call run() once."""
 
     def __init__(self, sites: Sites) -> None:
         self.graph = sites.graph
@@ -127,7 +125,7 @@ class _Lowering:
         return called_as_outputs(lowered, self.placed)
 
     def _receive(self, value: str) -> None:
-        """The rows of the input are copied as they come, into the format that its readers request."""
+        """Copies the rows of the input on arrival into the format that its readers request."""
         tensor, value_type = self.choice.made(value), self.graph.types[value]
         kernel = relayout(
             value_type, dense_format(value_type), tensor.format, "rows are taken as they are pushed"
@@ -191,7 +189,7 @@ class _Lowering:
         )
 
     def _result(self, value: str, in_one_piece: bool) -> Result:
-        """The result of a node's stage: a tensor of its own, or its part of one that joins several."""
+        """Returns the result of a node's stage: its own tensor, or its part of a joined one."""
         if value in self.results:
             return self.results[value]
         tensor = (
@@ -203,7 +201,7 @@ class _Lowering:
         return whole_result(tensor, value)
 
     def _prepare_join(self, node: Node) -> None:
-        """The tensor, and which stages write their part of it."""
+        """Creates the joined tensor and finds the stages that write their part of it."""
         (made,) = node.outputs
         tensor = self.choice.made(made)
         parts = parts_of(node, self.graph, self.views, tensor)
@@ -217,9 +215,10 @@ class _Lowering:
         self.joins[node.name] = parts
 
     def _can_write(self, part: JoinedPart, tensor: LoweredTensor) -> bool:
-        """True where the maker's kernel can: what has one row, or is in one piece, may be taken for words.
+        """Returns whether the kernel that makes the part can write into the tensor.
 
-        One that demands memory writes where the plan has put a tensor, not somewhere within it.
+        A part with one row, or in one piece, may be read as words. A kernel that demands memory writes only
+        where the plan puts a tensor, not inside one.
         """
         if part.maker is None or self.chosen[part.maker.name].demands_memory:
             return False
@@ -228,7 +227,7 @@ class _Lowering:
         return (tensor.whole or not in_one_piece) and (begins_at_a_word(part.result, tensor) or not is_single)
 
     def _copy_parts(self, node: Node) -> None:
-        """Copies the parts that are not written where they belong as they are made."""
+        """Copies the parts that their stages cannot write in place."""
         for number, part in enumerate(self.joins[node.name]):
             if part.result.value not in self.results:
                 self._copy_part(node, f"{self._stage_name(node)}[{number}]", part)
@@ -246,7 +245,7 @@ class _Lowering:
         self.stages.append(LoweredStage(name, node, node.op.name, kernel, reads, result, values=(unit,)))
 
     def _stage_name(self, node: Node) -> str:
-        """The node's name, unless its sums would then have the name of a tensor."""
+        """Returns the node's name, unless its sums would then have the name of a tensor."""
         return fresh_name(node.name, self._state_names)
 
     @cached_property
@@ -256,7 +255,7 @@ class _Lowering:
     def _source_for(
         self, chosen: ChosenSchedule, value: str, request: RowRequest | None
     ) -> tuple[str, RowFormat | None]:
-        """The tensor that a node reads a value from; a copy of the caller's where the node demands memory."""
+        """Returns the tensor that a node reads; a copy of the caller's tensor if the node demands memory."""
         root = self.views.get(value, value)
         is_callers = self.tensors[root].kind in (Kind.INPUT, Kind.OUTPUT)
         if chosen.demands_memory and is_callers:
@@ -271,7 +270,7 @@ class _Lowering:
     def _source(
         self, value: str, request: RowRequest | None, reads_image_rows: bool
     ) -> tuple[str, RowFormat | None]:
-        """The tensor to read a value from, and its row format where that is not the tensor's own."""
+        """Returns the tensor to read a value from, and its row format if it differs from the tensor's."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
         if reads_image_rows and self.choice.is_flattened(value) and self.choice.takes_image_rows(value):
@@ -282,7 +281,7 @@ class _Lowering:
         return self._copy(root, value, view, request), None
 
     def _copy(self, root: str, value: str, view: RowFormat | None, request: RowRequest, why: str = "") -> str:
-        """A relayout of the value as requested; readers with the same request share it."""
+        """Adds a relayout of the value as requested; readers with the same request share it."""
         known = self.copies.get((value, request))
         if known is not None:
             return known
@@ -303,7 +302,7 @@ class _Lowering:
         return name
 
     def _deliver(self, value: str) -> None:
-        """An output that lies elsewhere than the caller wants it is copied, as an input passed through is."""
+        """Copies an output that is not in the caller's buffer, such as an input that is passed through."""
         if value in self.tensors and self.tensors[value].kind is Kind.OUTPUT:
             return
         shown = self.views.get(value, value)
@@ -330,7 +329,7 @@ class _Lowering:
         self.stages.append(LoweredStage(f"deliver {value}", None, "relayout", kernel, reads, result))
 
     def _keep_states(self) -> None:
-        """Copies into each state, last of all, what it is to hold in the next run."""
+        """Copies into each state, at the end, its value for the next run."""
         memory = {state.name: self._apart_from_states(state.next) for state in self.graph.states}
         for number, state in enumerate(self.graph.states):
             root, view = memory[state.name]
@@ -342,7 +341,7 @@ class _Lowering:
             self.stages.append(LoweredStage(name, None, "relayout", kernel, reads, result))
 
     def _apart_from_states(self, value: str) -> tuple[str, RowFormat | None]:
-        """The tensor with a value after states have been written: a copy, where the value is a state."""
+        """Returns a tensor with the value after states were written: a copy if the value is a state."""
         root = self.views.get(value, value)
         tensor, value_type = self.tensors[root], self.graph.types[value]
         view = view_format(value_type, tensor.type, tensor.format)

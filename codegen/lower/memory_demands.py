@@ -1,4 +1,4 @@
-"""Places tensors where every stage that reads or writes them can work."""
+"""Restricts tensors to memories that every stage that reads or writes them can access."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.lower.stages import STREAMED_ROW, LoweredStage
 
 
 def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDemand]:
-    """The demands on each tensor as one; tensors without any are left out. Raises ModelError."""
+    """Merges the demands on each tensor; omits tensors without any. Raises ModelError on a conflict."""
     found: dict[str, MemoryDemand] = {}
     choosers: dict[str, LoweredStage] = {}  # the last stage that cares for a tensor's memory
     for stage in (stage for stage in stages if stage.kernel.demand != ANYWHERE):
@@ -29,12 +29,12 @@ def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDem
 
 
 def stage_label(stage: LoweredStage) -> str:
-    """A stage as errors name it: its op, its node and who computes it."""
+    """Names a stage for error messages: its op, its node and the accelerator."""
     return f'{stage.op} "{stage.name}" ({stage.kernel.device or stage.kernel.schedule})'
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
-    """The memories in both, of which an empty set means all; None where there is none."""
+    """Returns the memories in both sets, where an empty set means all; None if there is none."""
     if not one or not other:
         return one or other
     return one & other or None

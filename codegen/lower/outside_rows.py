@@ -1,4 +1,4 @@
-"""Rows outside an image: where a tensor has none, one constant row of their value stands for all of them."""
+"""Rows outside an image: one constant row replaces all padding rows that a tensor does not store."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTen
 
 @dataclass(frozen=True, slots=True)
 class OutOfImage:
-    """Counts the first and the last rows of a result for which a row pointer points out of the tensor."""
+    """Counts the first and last rows of a result for which a row pointer is outside the tensor."""
 
     above: int
     below: int
@@ -28,7 +28,7 @@ class OutOfImage:
 
 
 def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
-    """The first row that a tensor has for a reading, counted from the image's, and the one after the last."""
+    """Returns the first row that a tensor stores for a reading, counted from the image's, and the end."""
     fmt = reading.view or tensor.format
     pixels = tensor.image_rows * tensor.format.width * tensor.format.channels
     rows = pixels // (fmt.width * fmt.channels)
@@ -36,14 +36,14 @@ def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
 
 
 def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: int) -> OutOfImage:
-    """Looks where the row pointer with that number points, for that many rows of the result."""
+    """Counts where that row pointer is outside, for that many rows of the result."""
     begin, end = stored_rows(reading, tensor)
     rows = [reading.access.row(row, number) for row in range(results)]
     return OutOfImage(sum(row < begin for row in rows), sum(row >= end for row in rows), results)
 
 
 def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
-    """Finds what layers read out of images: type and value of the elements -> how many a row has at most."""
+    """Returns what layers read outside images: type and value of the elements -> most elements in a row."""
     longest: dict[tuple[DType, int], int] = {}
     for stage, reading in ((s, r) for s in lowered.stages for r in s.reads if r.tensor != STREAMED_ROW):
         tensor, results = lowered.tensors[reading.tensor], windows(stage, reading)
@@ -55,6 +55,6 @@ def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
 
 
 def windows(stage: LoweredStage, reading: Reading) -> int:
-    """The number of steps that read a window of rows each: only these may hang over."""
+    """Returns the number of steps that read a window of rows: only these may extend past the image."""
     is_other = stage.kernel.accumulation is not None or stage.kernel.whole or bool(reading.access.given)
     return 0 if is_other or reading.tensor == STREAMED_ROW else stage.steps

@@ -1,4 +1,4 @@
-"""Tensors joined row behind row: a part that nobody else reads is written straight into the whole."""
+"""Tensors joined by rows: a part without other readers is written directly into the joined tensor."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def row_elements(tensor: TensorType) -> int:
 
 
 def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: LoweredTensor) -> list[str]:
-    """The values by whose rows inputs are written: themselves, or those with longer rows that they view."""
+    """Returns the values by whose rows inputs are written: themselves, or those that they view."""
     units = []
     for value in node.reads:
         root = views.get(value, value)
@@ -47,7 +47,7 @@ def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: Lowered
 
 
 def parts_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: LoweredTensor) -> list[JoinedPart]:
-    """The parts of a join into that tensor."""
+    """Returns the parts of a join into that tensor."""
     parts, row = [], 0
     units = units_of(node, graph, views, tensor)
     for number, (value, unit) in enumerate(zip(node.reads, units, strict=True)):
@@ -67,7 +67,7 @@ def begins_at_a_word(result: Result, tensor: LoweredTensor) -> bool:
 
 
 def _format(kind: TensorType, tensor: LoweredTensor, is_first: bool, is_last: bool) -> RowFormat:
-    """The format of a part: the tensor's, with rows around the image at the first and the last part only."""
+    """Returns the format of a part: the tensor's; only the first and last part have padding rows."""
     own = tensor.format
     if row_elements(kind) != row_elements(tensor.type) or geometry(kind).width != own.width:
         return dense_format(kind)
@@ -75,7 +75,7 @@ def _format(kind: TensorType, tensor: LoweredTensor, is_first: bool, is_last: bo
 
 
 def _maker(unit: str, join: Node, graph: Graph, views: Mapping[str, str]) -> Node | None:
-    """The node that makes it, if the join alone reads it, and once."""
+    """Returns the node that computes the part, if the join is its only reader."""
     seen = [unit, *(view for view, root in views.items() if root == unit)]
     if unit in views or unit in graph.given or unit not in graph.producers:
         return None

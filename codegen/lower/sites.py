@@ -1,4 +1,4 @@
-"""Sites of the nodes of a graph: each node with what is known of target, goal and layer."""
+"""Sites: each node of a graph with everything that its kernel may depend on."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from codegen.own_schedules import schedules_outside
 
 @dataclass(frozen=True)
 class KernelsMade:
-    """What variants of a graph share: by node and op, what is decided about the node, and formats of rows."""
+    """A cache that variants of a graph share: by node and op, the node's decisions, and row formats."""
 
     kernels: dict[tuple[object, ...], Kernel] = field(default_factory=dict)
     chosen: dict[tuple[object, ...], ChosenSchedule] = field(default_factory=dict)
 
 
 def site_key(site: Site) -> tuple[object, ...]:
-    """Equal for sites of a graph that have the same kernels, as far as formats of rows do not differ."""
+    """Returns a key that is equal for sites with the same kernels, apart from row formats."""
     flags = site.optimize, site.allow_widened_rows, site.unpadded, site.compact, site.spreads
     return site.node.name, site.node.op.name, flags
 
 
 @dataclass(frozen=True)
 class Sites:
-    """A graph with what decides its kernels beside the nodes themselves."""
+    """A graph with everything else that decides its kernels."""
 
     graph: Graph
     target: Target
@@ -70,12 +70,12 @@ class Sites:
         )
 
     def chosen_for(self, site: Site) -> ChosenSchedule:
-        """The schedule for a site, chosen once for all variants that share kernels."""
+        """Returns the schedule for a site, chosen once for all variants that share kernels."""
         key, known = site_key(site), self.made.chosen
         return known.get(key) or known.setdefault(key, self._choose(site))
 
     def _choose(self, site: Site) -> ChosenSchedule:
-        """The user's own schedules come first, then the accelerators', then its op's."""
+        """Chooses a schedule: first the user's, then the accelerators', then the op's."""
         words, op = self.options.accelerators, site.node.op
         own = schedules_outside(op.name, self.options.schedules)
         ours = schedules_with(words, op, site.target)

@@ -1,4 +1,4 @@
-"""Lowered stages as the planner sees them: which rows each step reads and writes."""
+"""Converts lowered stages for the planner: the rows that each step reads and writes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STAGES_KEPT = 512  # whose steps are remembered: those of the variants of one l
 
 
 def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...]:
-    """The tensors, each where all stages that read or write it can work. Raises ModelError for none such."""
+    """Returns the tensors, each in memories that all its stages can access, else raises ModelError."""
     demands = demands_on_tensors(lowered.stages)
     return tuple(
         PlanTensor(
@@ -38,7 +38,7 @@ def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...
 
 
 def plan_stages(lowered: Lowered, work: Mapping[str, int]) -> tuple[Stage, ...]:
-    """`work` is the multiplications of each node."""
+    """Returns the stages; `work` is the number of multiplications of each node."""
     return tuple(
         replace(_plan_stage(stage, lowered.tensors), work=work[stage.node.name] if stage.node else 0)
         for stage in lowered.stages
@@ -83,7 +83,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
 def _steps_by_rows(
     sources: tuple[tuple[_Source, ...], ...], out: Result, count: int, each: int
 ) -> tuple[Step, ...]:
-    """The steps of a stage that makes `each` rows of its result at a time: the same in most variants."""
+    """Returns the steps of a stage that makes `each` rows at a time; most variants share them."""
     steps = []
     read = [_rows_by_step(its, count) for its in sources]
     for step in range(count):
@@ -103,7 +103,7 @@ def _steps(sources: tuple[tuple[_Source, ...], ...], stage: LoweredStage) -> tup
 
 
 def _spreading(sources: Sequence[Sequence[_Source]], out: Result, count: int) -> tuple[Step, ...]:
-    """Steps that write a part of every row each: all rows are taken by the first and made by the last."""
+    """Returns steps that each write a part of every row; the last finishes all rows."""
     read = [_rows_by_step(its, count) for its in sources]
     every = out.rows_of(0, out.rows)
     return tuple(
@@ -113,7 +113,7 @@ def _spreading(sources: Sequence[Sequence[_Source]], out: Result, count: int) ->
 
 
 def _begun(stage: LoweredStage, started: Started, names: Sequence[str], every: Step) -> Step:
-    """The step that starts a device: what the call is given is in use from now on."""
+    """Returns the step that starts a device: its arguments are in use from then on."""
     roles = {param.name: param.role for param in started.proc.params}
     given = {r.tensor for p, r in zip(stage.kernel.row_params, stage.reads, strict=True) if p.name in roles}
     results = [p.name for p in stage.kernel.proc.params if p.role is Role.OUTPUT]
@@ -124,7 +124,7 @@ def _begun(stage: LoweredStage, started: Started, names: Sequence[str], every: S
 
 
 def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int], ...]:
-    """The tensors that the kernel may write its result over, however often it reads them."""
+    """Returns the tensors that the kernel may overwrite with its result."""
     readings = list(zip(stage.kernel.row_params, stage.reads, strict=True))
     kept = {r.tensor for p, r in readings if not p.may_alias or r.view is not None}
     return tuple((n, 0) for n, name in enumerate(names) if name not in kept)
@@ -133,7 +133,7 @@ def _in_place(stage: LoweredStage, names: Sequence[str]) -> tuple[tuple[int, int
 def _accumulating_stage(
     stage: LoweredStage, accumulation: Accumulation, tensors: Mapping[str, LoweredTensor]
 ) -> Stage:
-    """A step for each row of the input; the last one writes the result."""
+    """Returns a stage with a step for each row of the input; the last step writes the result."""
     (reading,), out = stage.reads, stage.result
     tensor = tensors[reading.tensor]
     steps = [Step((_row_added(reading, row, tensor),), (NO_ROWS,)) for row in range(accumulation.rows)]
@@ -149,7 +149,7 @@ def _accumulating_stage(
 
 
 def _row_added(reading: Reading, row: int, tensor: LoweredTensor) -> Rows:
-    """The rows of the tensor that hold a row of the input as the stage sees it."""
+    """Returns the tensor's rows that hold one row of the input as the stage sees it."""
     if reading.view is None:
         return Rows(tensor.format.top + row, tensor.format.top + row + 1)
     first = reading.view.top + row
@@ -158,7 +158,7 @@ def _row_added(reading: Reading, row: int, tensor: LoweredTensor) -> Rows:
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """A reading of a tensor, and which rows the tensor has for it: what lies outside is a constant."""
+    """A reading of a tensor, and the tensor's rows for it; rows outside are constants."""
 
     reading: Reading
     tensor: LoweredTensor
@@ -166,7 +166,7 @@ class _Source:
     end: int
 
     def rows_by_step(self, steps: int) -> Sequence[Rows]:
-        """The rows that each step reads. A matrix is read whole in each: these are computed once."""
+        """Returns the rows that each step reads; computed once for a matrix, which each reads whole."""
         access = self.reading.access
         if access.stride == 0 and not access.given:
             return [self._rows(0)] * steps
@@ -189,7 +189,7 @@ def _sources(stage: LoweredStage, tensor: LoweredTensor) -> tuple[_Source, ...]:
 
 
 def _rows_by_step(sources: Sequence[_Source], steps: int) -> Sequence[Rows]:
-    """The rows of a tensor that each step reads, through whichever of its inputs."""
+    """Returns the rows of a tensor that each step reads, over all inputs that read it."""
     every = [source.rows_by_step(steps) for source in sources]
     return every[0] if len(every) == 1 else [_hull(ranges) for ranges in zip(*every, strict=True)]
 
@@ -200,5 +200,5 @@ def _hull(ranges: Sequence[Rows]) -> Rows:
 
 
 def _own_rows(first: int, stop: int, view: RowFormat, own: RowFormat) -> Rows:
-    """The rows of the tensor in which rows of a view lie."""
+    """Returns the tensor's rows that contain the given rows of a view."""
     return Rows(first * view.row_bytes // own.row_bytes, -(-stop * view.row_bytes // own.row_bytes))

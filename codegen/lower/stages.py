@@ -16,7 +16,7 @@ from codegen.kernels.schedule import RowRequests
 
 @dataclass(frozen=True)
 class LoweredTensor:
-    """A value in memory: one per value that is not a view of another."""
+    """A value in memory: one for each value that is not a view of another."""
 
     name: str
     type: TensorType
@@ -38,7 +38,7 @@ STREAMED_ROW = ""  # stands for the row that the caller has just pushed, where a
 
 @dataclass(frozen=True)
 class Reading:
-    """One tensor that a stage reads, through row pointers, in the rows of `view` where that is given."""
+    """One tensor that a stage reads through row pointers, in the rows of `view` if that is given."""
 
     tensor: str  # or STREAMED_ROW
     access: RowAccess
@@ -48,7 +48,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Result:
-    """The rows that a stage writes: of a tensor, or of its part of a tensor that several stages write."""
+    """The rows that a stage writes: a whole tensor, or its part of a tensor with several writers."""
 
     tensor: str
     value: str
@@ -66,7 +66,7 @@ class Result:
         return self.format.top + self.image_rows + self.format.bottom
 
     def rows_of(self, first: int, stop: int) -> Rows:
-        """The rows of the tensor that are these rows of the result."""
+        """Returns the tensor's rows for these rows of the result."""
         return Rows(self.first + first * self.rows_each, self.first + stop * self.rows_each)
 
 
@@ -99,7 +99,7 @@ class LoweredStage:
 
     @property
     def steps(self) -> int:
-        """Counts the runs of the kernel for the rows of an image, one or several of them at a time."""
+        """Counts the kernel's calls for the rows of an image, with one or several rows per call."""
         if self.kernel.spread is not None:
             return self.kernel.spread.steps
         return self.result.image_rows // self.kernel.rows_per_step
@@ -113,6 +113,6 @@ class Lowered:
 
     @property
     def receiver(self) -> int | None:
-        """The stage that takes pushed rows, where the input is streamed."""
+        """The stage that accepts pushed rows, if the input is streamed."""
         numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == STREAMED_ROW for r in s.reads)]
         return numbers[0] if numbers else None

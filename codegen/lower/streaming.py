@@ -9,7 +9,7 @@ from codegen.formats import geometry
 
 
 def can_be_streamed(graph: Graph) -> bool:
-    """True where the only input is an image whose rows layers read one by one."""
+    """Returns whether the only input is an image that layers read row by row."""
     if len(graph.inputs) != 1 or graph.inputs[0] in graph.outputs:
         return False
     is_seen = any(node.op.name == Reshape.name for node in graph.readers[graph.inputs[0]])
@@ -17,7 +17,7 @@ def can_be_streamed(graph: Graph) -> bool:
 
 
 def streamed_input(graph: Graph) -> str:
-    """The one input whose rows can be pushed. Raises ModelError where the graph does not allow it."""
+    """Returns the one input whose rows can be pushed. Raises ModelError if the graph does not allow it."""
     if len(graph.inputs) != 1:
         raise ModelError(
             f"a model with {len(graph.inputs)} inputs cannot be streamed",

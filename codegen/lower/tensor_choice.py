@@ -1,7 +1,7 @@
-"""Chooses the tensor that a value becomes: how its rows lie, and whether it must lie in one piece.
+"""Chooses the tensor of a value: its row format, and whether it must be contiguous.
 
-Every value takes the format that its readers request. What the caller looks at, and what views look at in
-another way, is dense.
+Every value gets the format that its readers request. Values that the caller sees, or that views read with
+other rows, are dense.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TensorChoice:
         return {name: chosen.requests for name, chosen in self.chosen.items()}
 
     def made(self, value: str) -> LoweredTensor:
-        """The tensor that a node writes: as its readers request, dense where a view or the caller looks."""
+        """Returns the tensor that a node writes: as its readers request, dense for views and the caller."""
         if value in self.graph.outputs or value in self.views.values():
             return self.fixed(value, self.kind(value))
         value_type = self.graph.types[value]
@@ -43,7 +43,7 @@ class TensorChoice:
         return LoweredTensor(value, value_type, requested_format(value_type, chosen), Kind.INNER)
 
     def fixed(self, value: str, kind: Kind, in_one_piece: bool = False) -> LoweredTensor:
-        """A dense tensor, with those rows around it and ends of rows that readers of its views request."""
+        """Returns a dense tensor, with the padding rows and row ends that readers of its views request."""
         value_type = self.graph.types[value]
         requests = self._reader_requests(value)
         in_one_piece = in_one_piece or any(request is not None and request.whole for request in requests)
@@ -55,7 +55,7 @@ class TensorChoice:
         return LoweredTensor(value, value_type, fmt, kind, whole)
 
     def kind(self, value: str) -> Kind:
-        """An output lies at the caller's, unless its maker demands memory: it is copied there then."""
+        """Returns the kind. An output is the caller's unless its kernel demands memory: then it is copied."""
         maker = self.graph.producers.get(value)
         chosen = self.chosen.get(maker.name) if maker is not None else None
         is_planned = chosen is not None and chosen.demands_memory
@@ -63,29 +63,29 @@ class TensorChoice:
         return Kind.OUTPUT if is_output and not is_planned else Kind.INNER
 
     def goes_in_one_piece(self, node: Node) -> bool:
-        """True where its result must lie in one piece."""
+        """Returns whether the node's result must be contiguous."""
         if node.name in self.chosen and self.chosen[node.name].site.spreads:
             return True
         return any(request is not None and request.whole for request in self.requests(node))
 
     def requests(self, node: Node) -> Sequence[RowRequest | None]:
-        """The requests for what it reads in the run; a view has none."""
+        """Returns the requests for the node's inputs at run time; a view has none."""
         return self._requests.get(node.name, ())
 
     def reads(self, node: Node) -> list[tuple[str, RowRequest | None]]:
-        """The values that it reads at run time, each with the request for it."""
+        """Returns the values that the node reads at run time, each with its request."""
         values = [v for v in node.reads if v not in self.graph.constants]
         return list(zip(values, self.requests(node), strict=True))
 
     def is_flattened(self, value: str) -> bool:
-        """True where the value is one vector made of the several rows of an image computed in the run."""
+        """Returns whether the value is a vector made from several rows of a computed image."""
         root = self.views.get(value)
         if root is None or root in self.graph.given:
             return False
         return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
 
     def takes_image_rows(self, vector: str) -> bool:
-        """True where readers of a vector can take the rows of its image, which must end at words for that."""
+        """Returns whether readers of a vector can read its image's rows, which must then end at words."""
         readers = [node for node in self.graph.readers[vector] if not is_view(node)]
         if not all(self.chosen[node.name].reads_image_rows for node in readers):
             return False
@@ -103,7 +103,7 @@ class TensorChoice:
         return requests
 
     def _requests_of_parts(self, value: str) -> list[tuple[RowRequest, int]]:
-        """The requests of readers of views with short rows, and how many of these make a row of the value."""
+        """Returns the requests of readers of views with short rows, and how many of these fill a row."""
         types = self.graph.types
         views = [(view, parts_of_a_row(types[view], types[value])) for view in self._views_of(value)]
         return [
@@ -118,7 +118,7 @@ class TensorChoice:
         return [view for view, root in self.views.items() if root == value]
 
     def _is_looked_at_whole(self, value: str) -> bool:
-        """True where a view of it is read with other rows than its own: then its rows must lie together."""
+        """Returns whether a view with other rows reads it: then its rows must be contiguous."""
         return any(view in self.graph.kept or not self._goes_by_rows(view) for view in self._views_of(value))
 
     def _goes_by_rows(self, view: str) -> bool:
@@ -129,13 +129,13 @@ class TensorChoice:
         return self.takes_image_rows(view)
 
     def _is_read_by_groups(self, value: str) -> bool:
-        """True where dense layers take its rows, and may."""
+        """Returns whether dense layers read its rows in groups, and can."""
         vectors = [view for view in self._views_of(value) if self._reader_requests(view)]
         are_narrow = self.graph.types[value].dtype.bytes < 4
         return are_narrow and bool(vectors) and self._may_be_padded(value)
 
     def _may_be_padded(self, value: str) -> bool:
-        """True where gaps between rows are allowed: nobody looks at all in one piece, or at parts of rows."""
+        """Returns whether gaps between rows are allowed: no reader needs one piece or parts of rows."""
         maker = self.graph.producers[value]
         views = [view for view in self._views_of(value) if self._reader_requests(view)]
         is_kept = any(v in self.graph.kept for v in (value, *self._views_of(value)))

@@ -1,4 +1,4 @@
-"""Chooses the layers that two cores compute together: those of which half a step is worth a hand-over."""
+"""Chooses the layers that two cores compute together: those where half a step is worth a hand-over."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _GAIN = 2  # times as much must be saved
 
 
 def on_two_cores(lowered: Lowered) -> Lowered:
-    """The stages with kernels in halves where that pays; each says why it has them or has none."""
+    """Returns the stages with split kernels where that pays; each states why it is split or not."""
     return replace(lowered, stages=tuple(map(_halved, lowered.stages)))
 
 
@@ -27,7 +27,7 @@ def _halved(stage: LoweredStage) -> LoweredStage:
 
 
 def why_on_one_core(kernel: Kernel) -> str:
-    """The reason why a step of the kernel is not cut in two; empty where it is."""
+    """Returns why a step of the kernel is not split; empty if it is."""
     if kernel.calls is not None:
         return "a library's function computes it"
     if len(kernel.procs) > 1:

@@ -1,4 +1,4 @@
-"""Views: values seen with rows other than those of the tensor whose memory they are."""
+"""Views: values that share another tensor's memory but have other rows."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _WORD_BYTES = 4
 
 
 def is_view(node: Node) -> bool:
-    """True where the node makes no stage: its result is the memory of what it reads."""
+    """Returns whether the node needs no stage because its result is the memory of its input."""
     return isinstance(node.op, Reshape)
 
 
 def view_roots(graph: Graph) -> dict[str, str]:
-    """Maps each value of a chain of reshapes to the value whose memory it is."""
+    """Maps each value of a chain of reshapes to the value that owns the memory."""
     roots: dict[str, str] = {}
     for node in graph.nodes:
         if is_view(node):
@@ -29,14 +29,14 @@ def view_roots(graph: Graph) -> dict[str, str]:
 
 
 def parts_of_a_row(view: TensorType, own: TensorType) -> int:
-    """Counts the rows of the view in one of the tensor's; 0 where they lie across its rows."""
+    """Counts the view's rows in one row of the tensor; 0 if they cross its rows."""
     seen, held = geometry(view), geometry(own)
     parts, rest = divmod(held.width * held.channels, seen.width * seen.channels)
     return 0 if rest else parts
 
 
 def with_rows_around(fmt: RowFormat, requests: Iterable[tuple[RowRequest, int]], fill: int) -> RowFormat:
-    """The format with the zero points above and below that readers of parts of its rows request."""
+    """Returns the format with the padding rows that readers of parts of its rows request."""
     fitting = [(request, parts) for request, parts in requests if _fits_dense_rows(request, fmt)]
     top = max((-(-request.top // parts) for request, parts in fitting), default=0)
     bottom = max((-(-request.bottom // parts) for request, parts in fitting), default=0)
@@ -49,14 +49,14 @@ def _fits_dense_rows(request: RowRequest, fmt: RowFormat) -> bool:
 
 
 def ending_at_words(fmt: RowFormat) -> RowFormat:
-    """The format with gaps behind rows where groups of four narrow elements are read past their ends."""
+    """Returns the format with gaps after rows if groups of four narrow elements are read past their ends."""
     if fmt.dtype_bytes >= _WORD_BYTES:
         return fmt
     return replace(fmt, row_elements=-(-fmt.row_elements // 4) * 4)
 
 
 def view_format(view: TensorType, own: TensorType, fmt: RowFormat) -> RowFormat | None:
-    """The rows of a view in a tensor of this format; None where they are the tensor's own."""
+    """Returns the rows of a view in a tensor of this format, or None if they are the tensor's rows."""
     if geometry(view) == geometry(own):
         return None
     parts = parts_of_a_row(view, own)
