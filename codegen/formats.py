@@ -1,4 +1,4 @@
-"""Row formats: how the rows of a value lie in memory, by what its readers request."""
+"""Row formats: how the rows of a value are stored, as its readers request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ir.types import DType, TensorType
 
 @dataclass(frozen=True, slots=True)
 class RowFormat:
-    """The layout of a row of a value in memory, which says what a layer's written bytes mean.
+    """The layout of a value's rows in memory.
 
     Pixel x, channel c of a row is element (left + x) * x_step + c * c_step of the row. Elements
     that belong to no pixel hold `fill`. The tensor has `top` rows of fill before its first row
@@ -37,12 +37,12 @@ class RowFormat:
 
     @property
     def said(self) -> str:
-        """The size, as comments in C say it."""
+        """The size, as in comments of generated C."""
         return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
     @property
     def layout_text(self) -> str:
-        """The element width and the order, as comments in C say them."""
+        """The element width and the order, as in comments of generated C."""
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
 
@@ -73,7 +73,7 @@ class RowRequest:
         return self.fill if self.fill is not None else zero_point(tensor)
 
     def merged(self, other: RowRequest) -> RowRequest | None:
-        """A request for rows that satisfy both, or None where orders or widths differ."""
+        """Returns a request for rows that satisfy both, or None if orders or widths differ."""
         if (self.order, self.dtype_bytes, self.fill) != (other.order, other.dtype_bytes, other.fill):
             return None
         if self.whole or other.whole:
@@ -84,12 +84,12 @@ class RowRequest:
 
 
 def whole(tensor: TensorType) -> RowRequest:
-    """The request of a kernel that goes over a tensor as flat memory."""
+    """Returns the request of a kernel that reads a tensor as flat memory."""
     return RowRequest(dtype_bytes=tensor.dtype.bytes, whole=True)
 
 
 def merge_requests(requests: Iterable[RowRequest]) -> RowRequest | None:
-    """A request for rows that satisfy all, or None."""
+    """Returns a request for rows that satisfy all, or None."""
     first, *rest = requests
     merged: RowRequest | None = first
     for request in rest:
@@ -107,7 +107,7 @@ class Geometry:
 
 
 def geometry(tensor: TensorType) -> Geometry:
-    """NHWC images by their height; anything else by its vectors along the last axis, one to a row."""
+    """Returns the rows of a tensor: NHWC images by height, others by vectors along the last axis."""
     shape = tensor.shape
     if len(shape) == 4 and shape[0] == 1:
         return Geometry(shape[1], shape[2], shape[3])
@@ -115,7 +115,7 @@ def geometry(tensor: TensorType) -> Geometry:
 
 
 def dense_format(tensor: TensorType) -> RowFormat:
-    """Row after row without a gap: how the outside world has tensors."""
+    """Returns rows without gaps: the format of inputs and outputs outside the model."""
     g = geometry(tensor)
     return RowFormat(
         dtype_bytes=tensor.dtype.bytes,
@@ -132,7 +132,7 @@ def dense_format(tensor: TensorType) -> RowFormat:
 
 
 def requested_format(tensor: TensorType, request: RowRequest) -> RowFormat:
-    """The smallest format that satisfies a request; rows begin at multiples of four bytes."""
+    """Returns the smallest format that satisfies a request; rows begin at multiples of four bytes."""
     if request.whole:
         return dense_format(tensor)
     g = geometry(tensor)
@@ -157,12 +157,12 @@ def requested_format(tensor: TensorType, request: RowRequest) -> RowFormat:
 
 
 def zero_point(tensor: TensorType) -> int:
-    """The stored value that stands for 0."""
+    """Returns the stored value that represents 0."""
     return tensor.quant.zero_point if tensor.quant is not None else 0
 
 
 def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
-    """Says whether a kernel with this request can read rows of the tensor in this format."""
+    """Returns whether a kernel with this request can read rows of the tensor in this format."""
     if request.whole:
         return fmt == dense_format(tensor)
     if request.has_padding and fmt.fill != request.fill_of(tensor):
@@ -184,12 +184,12 @@ def satisfies(fmt: RowFormat, request: RowRequest, tensor: TensorType) -> bool:
 
 
 def has_padding(fmt: RowFormat) -> bool:
-    """True where a row holds more than its pixels, so that something has to be written beside them."""
+    """Returns whether a row holds more than its pixels, so that padding must be written."""
     return fmt.row_elements > fmt.width * fmt.channels
 
 
 def storage_dtype(tensor: TensorType, fmt: RowFormat) -> DType:
-    """The element type that rows of this format have."""
+    """Returns the element type of rows in this format."""
     if fmt.dtype_bytes == tensor.dtype.bytes:
         return tensor.dtype
     return {2: DType.I16, 4: DType.I32}[fmt.dtype_bytes]

@@ -22,7 +22,7 @@ from codegen.options import CompileOptions
 
 @dataclass(frozen=True, slots=True)
 class PlacedTensor(TensorSpec):
-    """An input or output of the model, and where it lies before or after a run."""
+    """An input or output of the model, and its address before or after a run."""
 
     arena_offset: int
     arena: int  # its number
@@ -30,7 +30,7 @@ class PlacedTensor(TensorSpec):
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo(PlacedTensor):
-    """An input or output of the model as its C has it."""
+    """An input or output of the model, as in its C."""
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
 
@@ -51,7 +51,7 @@ class LayerResult:
 
 @dataclass(frozen=True, slots=True)
 class PlacedConstants:
-    """The constants of a layer that lie in RAM, and what that saves."""
+    """The constants of a layer that are in RAM, and what that saves."""
 
     layer: int
     region: str
@@ -61,7 +61,7 @@ class PlacedConstants:
 
 @dataclass(frozen=True, slots=True)
 class PlacementInRam:
-    """The choice of `--place`, and the RAM that it was made from."""
+    """The choice of `--place`, and the free RAM on which it is based."""
 
     rooms: Mapping[str, int]  # region -> its bytes that were free for constants
     layers: tuple[PlacedConstants, ...]
@@ -82,7 +82,7 @@ class PlacementInRam:
 
 @dataclass(frozen=True, slots=True)
 class LayerPart:
-    """A node of the region that a layer is."""
+    """A node of a layer that is a device region."""
 
     name: str
     op: str
@@ -91,7 +91,7 @@ class LayerPart:
 
 @dataclass(frozen=True, slots=True)
 class LayerInfo:
-    """One stage of the run: which node it computes, with which kernel and why."""
+    """One layer of the run: its node, its kernel and the reason for it."""
 
     index: int  # the number SOLDER_LAYER_HOOK reports
     name: str  # the node's name
@@ -132,7 +132,7 @@ class RowsRead:
 
 @dataclass(frozen=True)
 class LayerCode:
-    """The loops and the C of a layer. Where a library's C function computes it, no proc has a body."""
+    """The loops and the C of a layer. If a library's C function computes it, no proc has a body."""
 
     kernel: Kernel  # its loops with their constants, and how they go step by step
     steps: int  # runs of the kernel's own proc for an image
@@ -150,7 +150,7 @@ class LayerCode:
 
 @dataclass(frozen=True)
 class ExternalWeights:
-    """The weights of a model beside its code."""
+    """The weights of a model, stored outside its code."""
 
     structure: str  # a hash of the code that computes with them
     data: bytes  # as they lie in the memory of a little-endian core
@@ -196,10 +196,10 @@ class CompiledModel:
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:
-        """The least arena if tensors were kept whole; computed when first read."""
+        """A lower bound of the arena without rings; computed when first read."""
         return whole_tensor_bound(self.imported, self.options.io_apart)
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """The texts of "<name>.c", "<name>.h", "<name>_weights.c", ..., written when first asked for."""
+        """The texts of "<name>.c", "<name>.h", "<name>_weights.c", ...; printed when first read."""
         return self.write_sources()

@@ -1,4 +1,4 @@
-"""The graph while a file of any format is being read: unique names, checks of nodes, known results."""
+"""Builds a graph while a file of any format is read: unique names, checked nodes, known results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Names:
         self._numbers = {} if numbers is None else numbers  # name_hint -> the last number given to it
 
     def unique(self, name_hint: str) -> str:
-        """The hint itself, or the hint with the first free number; it is taken from now on."""
+        """Returns the hint, or the hint with the first free number, and reserves it."""
         name = name_hint
         while name in self._taken:
             self._numbers[name_hint] = self._numbers.get(name_hint, 1) + 1
@@ -57,7 +57,7 @@ class Names:
 
 @dataclass(kw_only=True)
 class GraphBuilder:
-    """The graph as far as it has been read. The readers of each format add what their files need."""
+    """The graph read so far. The reader of each format adds what its files need."""
 
     rounding: str  # a mode of aot.ops.rounding, which importers give to ops
     types: dict[str, TensorType] = field(default_factory=dict)
@@ -67,15 +67,15 @@ class GraphBuilder:
     node_names: Names = field(default_factory=Names)
 
     def types_of(self, names: Iterable[str | None]) -> Types:
-        """Their types; None where an optional operand is absent."""
+        """Returns their types; None for an absent optional operand."""
         return [None if name is None else self.types[name] for name in names]
 
     def violation(self, op: Op, inputs: Sequence[str | None], result: TensorType) -> str | None:
-        """The first of the op's rules that these operands and this result break."""
+        """Returns the first of the op's rules that these operands and this result violate."""
         return next(iter(violations(op, self.types_of(inputs), (result,))), None)
 
     def are_known(self, names: Iterable[str | None]) -> bool:
-        """True where all operands that are there are constants."""
+        """Returns whether all present operands are constants."""
         return all(name is None or name in self.constants for name in names)
 
     def computed(
@@ -85,12 +85,12 @@ class GraphBuilder:
         results: Sequence[TensorType],
         known: Mapping[str, Array] | None = None,
     ) -> tuple[Array, ...]:
-        """The op's results on operands that are known: by default constants."""
+        """Returns the op's results for known operands, by default constants."""
         known = self.constants if known is None else known
         arrays = [None if name is None else known[name] for name in inputs]
         with np.errstate(all="ignore"):  # infinities and NaN in a file are the file's
             return op.reference(arrays, self.types_of(inputs), results)
 
     def append(self, label: str, op: Op, inputs: Sequence[str | None], output: str, origin: str = "") -> None:
-        """A node as it is, under a name of its own."""
+        """Appends a node with a unique name, without checks."""
         self.nodes.append(Node(self.node_names.unique(label), op, tuple(inputs), (output,), origin))

@@ -1,4 +1,4 @@
-"""Model files: what format a file has, and the reader for it."""
+"""Reads model files: finds the format of a file and calls its reader."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ _OTHERWISE = "give a .tflite or .onnx file"
 
 
 def load_model(path: Path, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES) -> Graph:
-    """The model in a file as a graph that keeps every rule. `rounding` is a mode of aot.ops.rounding."""
+    """Returns the model in a file as a verified graph. `rounding` is a mode of aot.ops.rounding."""
     return parse_model(read_model(path), path.name, rounding, overrides)
 
 
 def parse_model(
     data: bytes, file_name: str, rounding: str = "tflm", overrides: InputOverrides = NO_OVERRIDES
 ) -> Graph:
-    """The model in a file's bytes; its content says the format, not its name."""
+    """Returns the model in a file's bytes; the content decides the format, not the name."""
     if is_tflite(data):
         if overrides != NO_OVERRIDES:
             raise ModelError(
@@ -76,7 +76,7 @@ def parse_model(
 
 
 def usual_rounding(data: bytes, file_name: str) -> str:
-    """The mode of the runtime that runs such files. Raises BrokenFileError."""
+    """Returns the rounding mode of the runtime that usually runs such files. Raises BrokenFileError."""
     if is_tflite(data):
         from aot.frontend.tflite.read import computes_unsigned
 
@@ -89,7 +89,7 @@ def usual_rounding(data: bytes, file_name: str) -> str:
 
 
 def open_batches(data: bytes, file_name: str, overrides: InputOverrides) -> tuple[str, ...]:
-    """The inputs of a model that was read whose batch its file leaves open: it is 1."""
+    """Returns the inputs whose batch the file leaves open; the model was read with a batch of 1."""
     if not is_onnx(data, Path(file_name).suffix.lower()):
         return ()
     from aot.frontend.onnx.inputs import open_batches as of_onnx
@@ -102,7 +102,7 @@ def is_tflite(data: bytes) -> bool:
 
 
 def require_onnx(data: bytes, file_name: str) -> None:
-    """Raises ModelError for a file that is certainly no ONNX model."""
+    """Raises ModelError if the file is certainly not an ONNX model."""
     if is_tflite(data):
         raise NoModelFileError("an ONNX model is needed, this is a TFLite model", file_name, _QUANTISE_TFLITE)
     suffix = Path(file_name).suffix.lower()
@@ -112,7 +112,7 @@ def require_onnx(data: bytes, file_name: str) -> None:
 
 
 def read_model(path: Path) -> bytes:
-    """The bytes of a model: those in a C source's array, or of an ONNX file with the weights beside it."""
+    """Returns the bytes of a model: a file, a C source's array, or an ONNX file with external weights."""
     data = read_file(path)
     if path.suffix.lower() in SUFFIXES:
         return model_in_c(data, path.name)
@@ -148,7 +148,7 @@ def read_file(path: Path) -> bytes:
 
 
 def _models_in(folder: Path) -> list[str]:
-    """The names of what may be models there: a name that is mistyped is like one of them."""
+    """Returns the names of possible models in the folder, to suggest one for a mistyped name."""
     try:
         return sorted(path.name for path in folder.iterdir() if path.suffix in (".tflite", ".onnx"))
     except OSError:  # no such folder, or one that may not be looked into

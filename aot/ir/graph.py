@@ -12,7 +12,7 @@ from aot.ops.op import Op
 
 @dataclass(frozen=True)
 class Node:
-    """One operation: reads named values (None where an optional one is absent), makes named values."""
+    """One operation: reads named values (None for an absent optional one) and computes named values."""
 
     name: str  # unique, from the model file where it has one
     op: Op
@@ -22,13 +22,13 @@ class Node:
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The inputs that are there."""
+        """The inputs that are present."""
         return tuple(name for name in self.inputs if name is not None)
 
 
 @dataclass(frozen=True)
 class State:
-    """A value that lives from run to run: nodes read `name`; `next` says what it holds in the next run."""
+    """A value that lives from run to run: nodes read `name`; `next` is its value in the next run."""
 
     name: str
     next: str  # a value of the same dtype and shape that the run makes, or another state
@@ -39,7 +39,7 @@ class State:
 class Graph:
     """A model: inputs, states and constants flow through nodes, in execution order, to outputs and states.
 
-    Every name in `types` is an input, a state, a constant or made by exactly one node before it is read.
+    Every name in `types` is an input, a state, a constant, or computed by exactly one node before it is read.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Graph:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The values that are there before the first node: inputs and states."""
+        """The values that exist before the first node: inputs and states."""
         return (*self.inputs, *(state.name for state in self.states))
 
     @property
@@ -85,7 +85,7 @@ class Graph:
         constants: Mapping[str, Array] | None = None,
         outputs: tuple[str, ...] | None = None,
     ) -> Graph:
-        """The same model with other nodes; values that nothing mentions any more are dropped."""
+        """Returns the same model with other nodes; values that are no longer mentioned are dropped."""
         nodes = tuple(nodes)
         types = {**self.types, **(types or {})}
         constants = {**self.constants, **(constants or {})}

@@ -1,4 +1,4 @@
-"""The rules that every graph keeps, before the first pass and after each, as sentences."""
+"""The rules of every graph, as sentences; checked before the first pass and after each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rule = Callable[[Graph], Iterator[str]]
 
 
 class GraphRuleError(AssertionError):
-    """A graph breaks a rule. Importers refuse such models, so this is a bug in a pass or an importer."""
+    """A graph violates a rule. Importers refuse such models, so this is a bug in a pass or an importer."""
 
     def __init__(self, rule: str, fact: str) -> None:
         super().__init__(f'the graph breaks the rule "{rule}": {fact}')
@@ -25,7 +25,7 @@ class GraphRuleError(AssertionError):
 
 
 def verify(graph: Graph) -> None:
-    """Raises GraphRuleError for the first rule that does not hold; later rules rely on earlier ones."""
+    """Raises GraphRuleError for the first rule that is violated; later rules rely on earlier ones."""
     for rule, facts in RULES.items():
         for fact in facts(graph):
             raise GraphRuleError(rule, fact)

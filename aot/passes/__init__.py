@@ -1,4 +1,4 @@
-"""The tables of passes, each in the order in which it runs: a pass's name, and why it stands where it does.
+"""The tables of passes in the order in which they run: name, and the reason for the position.
 
 The pass `fold-constants` of MEANING is the function `fold_constants` in `meaning/fold_constants.py`.
 """

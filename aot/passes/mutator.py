@@ -1,4 +1,4 @@
-"""A mutator makes the next graph node by node, and the answer of a pass with it."""
+"""A mutator builds the next graph node by node, and the result of a pass with it."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ Change = Node | Sequence[Node] | Same | Miss
 
 
 class Mutator:
-    """Subclasses have `visit_conv2d(self, node)` for each op that they change, `visit_node` for all others.
+    """A base class with `visit_conv2d(self, node)` for each op to change, and `visit_node` for all others.
 
-    A method answers with the node itself, which then stays without a word, or with a `Change`. `self.graph`
-    is the graph before; the node reads what those before it have become. Nodes that nobody needs any more
-    are removed in the end. Regions of devices stay as they are.
+    A method returns the node itself, which then stays without a reason, or a `Change`. `self.graph` is the
+    graph before; the node's inputs are already replaced. Nodes that are no longer read are removed at the
+    end. Device regions stay unchanged.
     """
 
     nothing = "there is no node of its kind"  # why the graph stays where no node was looked at
@@ -37,7 +37,7 @@ class Mutator:
     graph: Graph
 
     def mutate(self, graph: Graph) -> Outcome:
-        """Goes over the nodes in their order; the graph itself where none is changed."""
+        """Visits the nodes in order and returns the pass's result."""
         self.graph, self._types, self._constants = graph, dict[str, TensorType](), dict[str, Array]()
         renamed, left, nodes = dict[str, str](), dict[str, str](), list[Node]()
         for before in graph.nodes:
@@ -57,18 +57,18 @@ class Mutator:
         return outcome(graph, changed, left, self.nothing)
 
     def visit_node(self, node: Node) -> Change:
-        """Called for a node whose op has no method of its own: it stays."""
+        """Visits a node whose op has no method of its own; it stays."""
         return node
 
     def constant(self, preferred: str, array: Array, quant: Quant | None = None) -> str:
-        """Adds a constant to the next graph; its name is the preferred one, or begins with it."""
+        """Adds a constant to the next graph and returns its name, which begins with the preferred one."""
         name = fresh_name(preferred, self.graph.types, self._types)
         self._types[name] = TensorType(DType(_NAMES[array.dtype.name]), array.shape, quant)
         self._constants[name] = array
         return name
 
     def value(self, preferred: str, kind: TensorType) -> str:
-        """Adds a value between new nodes to the next graph, and says its name."""
+        """Adds a value between new nodes to the next graph and returns its name."""
         name = fresh_name(preferred, self.graph.types, self._types)
         self._types[name] = kind
         return name

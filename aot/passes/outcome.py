@@ -1,4 +1,4 @@
-"""The answer of a pass: the graph that it made, or why there was nothing to do."""
+"""The result of a pass: the new graph, or the reason why nothing changed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Reasons = Mapping[str, str]  # the name of a node that a pass looked at -> why t
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A pass made another graph with the same results, and may have left some nodes of its kind alone."""
+    """A new graph with the same outputs; the pass may have left some nodes of its kind unchanged."""
 
     graph: Graph
     left_alone: Reasons = field(default_factory=dict)
@@ -20,7 +20,7 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """A pass left the graph as it was: `because` says it of the graph, or of each node on a line."""
+    """The pass changed nothing: `because` has the reason for the graph, or a line for each node."""
 
     because: str
     left_alone: Reasons = field(default_factory=dict)  # what `because` says, by node
@@ -37,7 +37,7 @@ class Miss:
 
 
 def outcome(before: Graph, after: Graph, left_alone: Reasons, no_candidate: str) -> Outcome:
-    """The answer of a pass that went over the nodes; `no_candidate` is the reason where it met none."""
+    """Returns a pass's result; `no_candidate` is the reason if there was no node to look at."""
     if after is not before:
         return Rewritten(after, left_alone)
     return Unchanged("\n".join(reason_lines(left_alone)) or no_candidate, left_alone)

@@ -1,4 +1,4 @@
-"""Runs passes in order, verifies the graph before the first and after each, and keeps what they answered."""
+"""Runs passes in order, verifies the graph before the first and after each, and records their results."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ DISABLED = Unchanged("it was disabled")
 
 
 class PassError(AssertionError):
-    """A pass broke a rule of the graph: our bug."""
+    """A pass violated a rule of the graph: a bug in Solder."""
 
 
 @dataclass(frozen=True, slots=True)
 class PassStep:
-    """One pass that ran: the graph before it and its answer."""
+    """One pass that ran: the graph before it and its result."""
 
     what: Pass
     before: Graph
@@ -34,7 +34,7 @@ class PassStep:
 
 @dataclass(frozen=True, slots=True)
 class PassRun:
-    """The graph after all passes, and each step on the way there."""
+    """The graph after all passes, and each step."""
 
     graph: Graph
     steps: tuple[PassStep, ...]
@@ -46,7 +46,7 @@ def run_meaning(graph: Graph, disabled: Container[str] = ()) -> PassRun:
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = ()) -> PassRun:
-    """Raises PassError for a pass that breaks a rule, GraphRuleError for a graph that breaks one before."""
+    """Raises PassError if a pass violates a rule, GraphRuleError if the first graph does."""
     verify(graph)
     steps: list[PassStep] = []
     for each in passes:
@@ -58,7 +58,7 @@ def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = 
 
 
 def _answer(what: Pass, graph: Graph) -> Outcome:
-    """The pass's answer. Raises ExtensionError where an extension's pass fails or answers something else."""
+    """Returns the pass's result. Raises ExtensionError if an extension's pass fails or returns no result."""
     if not what.is_added:
         return what.run(graph)
     try:
@@ -96,6 +96,6 @@ def _check(step: PassStep, before: Sequence[str], count: int) -> None:
 
 
 def _broken(what: Pass, said: str) -> Exception:
-    """The error of whom it is: of the extension's author, or ours."""
+    """Returns the error for the author: the extension's, or Solder's."""
     hint = f"--disable {what.name} leaves it out"
     return ExtensionError(said, hint=hint) if what.is_added else PassError(said)

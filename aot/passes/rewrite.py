@@ -1,4 +1,4 @@
-"""Rewrites a graph at the places where a pattern holds."""
+"""Rewrites a graph wherever a pattern matches."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ Rewriting = Callable[[Graph, Match], Graph | Miss]
 
 
 def rewrite(graph: Graph, pattern: Pattern, rewriting: Rewriting) -> tuple[Graph, Reasons]:
-    """The graph behind all rewritings, and why matches were left alone, by the node that makes their value.
+    """Returns the graph after all rewritings, and why matches were left alone, by the node of their value.
 
-    `rewriting` answers with the graph in which the value of a match is made in another way, or why there is
-    none. Values are looked at in the graph's order, each until the pattern does not hold there any more. The
-    nodes of a match whose results nobody needs any more are dropped.
+    `rewriting` returns a graph that computes the value of a match in another way, or the reason why not.
+    Values are visited in the graph's order, each until the pattern no longer matches. Nodes of a match that
+    are no longer read are removed.
     """
     left: dict[str, str] = {}
     for value in [each for node in graph.nodes for each in node.outputs]:

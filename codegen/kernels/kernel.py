@@ -51,7 +51,7 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class RowCycle:
-    """Rows one after the other, each for some steps, and again from the first on."""
+    """Rows that repeat in a cycle, each for some steps."""
 
     each: int
     rows: int
@@ -61,7 +61,7 @@ class RowCycle:
 
 
 def row_cycle_of(numbers: Sequence[int]) -> RowCycle | None:
-    """The cycle of these rows, one for each step; None where they follow no such rule."""
+    """Returns the cycle of these rows, one for each step; None if they do not repeat."""
     if numbers[0]:
         return None
     found = RowCycle(next((at for at, row in enumerate(numbers) if row), 1), max(numbers) + 1)
@@ -72,7 +72,7 @@ def row_cycle_of(numbers: Sequence[int]) -> RowCycle | None:
 class RowAccess:
     """Row pointers: for output row y, pointer i is the image's row y * stride + first + i * step.
 
-    Where they follow no such rule they are given for each row of the result. The step is at least 1.
+    Irregular rows are listed for each row of the result. The step is at least 1.
     """
 
     stride: int
@@ -82,20 +82,20 @@ class RowAccess:
     given: tuple[tuple[int, ...], ...] = ()
 
     def rows(self, y: int) -> tuple[int, ...]:
-        """The rows of the image for that row of the result."""
+        """Returns the rows of the image for that row of the result."""
         return self.given[y] if self.given else tuple(self.row(y, i) for i in range(self.count))
 
     def row(self, y: int, number: int) -> int:
-        """The row of the image that the pointer with that number points to."""
+        """Returns the row of the image that the pointer with that number points to."""
         return self.given[y][number] if self.given else y * self.stride + self.first + number * self.step
 
     @property
     def cycle(self) -> RowCycle | None:
-        """The cycle of the given rows, where they follow one."""
+        """The cycle of the listed rows, or None."""
         return row_cycle_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
     def extent_inside(self, y: int, begin: int, stop: int) -> tuple[int, int] | None:
-        """The first and last of the rows for that row of the result from `begin` to before `stop`."""
+        """Returns the first and last row from `begin` to before `stop` for that row of the result."""
         if self.given:
             inside = [row for row in self.given[y] if begin <= row < stop]
             return (min(inside), max(inside)) if inside else None
@@ -107,7 +107,7 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """A result that grows row by row: sums of 32 bits in the arena, one step for each row of the input."""
+    """A result that grows row by row: 32-bit sums in the arena, with a step for each row of the input."""
 
     start: Proc  # before the first row: sums to where they begin
     finish: Proc  # after the last: sums to results
@@ -122,7 +122,7 @@ class Accumulation:
 
 @dataclass(frozen=True)
 class Carried:
-    """The state that each step leaves for the next, in the arena from the first step to the last."""
+    """State that each step leaves for the next, in the arena from the first step to the last."""
 
     start: Proc  # before the first step
     state: Buffer
@@ -134,7 +134,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class SpreadResult:
-    """A result in one piece that each step writes a part of, here and there: it is there after the last."""
+    """A contiguous result of which each step writes scattered parts: complete after the last step."""
 
     steps: int
     stride: int  # elements of the result by which a step's part lies behind that of the step before
@@ -142,9 +142,9 @@ class SpreadResult:
 
 @dataclass(frozen=True)
 class Started:
-    """A call that begins what the kernel's own call ends: a device works on while other steps run.
+    """A call that starts a device; the kernel's own call waits for it, and other steps run in between.
 
-    From then on all that its parameters are is in use: inputs, results, and the state that both calls have.
+    All its parameters stay in use until then: inputs, results, and the state that both calls share.
     """
 
     proc: Proc  # parameters and no body
@@ -157,7 +157,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class PassedOver:
-    """A schedule that would have come before the one that a kernel has, and why it did not."""
+    """A schedule that precedes the kernel's, and why it was not chosen."""
 
     schedule: str
     why: str
@@ -166,7 +166,7 @@ class PassedOver:
 
 @dataclass(frozen=True)
 class ScheduledFrom:
-    """The loops that a kernel's proc was scheduled from, and how its constants were stored otherwise."""
+    """The unscheduled loops of a kernel's proc, and the original layout of its constants."""
 
     meaning: Proc
     packings: Mapping[str, Packing]
@@ -174,9 +174,9 @@ class ScheduledFrom:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A scheduled proc, how it meets the tensors, and its constants as the proc reads them.
+    """A scheduled proc, its access to tensors, and its constants as the proc reads them.
 
-    Where a C function computes the layer, the proc has parameters and no body.
+    If a C function computes the layer, the proc has parameters and no body.
     """
 
     schedule: str
@@ -216,7 +216,7 @@ class Kernel:
         return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
 
     def with_loops(self, change: Callable[[Proc], Proc]) -> Kernel:
-        """The kernel with each proc changed that reads rows or ends their sums."""
+        """Returns the kernel with each proc changed that reads rows or finishes their sums."""
         parts = self.accumulation
         if parts is not None:
             parts = replace(parts, start=change(parts.start), finish=change(parts.finish))
@@ -240,7 +240,7 @@ class Kernel:
 
     @property
     def scratch(self) -> Mapping[str, int]:
-        """The offset of each array that the procs work in, in bytes: one lies behind the other."""
+        """The byte offset of each scratch array of the procs, one after the other."""
         sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
         ends = accumulate((self._aligned(size) for size in sizes.values()), initial=0)
         return dict(zip(sizes, ends, strict=False))
@@ -250,7 +250,7 @@ class Kernel:
         return sum(self._aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
 
     def _aligned(self, size: int) -> int:
-        """Bytes up to where the next array may begin."""
+        """Returns the size rounded up to where the next array may begin."""
         return aligned(size, self.demand.align)
 
 
@@ -259,5 +259,5 @@ def _scratch_of(procs: Sequence[Proc]) -> list[Buffer]:
 
 
 def aligned(size: int, align: int = WORD) -> int:
-    """The next multiple."""
+    """Returns the next multiple of `align`."""
     return -(-size // align) * align

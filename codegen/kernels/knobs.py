@@ -1,4 +1,4 @@
-"""Knobs: what a schedule leaves open, the values worth trying, and the point for where nobody measured."""
+"""Knobs: choices that a schedule leaves open, the values worth trying, and the default point."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def any_point(_point: Point) -> bool:
 
 @dataclass(frozen=True)
 class Space:
-    """The knobs of one kernel: `task` is what tuning records call it."""
+    """The knobs of one kernel; `task` is their name in tuning records."""
 
     task: str
     knobs: tuple[Knob, ...]
@@ -40,12 +40,12 @@ class Space:
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Every legal point, the default first, the others in the order of the knobs' values."""
+        """Returns every legal point, the default first, the others in the order of the knobs' values."""
         return (self.default, *self._beside_default())
 
     @property
     def has_choice(self) -> bool:
-        """True where there is a legal point beside the default; found without making them all."""
+        """Returns whether there is a legal point besides the default, without listing all."""
         return any(True for _ in self._beside_default())
 
     def _beside_default(self) -> Iterator[Point]:
@@ -54,7 +54,7 @@ class Space:
         return (p for p in every if p != self.default and self.is_legal(p))
 
     def without_wider_constants(self) -> Space:
-        """The points whose constants take no more flash than those of the default."""
+        """Returns the points whose constants need no more flash than the default's."""
         knobs = (
             replace(knob, values=tuple(value for value in knob.values if value <= self.default[knob.name]))
             if knob.widens_constants
@@ -64,7 +64,7 @@ class Space:
         return replace(self, knobs=tuple(knobs))
 
     def shorter(self, point: Point) -> Iterator[Point]:
-        """Legal points like that one whose loops are written out less often, the longest first."""
+        """Returns similar legal points with less unrolling, the most unrolled first."""
         choices = [
             [value for value in knob.values if value <= point[knob.name]]
             if knob.is_written_out
@@ -77,13 +77,13 @@ class Space:
         return (p for p in every if p != point and self.is_legal(p))
 
     def holds(self, point: Point) -> bool:
-        """True where it sets this space's knobs, each to one of its values, and can be built."""
+        """Returns whether the point sets exactly this space's knobs to legal values."""
         names = {knob.name for knob in self.knobs}
         known = point.keys() == names and all(point[k.name] in k.values for k in self.knobs)
         return point == self.default or (known and self.is_legal(point))
 
     def chosen(self, tuned: Mapping[str, Point]) -> Point:
-        """The measured point where there is one that is possible here; knobs it lacks are as by default."""
+        """Returns the measured point if it is possible here, else the default."""
         found = {**self.default, **tuned.get(self.task, {})}
         return found if self.holds(found) else self.default
 
@@ -92,7 +92,7 @@ UNROLL_KNOB = Knob("unroll", (1, 2, 4, 8), is_written_out=True)
 
 
 def unroll_space(task: str, extent: int) -> Space:
-    """The space of a loop whose body may be written out several times for each turn."""
+    """Returns the space of a loop whose body may be unrolled several times."""
 
     def divides(point: Point) -> bool:
         return extent % point["unroll"] == 0

@@ -1,7 +1,7 @@
 """Schedules: the ways to compute an op on some core, in the order of preference.
 
-A schedule says what it needs of a core, which sites it fits and which rows it requests there, and makes the
-kernel. It is chosen once for a site; what it requests and what it makes can therefore not differ.
+A schedule states the features it needs, the sites it fits and the rows it requests, and makes the kernel. It
+is chosen once for a site, so its requests always match its kernel.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: an
 
 @dataclass(frozen=True)
 class Condition(Generic[T]):
-    """A condition of a schedule; `says` is read after "only for"."""
+    """A condition of a schedule; `says` is printed after "only for"."""
 
     says: str
     holds: Callable[[T], bool]
@@ -31,7 +31,7 @@ class Condition(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class RowFormats:
-    """The formats that a kernel meets, once they are known."""
+    """The final formats of a kernel's rows."""
 
     inputs: tuple[RowFormat, ...]
     output: RowFormat
@@ -42,7 +42,7 @@ def never(_site: Site) -> bool:
 
 
 class UnfitRowsError(Exception):
-    """A schedule that `refuses` cannot make its kernel for these rows; the next one is taken."""
+    """A schedule that `refuses` cannot make its kernel for these rows; the next one is used."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Schedule:
     device: str = ""  # the accelerator that it belongs to
 
     def misfit(self, site: Site) -> str:
-        """Says why it cannot serve the site; empty where it can."""
+        """Returns why it cannot serve the site; empty if it can."""
         missing = self.needs - site.target.features
         if missing:
             return f"the core has no {', '.join(sorted(missing))}"
@@ -78,7 +78,7 @@ class Schedule:
         return not self.takes and self.refuses is None
 
     def slow_sum(self, site: Site) -> str:
-        """Says why a sum is not to be made in its store; empty where it is."""
+        """Returns why its store should not compute a sum; empty if it may."""
         if self.adds_in_store is None:
             return f"the schedule {self.name} makes no sums"
         broken = _first_broken(self.adds_in_store, site)
@@ -91,7 +91,7 @@ def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
 
 @dataclass(frozen=True)
 class OpKernel:
-    """The schedules of an op that need nothing special of a core; instruction sets put theirs before them."""
+    """The schedules of an op that run on any core; instruction sets put theirs before them."""
 
     schedules: tuple[Schedule, ...]  # best first
     dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have
@@ -99,7 +99,7 @@ class OpKernel:
 
 @dataclass(frozen=True)
 class ChosenSchedule:
-    """The schedule of a site, with those that may take its place when rows turn out to be others."""
+    """The schedule of a site, with substitutes for other row formats."""
 
     site: Site
     fitting: tuple[Schedule, ...]  # best first; the last takes any rows
@@ -127,11 +127,11 @@ class ChosenSchedule:
 
     @property
     def demands_memory(self) -> bool:
-        """True where its tensors must lie in the arena, at places that the plan sees to."""
+        """Whether its tensors must be in the arena, at addresses that the plan guarantees."""
         return any(schedule.demand != ANYWHERE for schedule in self.fitting)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        """The kernel over these rows; `site` is the chosen one with points of its own."""
+        """Makes the kernel for these rows; `site` is the chosen one with its own points."""
         rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)
@@ -147,7 +147,7 @@ class ChosenSchedule:
 
 
 def choose_schedule(schedules: Sequence[Schedule], site: Site) -> ChosenSchedule:
-    """The first that fits; others behind it only as long as one may have to take its place."""
+    """Returns the first that fits, with later ones only as long as a substitute may be needed."""
     fitting: list[Schedule] = []
     passed: list[PassedOver] = []
     for schedule in schedules:

@@ -1,4 +1,4 @@
-"""The graph while a TFLite file is being read: values get unique names, nodes are checked as they come."""
+"""Builds the graph while a TFLite file is read: values get unique names, and nodes are checked at once."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ class TfliteOperator:
             raise self.fail(fault, INDEX_HINT)
 
     def options(self, options_class: type[Options]) -> Options:
-        """The operator's attributes; where the file has none of this kind, the schema's defaults."""
+        """Returns the operator's attributes, or the schema's defaults if the file has none of this class."""
         return operator_options(self.table, options_class)
 
 
 @dataclass
 class Variable:
-    """The variable of READ_VARIABLE and ASSIGN_VARIABLE, as far as the file has been read."""
+    """The current state of a variable of READ_VARIABLE and ASSIGN_VARIABLE."""
 
     state: str | None = None  # the value that a run begins with, once somebody has read it
     now: str | None = None  # the value that it holds at this point of a run
@@ -73,7 +73,7 @@ class Variable:
 
 @dataclass(kw_only=True)
 class TfliteDraft(GraphBuilder):
-    """The graph as far as it has been read, with states and with the element types of the file."""
+    """The graph read so far, with states and the element types of the file."""
 
     made: set[str] = field(default_factory=set)  # readable: inputs, constants and results of nodes
     handles: dict[str, str] = field(default_factory=dict)  # value of a resource -> variable
@@ -86,7 +86,7 @@ class TfliteDraft(GraphBuilder):
     is_initialising: bool = False  # inside a subgraph that runs once, before the first run
 
     def add_value(self, name_hint: str, tensor_type: TensorType, data: Array | None = None) -> str:
-        """A value with a name of its own, as near to the hint as can be."""
+        """Adds a value with a unique name close to the hint."""
         name = self.value_names.unique(name_hint)
         self.types[name] = tensor_type
         if data is not None:
@@ -95,18 +95,18 @@ class TfliteDraft(GraphBuilder):
         return name
 
     def set_constant(self, operator: TfliteOperator, output: str, array: Array) -> None:
-        """The operator's result is known already; its type was declared."""
+        """Sets an operator's result that is already known; its type was declared."""
         self._check_order(operator, (), output)
         self.constants[output] = array
         self.made.add(output)
 
     def add_known(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
-        """Computes an op on constants, checked as a node would be."""
+        """Computes an op on constants, with the checks of a node."""
         self._require_valid(operator, op, inputs, output)
         (self.constants[output],) = self.computed(op, inputs, (self.types[output],))
 
     def add_node(self, operator: TfliteOperator, op: Op, inputs: Sequence[str | None], output: str) -> None:
-        """A node, after its operands, its op's constraints and its result's declared shape are checked."""
+        """Adds a node after checking its operands, its op's constraints and its result's declared shape."""
         self._require_valid(operator, op, inputs, output)
         if self.types[output].dtype in _OF_SHAPES and self.are_known(inputs):
             # Converters compute shapes with operators even where every dimension is known.
@@ -132,12 +132,12 @@ class TfliteDraft(GraphBuilder):
         self.made.add(output)
 
     def convert(self, source: str, made: str, label: str) -> None:
-        """A change of element type that the file has no operator for."""
+        """Adds a change of element type that is not an operator of the file."""
         self.made.add(made)
         self.append(label, Quantize(self.types[made].dtype), (source,), made)
 
     def again(self, value: str) -> str:
-        """The same value under a name of its own."""
+        """Returns the same value under a new name."""
         shown = self.add_value(value, self.types[value])
         self.made.add(shown)
         self.append(shown, Reshape(self.types[value].shape), (value,), shown)
@@ -156,7 +156,7 @@ class TfliteDraft(GraphBuilder):
             raise operator.fail(f'it writes "{output}", which is already an input, a constant or a result')
 
     def add_state(self, like: str, shape: tuple[int, ...]) -> str:
-        """Adds a state that an operator keeps from run to run, seen under that shape; zeros at first."""
+        """Adds a state that an operator keeps from run to run, with that shape; initially zero."""
         return self.add_state_of(like, replace(self.types[like], shape=shape))
 
     def add_state_of(self, name_hint: str, tensor: TensorType) -> str:
@@ -168,11 +168,11 @@ class TfliteDraft(GraphBuilder):
         return name
 
     def keep_state(self, state: str, value: str) -> None:
-        """Sets the value that the state of an operator has in the next run."""
+        """Sets the value that an operator's state has in the next run."""
         self.variables[state].now = value
 
     def known(self, value: str) -> Array | None:
-        """The constant that a value is, whatever the inputs are, or None."""
+        """Returns the constant that a value has for all inputs, or None."""
         if value in self.constants:
             return self.constants[value]
         if value not in self._known:

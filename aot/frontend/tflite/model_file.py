@@ -1,4 +1,4 @@
-"""A TFLite file as it is stored: its subgraphs, their operators by name, and which of them call which."""
+"""A TFLite file as stored: its subgraphs, their operators by name, and which subgraphs they call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ModelFile:
         return Subgraph(self, number, self.model.Subgraphs(number))
 
     def called_parts(self) -> list[Subgraph]:
-        """The first subgraph and all that it calls, each once."""
+        """Returns the first subgraph and all that it calls, each once."""
         found = [self.part(0)]
         for part in found:
             known = {p.number for p in found}
@@ -43,7 +43,7 @@ class ModelFile:
         return found
 
     def code(self, index: int, where: str) -> str:
-        """The schema's name of an operator code."""
+        """Returns the schema's name of an operator code."""
         if index >= self.model.OperatorCodesLength():
             raise self.fail(
                 f"{where} uses operator code {index}, the file has {self.model.OperatorCodesLength()}"
@@ -57,7 +57,7 @@ class ModelFile:
 
 
 def _newer_code(code: tflite.OperatorCode) -> int:
-    """As it is stored: the package does not believe it below 127, where files may have it alone."""
+    """Returns the code as stored: the package ignores it below 127, but files may have only this one."""
     field = code._tab.Offset(10)
     return int(code._tab.Get(number_types.Int32Flags, code._tab.Pos + field)) if field else 0
 
@@ -78,7 +78,7 @@ class Subgraph:
         return self.file.code(self.table.Operators(number).OpcodeIndex(), f"node {number}")
 
     def indices(self, table: tflite.Operator | tflite.SubGraph, which: str) -> tuple[int, ...]:
-        """Tensor indices of an operator or the subgraph, all of them in range; -1 means absent."""
+        """Returns tensor indices of an operator or the subgraph, all checked; -1 means absent."""
         stored = table.InputsAsNumpy() if which == "inputs" else table.OutputsAsNumpy()
         indices = () if isinstance(stored, int) else tuple(int(i) for i in stored)
         count = self.table.TensorsLength()
@@ -97,20 +97,20 @@ class Subgraph:
         return indices
 
     def inputs_of(self, number: int) -> tuple[int, ...]:
-        """Tensor indices of an operator's inputs; those that no importer reads count as absent."""
+        """Returns tensor indices of an operator's inputs; inputs that no importer reads count as absent."""
         unread = _UNREAD.get(self.code(number), ())
         indices = self.indices(self.table.Operators(number), "inputs")
         indices = tuple(-1 if n in unread else index for n, index in enumerate(indices))
         return self._without_empty_shape(indices) if self.code(number) == "RESHAPE" else indices
 
     def _without_empty_shape(self, indices: tuple[int, ...]) -> tuple[int, ...]:
-        """A RESHAPE to a scalar names a shape of no elements, which says no more than the result does."""
+        """Drops the empty shape of a RESHAPE to a scalar, which adds nothing to the declared result."""
         shapes = [self.table.Tensors(i) for i in indices[1:] if i != -1]
         is_empty = any(s.ShapeLength() == 1 and s.Shape(0) == 0 for s in shapes)
         return indices[:1] if is_empty else indices
 
     def is_unsigned(self, index: int) -> bool:
-        """True for a tensor of unsigned bytes that has a scale."""
+        """Returns whether the tensor has unsigned bytes with a scale."""
         if index == -1:
             return False
         tensor = self.table.Tensors(index)
@@ -125,7 +125,7 @@ class Subgraph:
         return sorted(used - {-1})
 
     def whole_constants(self) -> frozenset[int]:
-        """The tensors that operators make of sparse constants while the file is read."""
+        """Tensors that operators create from sparse constants while the file is read."""
         makers = (n for n in range(self.operator_count) if self.code(n) == "DENSIFY")
         return frozenset(i for n in makers for i in self.indices(self.table.Operators(n), "outputs"))
 
@@ -138,7 +138,7 @@ class Subgraph:
         return f'{where} "{self.label(outputs[0])}"' if outputs else where
 
     def callees(self) -> list[int]:
-        """The subgraphs that its operators name."""
+        """Returns the subgraphs that its operators call."""
         found = []
         for number in range(self.operator_count):
             if self.code(number) in _CALLS:
@@ -149,12 +149,12 @@ class Subgraph:
 
 
 def short_name(name: str, index: int) -> str:
-    """Converters join the names of all ops they fused with semicolons; the first says enough."""
+    """Returns the first of the names that converters join with semicolons for fused ops."""
     return name.split(";")[0] or f"tensor_{index}"
 
 
 def operator_options(table: tflite.Operator, options_class: type[Options]) -> Options:
-    """An operator's attributes; where the file has none of this kind, the schema's defaults."""
+    """Returns an operator's attributes, or the schema's defaults if the file has none of this class."""
     options, name = options_class(), options_class.__name__
     kind, stored = table.BuiltinOptionsType(), table.BuiltinOptions()
     wanted = getattr(tflite.BuiltinOptions, name, None)

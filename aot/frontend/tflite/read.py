@@ -1,4 +1,4 @@
-"""A TFLite file's bytes become a graph: bounds first, then what nobody supports, then its subgraphs."""
+"""Reads a TFLite file's bytes as a graph: checks bounds, then unsupported operators, then its subgraphs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IDENTIFIER = b"TFL3"
 
 
 def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
-    """The model in a TFLite file; `rounding` is a mode of aot.ops.rounding. ModelError says what is wrong."""
+    """Returns the model in a TFLite file; `rounding` is a mode of aot.ops.rounding. Raises ModelError."""
     file = _checked(data, file_name)
     draft, reader = TfliteDraft(rounding=rounding), SubgraphReader(file)
     # Subgraphs that the first does not call are other signatures: the first is what interpreters run.
@@ -35,7 +35,7 @@ def read_tflite(data: bytes, file_name: str, rounding: str = "tflm") -> Graph:
 
 
 def operators_of_tflite(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]:
-    """The name of each operator that a run calls, and True where it is read. Raises ModelError."""
+    """Yields the name of each operator in a run, and whether it is supported. Raises ModelError."""
     for part in _checked(data, file_name).called_parts():
         codes = map(part.code, range(part.operator_count))
         yield from ((code, code in IMPORTERS) for code in codes)
@@ -46,7 +46,7 @@ _EDGES = ("CAST", "DEQUANTIZE", "QUANTIZE", "RESHAPE")
 
 
 def computes_unsigned(data: bytes, file_name: str) -> bool:
-    """True where operators take quantized unsigned bytes, which TFLite Micro has no kernels for."""
+    """Returns whether operators use quantized unsigned bytes, for which TFLite Micro has no kernels."""
     for part in _checked(data, file_name).called_parts():
         for number in range(part.operator_count):
             if part.code(number) not in _EDGES and any(map(part.is_unsigned, part.inputs_of(number))):
@@ -55,7 +55,7 @@ def computes_unsigned(data: bytes, file_name: str) -> bool:
 
 
 def _checked(data: bytes, file_name: str) -> ModelFile:
-    """The file, whose bytes are what they say to be. Raises BrokenFileError."""
+    """Returns the file after checking all its offsets. Raises BrokenFileError."""
     if len(data) < 8 or data[4:8] != IDENTIFIER:
         raise BrokenFileError(
             "this is not a TFLite file: it has no TFL3 identifier at byte 4", file_name, CORRUPTED
@@ -82,7 +82,7 @@ def _graph(file: ModelFile, draft: TfliteDraft, inputs: tuple[str, ...], outputs
 
 
 def _unsupported_operators(parts: list[Subgraph]) -> dict[str, list[str]]:
-    """Code -> where it stands."""
+    """Maps unsupported operator codes to their positions."""
     nodes: dict[str, list[str]] = {}
     for part in parts:
         for number in range(part.operator_count):
@@ -93,7 +93,7 @@ def _unsupported_operators(parts: list[Subgraph]) -> dict[str, list[str]]:
 
 
 def _refuse(file: ModelFile, unsupported: dict[str, list[str]], refused: list[ModelError]) -> None:
-    """All of it at once, so that nobody meets it one by one."""
+    """Raises one error for all unsupported operators, so that users need not find them one by one."""
     if not unsupported and len(refused) == 1:
         raise refused[0]
     told = [f"{error.where.splitlines()[0]}: {error.what}\n  {error.hint}".rstrip() for error in refused]

@@ -1,4 +1,4 @@
-"""Unsigned quantized tensors become signed ones: elements and zero points 128 less, of the same meaning."""
+"""Converts unsigned quantized tensors to signed ones: elements and zero points minus 128, same values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _OFFSET = 128
 
 
 def is_unsigned(tensor: TensorType) -> bool:
-    """True for quantized unsigned tensors; unsigned numbers that stand for themselves are left alone."""
+    """Returns whether the tensor is quantized and unsigned; integers without a scale are not."""
     return tensor.dtype is DType.U8 and tensor.quant is not None
 
 
@@ -29,7 +29,7 @@ def signed_type(tensor: TensorType) -> TensorType:
 
 
 def centred_weights(weights: TensorType, data: Array) -> tuple[TensorType, Array]:
-    """Counted from their zero points, in 16 bits where 8 do not hold them all."""
+    """Returns the weights minus their zero points, in 16 bits if 8 are too few."""
     quant = weights.quant
     assert quant is not None
     shape = [1] * weights.rank
