@@ -129,7 +129,7 @@ def test_values_of_a_network_get_16_bits_as_a_bound_asks(require_package: Callab
     assert "activations   of 16 bits in " in str(compiled)
     with pytest.raises(InputError, match="mixed activations need a bound"):
         deploy.compile(model, "host", **given, activation_type="mixed")
-    with pytest.raises(InputError, match='activations "int4" are not known'):
+    with pytest.raises(InputError, match='activation_type "int4" is not known'):
         deploy.compile(model, "host", **given, activation_type="int4")
 
 

@@ -194,7 +194,7 @@ NETWORKS: dict[str, tuple[Make, str]] = {
     "attention": (
         attention,
         "dense dense dense rearrange rearrange batch_matmul softmax rearrange batch_matmul rearrange dense "
-        "add rearrange sub reduce mul sub mul reduce mul add unary_math div mul add reduce mul dense",
+        "add rearrange sub reduce mul sub mul reduce mul add unary_math div mul add reduce div dense",
     ),
     "normalised by steps": (
         normalised_by_steps,

@@ -60,13 +60,13 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "too few labels": (
         "for this computer",
-        {"labels": "a,b"},
+        {"class_names": "a,b"},
         "there are 2 labels, the model has 5 classes\n  a,b\n"
         "  hint: one for each class, with commas between, or a file with one per line",
     ),
     "a label that the log cannot hold": (
         "for this computer",
-        {"labels": "a,b,c,d,e*"},
+        {"class_names": "a,b,c,d,e*"},
         "the label 'e*' is empty or has a letter that the log has no room for\n  a,b,c,d,e*\n"
         "  hint: letters of ASCII, without comma, star, dollar, backslash and quotes",
     ),
@@ -78,7 +78,7 @@ WRONG: dict[str, tuple[str, Mapping[str, Any], str]] = {
     ),
     "labels for another app": (
         "for this computer",
-        {"labels": LABELS, "app": "standalone"},
+        {"class_names": LABELS, "app": "standalone"},
         "labels, a rate and a recording are for the apps of sensors, not for standalone\n"
         "  hint: --app kws, image, detect, motion, anomaly",
     ),

@@ -26,7 +26,7 @@ LEFT, TOP = (WIDTH - SIZE) // 2, (HEIGHT - SIZE) // 2
 CORNER = np.array([LEFT, TOP, LEFT, TOP])
 Pictures = npt.NDArray[np.uint8]
 OPTIONS: dict[str, Any] = {"front": FRONT, "back": BACK, "stream": True}
-WORDS: dict[str, Any] = {"app": "detect", "labels": ",".join(CLASSES), "rate": 5}
+WORDS: dict[str, Any] = {"app": "detect", "class_names": ",".join(CLASSES), "rate": 5}
 
 
 def seen(count: int) -> tuple[Pictures, list[list[Shape]]]:

@@ -40,14 +40,14 @@ CASES = {
     "kws": ZephyrCase(
         "kws",
         {"front": HEARD, "back": "classes:threshold=0.3"},
-        {"labels": HEARD_LABELS},
+        {"class_names": HEARD_LABELS},
         "fake_microphone",
         '/ { dmic_dev: microphone { compatible = "solder,fake-microphone"; }; };\n',
     ),
     "motion": ZephyrCase(
         "motion",
         {"front": MOVED, "back": "classes:threshold=0.3"},
-        {"labels": MOVED_LABELS},
+        {"class_names": MOVED_LABELS},
         "fake_inertial",
         "/ { aliases { accel0 = &inertial; };\n"
         '    inertial: inertial { compatible = "solder,fake-inertial"; }; };\n',

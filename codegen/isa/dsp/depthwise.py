@@ -78,7 +78,9 @@ class DepthwiseRow:
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
         """The numbers that a call gives to its function."""
-        return (*(() if self.is_short else (("outputs", self.outputs),)), ("y_step", self.y_step))
+        if not self.is_short:
+            return (("outputs", self.outputs), ("y_step", self.y_step))
+        return (("y_step", self.y_step),) if self.outputs > 1 else ()
 
 
 def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
@@ -163,6 +165,8 @@ class _Text:
     @property
     def _outputs_text(self) -> str:
         row = self.row
+        if row.is_short and row.outputs == 1:
+            return f"One output in {row.y_dtype.value}{f', {row.edges.said},' if row.edges is not None else ''}"
         count = f"{row.outputs} outputs" if row.is_short else "Outputs"
         turns = f" {2 * row.turns} at a time," if row.turns > 1 else ""
         edges = f" {row.edges.said}," if row.edges is not None else ""

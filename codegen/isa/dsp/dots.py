@@ -73,7 +73,7 @@ def _in_c(tile: SmladDotTile) -> Instruction:
         "",
         text_in_c(tile),
         includes=("arm_acle.h",),
-        calls=(FEW_REGISTERS, WORDS, ODD_BYTES),
+        calls=(FEW_REGISTERS, WORDS, *((ODD_BYTES,) if DType.I8 in (tile.x_dtype, tile.w_dtype) else ())),
         needs=needs_of(tile.x_aligned),
     )
 
