@@ -99,8 +99,8 @@ JOURNEYS: Mapping[str, tuple[Step, ...]] = {
         ),
         deploy("ops Gemm", "^ONNX Gemm", "dense"),
         deploy("ops Gem", 'did you mean "Gemm"', status=1),
-        deploy("docs", "^page +about", "^exporting +Models from Keras"),
-        deploy("docs exporting", "Models from Keras", "keras.layers.Conv2D"),
+        deploy("docs", "^page +about", "^exporting +Export and quantize a model"),
+        deploy("docs exporting", "Export and quantize a model", "keras.layers.Conv2D"),
     ),
     "somebody from TVM": (
         Step(
