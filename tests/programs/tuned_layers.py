@@ -37,5 +37,6 @@ def layers_by_task(model: CompiledModel) -> Counter[str]:
 
 
 def cannot_be_tuned(kernel: Kernel) -> bool:
-    """It has a single point here, or runs once and not row by row, which no bench measures."""
-    return kernel.space is not None and (kernel.whole or not kernel.space.has_choice)
+    """Whether it has a single point here, or its results are not rows of their own, which no bench measures."""
+    scattered = kernel.whole or kernel.spread is not None
+    return kernel.space is not None and (scattered or not kernel.space.has_choice)
