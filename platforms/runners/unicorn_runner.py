@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 MACHINE = "platforms.runners.unicorn_machine"
+_SKIPS_INSTRUCTIONS = "2.1.4"  # one of the caller, where a function's last IT block ends in one not executed
 
 
 def _lacks(board: Board) -> Iterator[str]:
@@ -32,7 +34,14 @@ SECTION = Section(lacks=_lacks)
 
 
 def missing() -> str:
-    return "" if find_spec("unicorn") else f"needs the Python package unicorn ({pip_install('unicorn')})"
+    if find_spec("unicorn") is None:
+        return f"needs the Python package unicorn ({pip_install('unicorn')})"
+    if version("unicorn") == _SKIPS_INSTRUCTIONS:
+        return (
+            f"needs another version of the Python package unicorn than {_SKIPS_INSTRUCTIONS}, which skips "
+            f"instructions of Arm code (pip install 'unicorn!={_SKIPS_INSTRUCTIONS}')"
+        )
+    return ""
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from platforms.runners import unicorn_runner
 from platforms.runners.unicorn_uart import DATA, IDLE_POLLS, RX_FULL, STATE, EmulatedUart, EndOfInput
 
 
@@ -85,3 +86,32 @@ def test_the_counter_runs_at_its_rate_and_wraps() -> None:
     machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
     counter = machine.EmulatedCounter(address=0, hz=25_000_000, bits=32, instruction_ns=1024)
     assert [counter.ticks(n) for n in (0, 1, 1000, 2**32)] == [0, 25, 25_600, (2**32 * 256 // 10) % 2**32]
+
+
+# Vectors; a function that ends in ITTE HI, whose last instruction is not executed; its caller, which stores
+# what it returned at 0x2000_0000 and waits for input.
+IT_BLOCK = bytes.fromhex(
+    "001000201b0000000b4b1b68834286bf0a4bd3f80000002070470024e4430020fff7f2ff1b7804464ff000510c604ff080414868"
+    "0868fce740000000440000000100000034120000"
+)
+
+
+def test_no_instruction_is_skipped_after_a_conditional_one() -> None:
+    machine = pytest.importorskip("platforms.runners.unicorn_machine", exc_type=ImportError)
+    board = machine.Machine("ARM_CORTEX_M3", [(0x2000_0000, 0x1000)], [(0, 0x1000)])
+    board._uc.mem_write(0, IT_BLOCK)
+    rx, to_board = os.pipe()
+    os.close(to_board)
+    board.add_uart(0x4000_0000, EmulatedUart(rx, 1))
+    board._uc.hook_add(
+        machine.unicorn.UC_HOOK_MEM_READ, lambda *_: None
+    )  # as a look at the flags amid the block
+    assert board.run() == 0
+    assert int.from_bytes(board._uc.mem_read(0x2000_0000, 4), "little") == 0x1234
+    os.close(rx)
+
+
+def test_a_version_that_skips_instructions_is_refused_with_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("unicorn")
+    monkeypatch.setattr(unicorn_runner, "version", lambda _: "2.1.4")
+    assert "than 2.1.4, which skips instructions" in unicorn_runner.missing()
