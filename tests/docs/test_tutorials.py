@@ -26,8 +26,22 @@ PAGES = (
 )
 
 
-def blocks(page: str) -> list[tuple[str, str]]:
-    return [(kind, text) for kind, text in _BLOCK.findall(page)]
+def with_what_it_prints(page: str, name: str) -> str:
+    """The page, with each text block as the program above it prints."""
+    known: dict[str, Any] = {}
+    out = ""
+
+    def as_run(block: re.Match[str]) -> str:
+        nonlocal out
+        kind, text = block.groups()
+        if kind == "text":
+            return f"```text\n{out}```"
+        with contextlib.redirect_stdout(io.StringIO()) as captured:
+            exec(compile(text, f"{name}.md", "exec"), known)
+        out = re.sub(r"\n\n+$", "\n", captured.getvalue())
+        return block[0]
+
+    return _BLOCK.sub(as_run, page)
 
 
 @pytest.mark.arm
@@ -35,23 +49,16 @@ def blocks(page: str) -> list[tuple[str, str]]:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PAGES)
 def test_a_tutorial_prints_what_it_shows(
-    name: str, repo_root: Path, own_folders: None, require_tool: Callable[..., None]
+    name: str,
+    repo_root: Path,
+    own_folders: None,
+    require_tool: Callable[..., None],
+    generated: Callable[[Path, str], None],
 ) -> None:
     require_tool("arm-none-eabi-gcc")
     require_tool("qemu-system-arm")
-    page = (repo_root / "docs" / "tutorials" / f"{name}.md").read_text(encoding="utf-8")
-    known: dict[str, Any] = {}
-    shown, printed = [], []
-    out = ""
-    for kind, text in blocks(page):
-        if kind == "text":
-            shown.append(text)
-            printed.append(out)
-            continue
-        with contextlib.redirect_stdout(io.StringIO()) as captured:
-            exec(compile(text, f"{name}.md", "exec"), known)
-        out = re.sub(r"\n\n+$", "\n", captured.getvalue())
-    assert printed == shown
+    path = repo_root / "docs" / "tutorials" / f"{name}.md"
+    generated(path, with_what_it_prints(path.read_text(encoding="utf-8"), name))
 
 
 def test_every_tutorial_is_run(repo_root: Path) -> None:
