@@ -32,8 +32,8 @@ can go below (*least*: nor below this, as the solver of `--exact` has proven), a
 that no planner of whole tensors can beat; what of the `speed` arena lies beside the tensors themselves at the
 layer with most of it (copies in another format, 16-bit rows, padding, sums): `speed` is never above the
 bound and that together; TensorFlow Lite Micro's arena; the C stack of a run at most. *Rows cost*:
-instructions more than over whole tensors with the same option; for `ram`, also what the kernels of so small an
-arena cost. A line stands where a model does not fit this board.
+instructions more than over whole tensors with the same option; for `ram`, also what the kernels of so small
+an arena cost. A line stands where a model does not fit this board.
 
 Where rows do not help: vectors (autoencoders, recurrent and keyword models of one row) have none; there the
 arena is the bound, or less where results are computed in place. What is transposed between two layers is

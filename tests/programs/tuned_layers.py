@@ -37,6 +37,6 @@ def layers_by_task(model: CompiledModel) -> Counter[str]:
 
 
 def cannot_be_tuned(kernel: Kernel) -> bool:
-    """Whether it has a single point here, or its results are no rows of their own, which no bench measures."""
+    """Whether it has a single point here, or its results are not rows, which no bench measures."""
     scattered = kernel.whole or kernel.spread is not None
     return kernel.space is not None and (scattered or not kernel.space.has_choice)

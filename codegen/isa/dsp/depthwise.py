@@ -166,7 +166,8 @@ class _Text:
     def _outputs_text(self) -> str:
         row = self.row
         if row.is_short and row.outputs == 1:
-            return f"One output in {row.y_dtype.value}{f', {row.edges.said},' if row.edges is not None else ''}"
+            edges = "" if row.edges is None else f", {row.edges.said},"
+            return f"One output in {row.y_dtype.value}{edges}"
         count = f"{row.outputs} outputs" if row.is_short else "Outputs"
         turns = f" {2 * row.turns} at a time," if row.turns > 1 else ""
         edges = f" {row.edges.said}," if row.edges is not None else ""
