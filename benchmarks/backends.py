@@ -15,7 +15,7 @@ from benchmarks.shared import model_file
 from codegen.accelerators.names import ACCELERATORS, EXAMPLES
 from codegen.accelerators.table import device_of
 from codegen.model import COPIES
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 
 MODELS = (
     "tiny_ic_resnet8_int8",

@@ -16,7 +16,7 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy import demo
-from deploy.compiling import compile_for
+from deploy.compiler.compile_model import compile_for
 from platforms import PLATFORMS
 from platforms.baremetal import SERVER_STACK_BYTES
 from platforms.base import CompilerPlatform, Firmware, platform_of

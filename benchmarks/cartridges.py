@@ -11,7 +11,7 @@ import deploy
 from benchmarks.fault_table import RUNTIME
 from benchmarks.line import FLAGS
 from benchmarks.shared import model_file
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from platforms.cartridge.code import linked
 from platforms.elf import image
 from platforms.project import project_source

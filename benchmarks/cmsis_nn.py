@@ -11,9 +11,9 @@ from benchmarks.shared import model_file
 from codegen.job import import_model
 from codegen.model import COPIES, LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import compile_for
-from deploy.cycle_model import layer_cycles
-from deploy.line import LineOptions
+from deploy.benchmark.cycle_model import layer_cycles
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
 from extensions.cmsis_nn.library import cmsis_nn
 from platforms.board_files import load_board
 from platforms.cycles.estimate import Cycles

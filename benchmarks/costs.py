@@ -21,9 +21,9 @@ from codegen.fit.variant import CompiledPlan, Variant
 from codegen.job import Job, import_model
 from codegen.lower.decisions import Decisions, all_layers
 from codegen.options import CompileOptions
-from deploy.cycle_model import recorded_run
-from deploy.firmware import build_source
-from deploy.line import LineOptions
+from deploy.benchmark.cycle_model import recorded_run
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build_source
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.cycles.estimate import estimate

@@ -16,8 +16,8 @@ import deploy
 from aot.errors import DeployError
 from aot.interpret import run_graph
 from benchmarks.faulty_line import Faults, FaultyTransport
-from deploy.compiling import Compiled
-from deploy.firmware import Ready, prepare_compiled, ready_for
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.firmware import Ready, prepare_compiled, ready_for
 from platforms.base import BuildChoices
 from platforms.rpc.deadlines import Deadlines
 from platforms.rpc.messages import RemoteModel

@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.on_board import compared, compiled_with, cycles_of
 from benchmarks.shared import model_file
 from codegen.fit.plan_job import plan_job
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from extensions.gemm_npu.encoding import NpuCommand, program_in
 from extensions.gemm_npu.timing import outside_bytes, timed
 

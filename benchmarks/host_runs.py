@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from aot.ir.types import Array
-from deploy.samples import random_samples
+from deploy.inputs.samples import random_samples
 from platforms.shared_library import HostModel
 
 OURS, TFLM = "ours", "tflm"

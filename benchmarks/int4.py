@@ -17,9 +17,9 @@ from benchmarks.operator_models import SAME, Shape
 from codegen.job import import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
-from deploy.compiling import compile_for
-from deploy.cycle_model import layer_cycles
-from deploy.line import LineOptions
+from deploy.benchmark.cycle_model import layer_cycles
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
 from platforms.board_files import load_board
 
 BOARDS = {"mps2-an386": "Cortex-M4", "mps3-an547": "Cortex-M55"}

@@ -12,8 +12,8 @@ from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.levels import LEVELS
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, measure_file
-from deploy.line import LineOptions
+from deploy.benchmark.bench_model import BenchChoices, measure_file
+from deploy.devices.connection_options import LineOptions
 from platforms.board_files import load_board
 
 HEAD = (

@@ -9,10 +9,10 @@ from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, measure_compiled
-from deploy.compiling import Compiled, compile_for
-from deploy.cycle_model import model_cycles
-from deploy.line import LineOptions
+from deploy.benchmark.bench_model import BenchChoices, measure_compiled
+from deploy.benchmark.cycle_model import model_cycles
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.devices.connection_options import LineOptions
 from platforms.board_files import load_board
 from platforms.cycles.model import lacks
 

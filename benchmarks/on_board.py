@@ -10,13 +10,13 @@ from aot.ir.types import Array
 from benchmarks.shared import model_file
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled, compile_for
-from deploy.cycle_model import model_cycles
-from deploy.device import open_device
-from deploy.firmware import prepare_compiled, ready_for
-from deploy.line import LineOptions
-from deploy.measure import run_series
-from deploy.samples import Samples
+from deploy.benchmark.cycle_model import model_cycles
+from deploy.benchmark.run_series import run_series
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled, ready_for
+from deploy.devices.session import open_device
+from deploy.inputs.samples import Samples
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 

@@ -13,10 +13,10 @@ from boards.board import Board
 from codegen.job import import_model
 from codegen.model import PlacementInRam
 from codegen.options import CompileOptions, read_options
-from deploy.compiling import compile_for
-from deploy.cycle_model import recorded_run
-from deploy.firmware import build_source
-from deploy.line import LineOptions
+from deploy.benchmark.cycle_model import recorded_run
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build_source
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.cycles.estimate import estimate

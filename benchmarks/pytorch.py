@@ -8,7 +8,7 @@ from typing import Any
 
 import deploy
 from benchmarks.pytorch_networks import NETWORKS, make_network
-from deploy.from_framework import CompiledModule, Conversion
+from deploy.frameworks.compile_framework_model import CompiledModule, Conversion
 
 SAMPLES = 16
 BOARD = "host"

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from benchmarks.cases import SHARED
 from benchmarks.shared import model_file
-from deploy.oracles import onnx_session
-from deploy.quantize_file import quantize
+from deploy.quantization.quantize_file import quantize
+from deploy.verification.oracles import onnx_session
 
 MODEL = "onnx_ali_kws_f32"
 CALIBRATED = 100  # clips; the others are measured

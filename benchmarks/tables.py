@@ -12,7 +12,7 @@ from benchmarks.cartridges import BOARDS, MODELS, loader_bytes
 from benchmarks.fault_table import RUNTIME
 from benchmarks.line import FLAGS
 from benchmarks.shared import model_file
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from platforms.elf import symbols
 
 EXECUTOR_BYTES = 1792  # of code, at most

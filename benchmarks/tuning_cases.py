@@ -20,7 +20,7 @@ from codegen.job import read_job
 from codegen.kernels.knobs import Point
 from codegen.lower.decisions import decisions_for
 from codegen.options import CompileOptions
-from deploy.samples import random_samples
+from deploy.inputs.samples import random_samples
 from platforms.board_files import load_board
 from platforms.tuning.board_bench import BoardBench
 from platforms.tuning.tasks import Experiment, Task, experiment_of, tasks_of

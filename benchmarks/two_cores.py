@@ -9,9 +9,9 @@ import deploy
 from benchmarks.shared import model_file
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, BoardCost, Modelled, measure_compiled
-from deploy.compiling import Compiled, compile_for
-from deploy.line import LineOptions
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_compiled
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.devices.connection_options import LineOptions
 from platforms.board_files import load_board
 from platforms.project import project_source
 

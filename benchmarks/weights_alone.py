@@ -9,7 +9,7 @@ from pathlib import Path
 import deploy
 from benchmarks.cartridges import BOARDS, MODELS
 from benchmarks.shared import model_file
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 
 WEIGHTS_RAM = 16  # variables of solder_cartridge.c
 _SAME = "remove-dead-channels"  # what is left out where weights are external

@@ -9,7 +9,7 @@ from pathlib import Path
 import deploy
 from benchmarks.refined import CALIBRATED, MODEL, decibels, keyword_clips, row_of, scores_of
 from benchmarks.shared import model_file
-from deploy.quantize_file import quantize
+from deploy.quantization.quantize_file import quantize
 
 _BOARD = "mps2-an386"
 _ASKED_DB = (27, 30, 35)

@@ -30,26 +30,28 @@ import sys
 from importlib import import_module
 from importlib.machinery import PathFinder
 
+from deploy.moved import answer_old_imports
+
 TYPE_CHECKING = False  # as typing has it, which would take as long to load as all else here
 if TYPE_CHECKING:
     from typing import Any
 
     from aot.errors import DeployError
     from deploy.accelerator_package.write import new_accelerator
-    from deploy.api import compile, diff, in_process, inspect
-    from deploy.cache_page import cache
+    from deploy.cli.docs_pages import docs
+    from deploy.cli.lists import accelerators, boards, ops, records
+    from deploy.compiler.export_package import export
+    from deploy.devices.cache_page import cache
+    from deploy.devices.connection import connect
+    from deploy.devices.projects import build, flash, new
     from deploy.exploring.by_name import explore
-    from deploy.exporting import export
-    from deploy.lists import accelerators, boards, ops, records
-    from deploy.machine_page import doctor
-    from deploy.manual import docs
-    from deploy.model import Model, load
-    from deploy.model_graph import graph
-    from deploy.on_board import Run, bench, run, tune, verify
-    from deploy.open_line import connect
-    from deploy.projects import build, flash, new
+    from deploy.host_tools.doctor_page import doctor
     from deploy.proving.by_name import evidence
-    from deploy.quantize_file import quantize
+    from deploy.python_api.graph_builder import graph
+    from deploy.python_api.model import Model, load
+    from deploy.python_api.offline import compile, diff, in_process, inspect
+    from deploy.python_api.on_board import Run, bench, run, tune, verify
+    from deploy.quantization.quantize_file import quantize
     from deploy.reporting.by_name import report
 
 _HIDEABLE = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", "project_templates")
@@ -74,22 +76,23 @@ def _refuse_hidden_packages() -> None:
 
 
 _refuse_hidden_packages()
+answer_old_imports()
 _MODULES = {
-    **dict.fromkeys(("compile", "diff", "in_process", "inspect"), "api"),
-    **dict.fromkeys(("Model", "load"), "model"),
-    **dict.fromkeys(("Run", "bench", "run", "tune", "verify"), "on_board"),
-    **dict.fromkeys(("accelerators", "boards", "ops", "records"), "lists"),
-    **dict.fromkeys(("build", "flash", "new"), "projects"),
-    "cache": "cache_page",
-    "connect": "open_line",
-    "docs": "manual",
-    "doctor": "machine_page",
+    **dict.fromkeys(("compile", "diff", "in_process", "inspect"), "python_api.offline"),
+    **dict.fromkeys(("Model", "load"), "python_api.model"),
+    **dict.fromkeys(("Run", "bench", "run", "tune", "verify"), "python_api.on_board"),
+    **dict.fromkeys(("accelerators", "boards", "ops", "records"), "cli.lists"),
+    **dict.fromkeys(("build", "flash", "new"), "devices.projects"),
+    "cache": "devices.cache_page",
+    "connect": "devices.connection",
+    "docs": "cli.docs_pages",
+    "doctor": "host_tools.doctor_page",
     "evidence": "proving.by_name",
     "explore": "exploring.by_name",
-    "export": "exporting",
-    "graph": "model_graph",
+    "export": "compiler.export_package",
+    "graph": "python_api.graph_builder",
     "new_accelerator": "accelerator_package.write",
-    "quantize": "quantize_file",
+    "quantize": "quantization.quantize_file",
     "report": "reporting.by_name",
 }
 __all__ = [

@@ -15,14 +15,14 @@ try:
 
     from aot.errors import DeployError, MachineError, did_you_mean
     from codegen.version import VERSION
-    from deploy.ascii_spellings import spell_out_what_cannot_be_shown
-    from deploy.command import PROGRAM, command_parser, load_command, top_help
-    from deploy.command_lines import command_lines_shown
-    from deploy.commands import COMMANDS
-    from deploy.console import print_error, progress_hidden
-    from deploy.error_pages import error_pages, shown
-    from deploy.parser import Parser, UsageError
-    from deploy.terminal_width import fitted, terminal_columns
+    from deploy.cli.ascii_output import spell_out_what_cannot_be_shown
+    from deploy.cli.command import PROGRAM, command_parser, load_command, top_help
+    from deploy.cli.commands import COMMANDS
+    from deploy.cli.console import print_error, progress_hidden
+    from deploy.cli.error_pages import error_pages, shown
+    from deploy.cli.parser import Parser, UsageError
+    from deploy.cli.process_trace import command_lines_shown
+    from deploy.cli.terminal_width import fitted, terminal_columns
 except KeyboardInterrupt:  # loading takes long enough to be interrupted
     print("interrupted", file=sys.stderr)
     raise SystemExit(130) from None
@@ -92,7 +92,7 @@ def _ended(number: int, frame: object) -> None:
 
 def _run(argv: list[str]) -> int:
     if _COMPLETES in os.environ:
-        from deploy.completion import answer
+        from deploy.cli.completion import answer
 
         answer()
     if not argv:
@@ -127,7 +127,11 @@ def _run_command(name: str, rest: list[str]) -> int:
 
 def _take_project_file(parser: Parser, words: list[str]) -> None:
     """Makes what a project file here says the defaults of a command about a model."""
-    from deploy.project_file import find_project_file, model_argument, take_project_file  # options take time
+    from deploy.cli.project_file import (  # options take time
+        find_project_file,
+        model_argument,
+        take_project_file,
+    )
 
     if model_argument(parser) is None:
         return
@@ -179,7 +183,7 @@ def _report_machine(error: OSError) -> int:
 
 
 def _report_bug() -> int:
-    from deploy.foreign_code import extension_error  # needed only here
+    from deploy.compiler.accelerator_errors import extension_error  # needed only here
 
     traceback.print_exc()
     error = sys.exc_info()[1]

@@ -50,8 +50,8 @@ from codegen.lang.value import sum_of as sum
 
 if TYPE_CHECKING:
     from codegen.lang.layer_schedule import layer_schedule
-    from deploy.building import build
-    from deploy.searching import search
+    from deploy.devices.kernel_build import build
+    from deploy.tuner.schedule_search import search
 
 __all__ = [
     "Knobs",
@@ -84,9 +84,9 @@ __all__ = [
 
 
 _LATER = {
-    "build": "deploy.building",
+    "build": "deploy.devices.kernel_build",
     "layer_schedule": "codegen.lang.layer_schedule",
-    "search": "deploy.searching",
+    "search": "deploy.tuner.schedule_search",
 }
 
 

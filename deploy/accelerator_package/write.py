@@ -13,7 +13,7 @@ from pathlib import Path
 from aot.errors import InputError, did_you_mean
 from codegen.accelerators.names import EXAMPLES, accelerator_names
 from codegen.c.names import is_c_name
-from deploy.answer import Answer
+from deploy.cli.command_result import Answer
 from platforms.folder import write_project
 
 _ENDINGS = (".py", ".c", ".h")

@@ -17,16 +17,16 @@ from aot.ir.types import Array
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, BoardCost, measure_file
-from deploy.compare import differences, reference_outputs
-from deploy.compiling import compile_for
-from deploy.console import progress, table
-from deploy.device import open_device
-from deploy.firmware import build, prepare_compiled
-from deploy.line import LineOptions
-from deploy.measure import Measured, run_series
-from deploy.meter import Meter
-from deploy.samples import Samples, read_samples
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, measure_file
+from deploy.benchmark.meter import Meter
+from deploy.benchmark.run_series import Measured, run_series
+from deploy.cli.console import progress, table
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build, prepare_compiled
+from deploy.devices.session import open_device
+from deploy.inputs.samples import Samples, read_samples
+from deploy.verification.compare_layers import differences, reference_outputs
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.runners.runner import choose_runner

@@ -12,9 +12,9 @@ from deploy.exploring.exploration import Exploration
 from deploy.exploring.run import ALL, ExploreRequest
 from deploy.exploring.run import explore as explore_asked
 from deploy.exploring.vary import all_options
-from deploy.given_arrays import by_name, with_labels
-from deploy.keywords import takes_options
-from deploy.model import model_path
+from deploy.inputs.given_arrays import by_name, with_labels
+from deploy.python_api.model import model_path
+from deploy.python_api.option_keywords import takes_options
 from deploy.reporting.attempt import Measuring
 
 

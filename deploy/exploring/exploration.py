@@ -13,11 +13,11 @@ from typing import Any
 from aot.counted import counted
 from artifact.whole_file import write_whole
 from boards.board_text import size_text
-from deploy.answer import Paged, framed
-from deploy.console import table
+from deploy.cli.command_result import Paged, framed
+from deploy.cli.console import table
 from deploy.exploring.best import Result, smallest_boards
 from deploy.exploring.shown_columns import COLUMNS
-from deploy.files import require_place_of_kind
+from deploy.inputs.result_paths import require_place_of_kind
 from deploy.reporting.columns import said, with_facts
 
 MARK = "made by deploy explore"

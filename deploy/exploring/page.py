@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from deploy.exploring.shown_columns import COLUMNS
-from deploy.web_page import web_page
+from deploy.reporting.web_page import web_page
 
 
 def page_of(facts: Mapping[str, Any], sentences: Sequence[str]) -> str:

@@ -18,7 +18,7 @@ from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
 from codegen.job import import_data
 from codegen.options import CompileOptions
-from deploy.console import progress
+from deploy.cli.console import progress
 from deploy.exploring.best import Result, mark_best
 from deploy.exploring.exploration import Exploration
 from deploy.exploring.kept import keep, read_kept

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled
-from deploy.keywords import takes_options
-from deploy.model import Model, model_path, options_with, require_same
+from deploy.cli.renamed import renamed
+from deploy.compiler.compile_model import Compiled
 from deploy.proving.gathered import Evidence
 from deploy.proving.make import gather, require_known
 from deploy.proving.subject import About, subject_of
-from deploy.renamed import renamed
+from deploy.python_api.model import Model, model_path, options_with, require_same
+from deploy.python_api.option_keywords import takes_options
 from platforms.board_files import load_board
 
 

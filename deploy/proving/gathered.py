@@ -9,7 +9,7 @@ from typing import Any
 
 from codegen.options import words_of
 from codegen.version import VERSION
-from deploy.answer import Paged
+from deploy.cli.command_result import Paged
 from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.rebuilding.strangers import BUILD_FOLDER
 from deploy.proving.subject import Subject

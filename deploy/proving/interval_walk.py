@@ -9,7 +9,7 @@ from aot.counted import counted
 from aot.ir.graph import Graph
 from codegen.kernels.requantised import folded_bias
 from codegen.model import LayerInfo
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.intervals.layer import WalkedLayer, walked_layer
 from deploy.proving.subject import Subject

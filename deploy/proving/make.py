@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from aot.errors import InputError, MissingToolError, ToolError, did_you_mean
-from deploy.console import progress
+from deploy.cli.console import progress
 from deploy.proving.chapter import Chapter, Finding, Standing, Table, not_run
 from deploy.proving.gathered import Evidence
 from deploy.proving.subject import Subject

@@ -7,7 +7,7 @@ from typing import Any
 
 from deploy.proving.chapter import Standing
 from deploy.proving.tracing.against import Fate
-from deploy.web_page import web_page
+from deploy.reporting.web_page import web_page
 
 _PACKAGE, _SCRIPT = "deploy.proving", "evidence"
 _CLASSES = {

@@ -10,7 +10,7 @@ from aot.interpret import run_graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from artifact.artifact import Artifact
-from deploy.compare import differences
+from deploy.verification.compare_layers import differences
 
 
 def differs_from_reference(artifact: Artifact, samples: Sequence[Sequence[Array]], outputs: bytes) -> bool:

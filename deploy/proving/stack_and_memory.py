@@ -10,7 +10,7 @@ from pathlib import Path
 from aot.counted import counted
 from aot.errors import ToolError
 from codegen.c.entries import ENTRIES
-from deploy.firmware import Ready
+from deploy.devices.firmware import Ready
 from deploy.proving.c_functions import constants_of
 from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.lone_program import foreign_sources

@@ -12,18 +12,18 @@ from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.options import CompileOptions
 from codegen.version import VERSION
-from deploy.compiling import Compiled, compile_for
-from deploy.firmware import source_for
-from deploy.fit import require_core
-from deploy.model import Model, imported_with, read_artifact
-from deploy.options import require_no_options
+from deploy.cli.options import require_no_options
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.compiler.fit import require_core
+from deploy.devices.buildable_boards import platform_for
+from deploy.devices.firmware import source_for
 from deploy.proving.rebuilding.strangers import (
     BUILD_FOLDER,
     Stranger,
     strangers_in_archive,
     strangers_in_project,
 )
-from deploy.supported import platform_for
+from deploy.python_api.model import Model, imported_with, read_artifact
 from platforms.board_files import load_board
 from platforms.folder import ProjectInfo, read_project
 

@@ -9,9 +9,9 @@ from aot.errors import ToolError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
 from codegen.model import LayerInfo
-from deploy.cycle_model import recorded_run
-from deploy.firmware import Ready
-from deploy.line import LineOptions
+from deploy.benchmark.cycle_model import recorded_run
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import Ready
 from deploy.proving.chapter import Cell, Finding, Standing, Table, not_run
 from deploy.proving.machine.build import built, obstacle_to_building
 from deploy.proving.machine.program import LinkedProgram

@@ -11,7 +11,7 @@ from aot.target import Optimize
 from boards.board import Board
 from boards.board_text import size_text
 from codegen.job import ImportedModel
-from deploy.board_filter import Fit
+from deploy.devices.board_filter import Fit
 from deploy.reporting.attempt import Attempt, Measuring, attempt_of, cycles_of
 
 _MOST_BOARDS = 3  # that are named

@@ -15,7 +15,7 @@ from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
-from deploy.options import require_no_options
+from deploy.cli.options import require_no_options
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.given_data import GivenData, give_data
 from deploy.reporting.make import report_on_artifact, report_on_model

@@ -10,11 +10,11 @@ from artifact.report import Report
 from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.options import ALL_OPTIONS, CompileOptions
-from deploy.benching import BenchChoices, BoardCost, Modelled, measure_compiled
-from deploy.compiling import Compiled, compile_for_firmware
-from deploy.inspecting import inspect_model
-from deploy.line import LineOptions
-from deploy.meter import emulated_board
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_compiled
+from deploy.benchmark.meter import emulated_board
+from deploy.compiler.compile_model import Compiled, compile_for_firmware
+from deploy.devices.connection_options import LineOptions
+from deploy.inspection.inspect_model import inspect_model
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,10 @@ from aot.ir.types import Array
 from artifact.artifact import Artifact
 from codegen.job import ImportedModel, import_model
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled
-from deploy.given_arrays import by_name, with_labels
-from deploy.keywords import takes_options
-from deploy.model import Model, imported_with, model_path, options_with, require_same
+from deploy.compiler.compile_model import Compiled
+from deploy.inputs.given_arrays import by_name, with_labels
+from deploy.python_api.model import Model, imported_with, model_path, options_with, require_same
+from deploy.python_api.option_keywords import takes_options
 from deploy.reporting.asked import Asked, read_subject, report_on
 from deploy.reporting.attempt import Measuring
 from deploy.reporting.model_report import ModelReport

@@ -13,11 +13,11 @@ from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
 from codegen.job import ImportedModel
-from deploy.compare import reference_outputs
-from deploy.data import DataOptions, make_data
-from deploy.quality import LABELS, Accuracy, Truth, accuracy_of, require_truth
+from deploy.inputs.input_options import DataOptions, make_data
+from deploy.inputs.samples import Samples, make_samples
 from deploy.reporting.layer_values import MOST_SAMPLES, real_numbers
-from deploy.samples import Samples, make_samples
+from deploy.verification.compare_layers import reference_outputs
+from deploy.verification.quality import LABELS, Accuracy, Truth, accuracy_of, require_truth
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from aot.interpret import run_all
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
 from codegen.model import LayerInfo
-from deploy.samples import Samples
+from deploy.inputs.samples import Samples
 
 MOST_SAMPLES = 32  # whose every value is looked at
 

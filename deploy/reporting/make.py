@@ -10,10 +10,10 @@ from artifact.report import make_report
 from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions
-from deploy.board_filter import fitting
-from deploy.console import progress
-from deploy.fit import require_core
-from deploy.inspecting import inspect_model
+from deploy.cli.console import progress
+from deploy.compiler.fit import require_core
+from deploy.devices.board_filter import fitting
+from deploy.inspection.inspect_model import inspect_model
 from deploy.reporting.advice import other_boards, other_options
 from deploy.reporting.attempt import Attempt, Measuring, attempt_of
 from deploy.reporting.given_data import GivenData, as_floats, on_data

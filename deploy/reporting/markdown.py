@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from deploy.markdown_table import LEFT, RIGHT, markdown_table
+from deploy.cli.markdown_table import LEFT, RIGHT, markdown_table
 from deploy.reporting import columns
 from deploy.reporting.columns import Column, Facts
 

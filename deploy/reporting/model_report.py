@@ -10,8 +10,8 @@ from typing import Any
 from artifact.memory_svg import draw_memory_svg
 from artifact.whole_file import write_whole
 from codegen.version import VERSION
-from deploy.answer import Paged, framed
-from deploy.files import require_place_of_kind
+from deploy.cli.command_result import Paged, framed
+from deploy.inputs.result_paths import require_place_of_kind
 from deploy.reporting.given_data import OnData
 from deploy.reporting.section import BoardSection
 

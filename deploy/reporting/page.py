@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from artifact.memory_svg import FAINT, GROUND, INK, PAPER, PEAK
-from deploy.web_page import web_page
+from deploy.reporting.web_page import web_page
 
 # The picture's own colors are those of a page in the light; the style sheet has both sides.
 _SIDES = {INK: "ink", FAINT: "faint", PAPER: "paper", GROUND: "ground", PEAK: "bad"}

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from codegen.fit.memory_use import MemoryUse
-from deploy.cycle_model import ModelCycles
-from deploy.fit import layer_name, role_name
-from deploy.inspect_facts import arena_facts, report_facts
-from deploy.inspect_page import FITS
+from deploy.benchmark.cycle_model import ModelCycles
+from deploy.compiler.fit import layer_name, role_name
+from deploy.inspection.inspect_facts import arena_facts, report_facts
+from deploy.inspection.inspect_page import FITS
 from deploy.reporting.advice import OtherBoard, OtherOption
 from deploy.reporting.attempt import Attempt, words_of
 from deploy.reporting.layer_values import LayerValues

@@ -7,7 +7,7 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-PAGES = ("*.md", "tutorials/*.md")  # as deploy/manual.py looks for them
+PAGES = ("*.md", "tutorials/*.md")  # as deploy/cli/docs_pages.py looks for them
 
 
 class PagesHook(BuildHookInterface):

@@ -58,7 +58,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def _commands() -> list[str]:
-    from deploy.commands import COMMANDS
+    from deploy.cli.commands import COMMANDS
 
     return sorted(COMMANDS)
 
@@ -71,7 +71,7 @@ def _functions() -> list[str]:
 
 def command_page(name: str) -> str:
     """Returns the complete help of a command as a page."""
-    from deploy.command import command_parser, load_command
+    from deploy.cli.command import command_parser, load_command
 
     help_text = command_parser(name, load_command(name)).format_help()
     return f"# deploy {name}\n\n```text\n{help_text}```\n"

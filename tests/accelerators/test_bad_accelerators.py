@@ -24,8 +24,8 @@ from codegen.job import ImportedModel, Job, import_model
 from codegen.kernels.c_function import CFile
 from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 from codegen.options import CompileOptions
-from deploy.inside import require_inside
-from deploy.samples import Samples
+from deploy.inputs.samples import Samples
+from deploy.verification.memory_guard import require_inside
 from extensions.vanilla.accelerator import ACCELERATOR as VANILLA
 
 DIGITS = Path("deploy/demo/digits.tflite")

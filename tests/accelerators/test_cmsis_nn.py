@@ -40,12 +40,12 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
-from deploy.compiling import compile_for
-from deploy.device import open_device
-from deploy.firmware import prepare_compiled, ready_for
-from deploy.line import LineOptions
-from deploy.measure import run_series as run_on_board
-from deploy.samples import Samples
+from deploy.benchmark.run_series import run_series as run_on_board
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled, ready_for
+from deploy.devices.session import open_device
+from deploy.inputs.samples import Samples
 from extensions.cmsis_nn.library import cmsis_nn
 from platforms.base import BuildChoices
 from platforms.board_files import load_board

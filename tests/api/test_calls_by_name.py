@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import deploy
-from deploy.open_line import OpenLine
+from deploy.devices.connection import OpenLine
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 FUNCTIONS = Path(__file__).parent / "functions" / "gadget.c"

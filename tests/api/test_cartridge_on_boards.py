@@ -16,9 +16,9 @@ from chain_model import chain
 import deploy
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.cartridge import read_cartridge
-from deploy.compiling import Compiled
-from deploy.open_line import OpenLine
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.cartridge import read_cartridge
+from deploy.devices.connection import OpenLine
 from platforms.cartridge.code import cartridge_image
 from platforms.cartridge.header import Identity, Needs, core_text, packed
 from platforms.project import project_source

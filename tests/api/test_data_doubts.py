@@ -12,8 +12,8 @@ import deploy
 from aot.frontend.load import load_model
 from aot.ir.tensor_spec import graph_specs
 from aot.ir.types import Array
-from deploy.data import DataOptions, make_data
-from deploy.data_doubts import calibration_doubts, chance_doubts, range_doubts
+from deploy.inputs.data_doubts import calibration_doubts, chance_doubts, range_doubts
+from deploy.inputs.input_options import DataOptions, make_data
 
 DEMO = Path(deploy.__file__).parent / "demo"
 NOISE = np.random.default_rng(0).normal(size=(16, 1, 64)).astype(np.float32)

@@ -11,8 +11,8 @@ import pytest
 
 import deploy
 from aot.errors import InputError
+from deploy.frameworks.compile_framework_model import CompiledModule
 from deploy.frameworks.table import framework_of
-from deploy.from_framework import CompiledModule
 
 FRAMES = 60
 SAMPLES = np.random.default_rng(0).normal(size=(FRAMES, 6)).astype(np.float32)

@@ -13,8 +13,8 @@ import deploy
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
-from deploy.given_arrays import by_name, is_loader, plain, with_labels, without_labels
-from deploy.samples import make_samples
+from deploy.inputs.given_arrays import by_name, is_loader, plain, with_labels, without_labels
+from deploy.inputs.samples import make_samples
 
 DEMO = Path(deploy.__file__).parent / "demo"
 ROWS = np.arange(12, dtype=np.float32).reshape(4, 3)

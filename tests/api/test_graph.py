@@ -11,7 +11,7 @@ import pytest
 import deploy
 from aot.errors import InputError
 from aot.ir.types import Array
-from deploy.model_graph import GraphValue, ModelGraph
+from deploy.python_api.graph_builder import GraphValue, ModelGraph
 
 pytestmark = pytest.mark.usefixtures("own_folders")
 RANDOM = np.random.default_rng(2)

@@ -11,10 +11,10 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from codegen.options import CompileOptions
-from deploy.calibration import Calibration
-from deploy.narrow_saving import with_less_flash
-from deploy.quantizing import quantize
-from deploy.weight_widths import Bound
+from deploy.quantization.calibration import Calibration
+from deploy.quantization.narrow_saving import with_less_flash
+from deploy.quantization.onnx_quantizer import quantize
+from deploy.quantization.weight_widths import Bound
 from platforms.board_files import load_board
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import deploy
-from deploy.compiling import Compiled
-from deploy.open_line import OpenLine
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.connection import OpenLine
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 MANY = 1_000

@@ -6,9 +6,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import deploy
+from deploy.frameworks.compile_framework_model import CompiledModule, Conversion
 from deploy.frameworks.judging import Judgement
-from deploy.from_framework import CompiledModule, Conversion
-from deploy.quantizing import Quantized
+from deploy.quantization.onnx_quantizer import Quantized
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"
 

@@ -14,9 +14,9 @@ import pytest
 
 import deploy
 from deploy import lang
-from deploy.answer import Answer
-from deploy.command import command_parser, load_command
-from deploy.commands import COMMANDS
+from deploy.cli.command import command_parser, load_command
+from deploy.cli.command_result import Answer
+from deploy.cli.commands import COMMANDS
 
 pytestmark = pytest.mark.usefixtures("own_folders")
 Run = Callable[..., Any]

@@ -14,8 +14,8 @@ import pytest
 import deploy
 from benchmarks.pytorch import compiled_network, conversion_of
 from benchmarks.pytorch_networks import NETWORKS
+from deploy.frameworks.compile_framework_model import CompiledModule, Conversion
 from deploy.frameworks.judging import Judgement
-from deploy.from_framework import CompiledModule, Conversion
 
 DEMO = Path(deploy.__file__).parent / "demo"
 EXAMPLE = (1, 1, 8, 8)

@@ -12,7 +12,7 @@ import pytest
 
 import deploy
 from deploy import lang
-from deploy.machine import OUR_PACKAGES
+from deploy.host_tools.tool_inventory import OUR_PACKAGES
 
 PROGRAM = """\
 import numpy as np

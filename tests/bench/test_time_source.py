@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from boards.board import Board
-from deploy.bench_page import bench_page
-from deploy.benching import BoardCost
-from deploy.cycle_model import ModelCycles
+from deploy.benchmark.bench_model import BoardCost
+from deploy.benchmark.bench_page import bench_page
+from deploy.benchmark.cycle_model import ModelCycles
 from platforms.board_files import load_board
 from platforms.cycles.estimate import Cycles
 from platforms.cycles.parts import PARTS

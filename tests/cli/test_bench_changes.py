@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import deploy
-from deploy.bench_changes import changes_markdown, changes_page, changes_since, require_cases
+from deploy.benchmark.baseline_changes import changes_markdown, changes_page, changes_since, require_cases
 
 Run = Callable[..., Any]
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"

@@ -16,7 +16,7 @@ from aot.target import Optimize
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions, Rounding
-from deploy.compiling import Compiled, compile_for
+from deploy.compiler.compile_model import Compiled, compile_for
 from platforms.board_files import load_board
 
 DIGITS = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tiny_models import TINY
 
-from deploy import machine
-from deploy.bug_report import Private
-from deploy.installing import install_lines
-from deploy.machine import Program
+from deploy.cli.bug_report import Private
+from deploy.host_tools import tool_inventory as machine
+from deploy.host_tools.install_hints import install_lines
+from deploy.host_tools.tool_inventory import Program
 
 Run = Callable[..., Any]
 
@@ -111,7 +111,7 @@ def test_fix_names_no_framework_and_no_tool_of_solder_s_makers() -> None:
 
 
 def test_fix_prints_lines_and_runs_none(monkeypatch: pytest.MonkeyPatch, run_deploy: Run) -> None:
-    monkeypatch.setattr("deploy.machine.programs", lambda: MISSING)
+    monkeypatch.setattr("deploy.host_tools.tool_inventory.programs", lambda: MISSING)
     monkeypatch.setattr("subprocess.Popen", None)  # code that starts a process fails
     said = run_deploy("doctor", "--fix", "--json")
     assert said.status == 0, said.err

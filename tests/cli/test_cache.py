@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import deploy
-from deploy.kept_folders import MOST_KEPT, cached
+from deploy.devices.build_cache import MOST_KEPT, cached
 
 Run = Callable[..., Any]
 

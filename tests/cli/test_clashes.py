@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from deploy import machine
+from deploy.host_tools import tool_inventory as machine
 
 
 def test_there_is_none_in_the_tree(repo_root: Path) -> None:

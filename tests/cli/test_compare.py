@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from deploy.compare import differences
+from deploy.verification.compare_layers import differences
 
 SLOTS: Any = cast(Any, (SimpleNamespace(name="y"),))
 

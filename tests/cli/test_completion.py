@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from deploy.commands import COMMANDS
+from deploy.cli.commands import COMMANDS
 from platforms.board_files import all_boards
 
 Ask = Callable[[str], list[str]]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from deploy.console import print_result, progress, table
+from deploy.cli.console import print_result, progress, table
 
 
 def test_numbers_stand_to_the_right_and_words_to_the_left() -> None:
@@ -43,7 +43,9 @@ def test_progress_shows_one_bar_on_stderr_of_a_terminal(
 ) -> None:
     monkeypatch.setenv("TERM", "xterm")  # the tests may run where TERM is dumb
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    monkeypatch.setattr("deploy.progress_bar.Console", lambda **kind: Console(**kind, force_terminal=True))
+    monkeypatch.setattr(
+        "deploy.cli.progress_bar.Console", lambda **kind: Console(**kind, force_terminal=True)
+    )
     with progress("outer", 2) as outer:
         outer.step("first half")
         with progress("inner", 5) as inner:
@@ -70,6 +72,6 @@ def test_a_compile_shows_what_it_is_at(
     def recorded(title: str, steps: int) -> Iterator[Bar]:
         yield Bar(title)
 
-    monkeypatch.setattr("deploy.jobs.progress", recorded)
+    monkeypatch.setattr("deploy.compiler.jobs.progress", recorded)
     assert run_deploy("inspect", model).status == 0
     assert shown == [("compiling", "tiny.tflite")]

@@ -16,8 +16,8 @@ import pytest
 from still_host import still_host
 
 from boards.board import Board
-from deploy.counter_check import counted_by, instruction_shift
-from deploy.meter import Meter
+from deploy.benchmark.counter_check import counted_by, instruction_shift
+from deploy.benchmark.meter import Meter
 from platforms.board_files import load_board
 from platforms.runners import qemu, qemu_riscv32
 from platforms.transport.base import LineClosedError

@@ -11,7 +11,7 @@ import pytest
 from tiny_models import TINY
 
 import deploy
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 
 Run = Callable[..., Any]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.ascii_spellings import SPELLINGS
+from deploy.cli.ascii_output import SPELLINGS
 
 ENCODINGS = (
     {"PYTHONIOENCODING": "ascii"},

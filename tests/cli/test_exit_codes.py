@@ -14,7 +14,7 @@ import pytest
 
 import deploy.__main__ as program
 from codegen.version import VERSION
-from deploy import foreign_code
+from deploy.compiler import accelerator_errors as foreign_code
 
 Run = Callable[..., Any]
 

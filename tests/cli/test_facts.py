@@ -17,7 +17,7 @@ import pytest
 from aot.plan import crowd
 from boards.files import read_toml
 from codegen.fit.plans_found import forget_plans
-from deploy.machine import PACKAGES
+from deploy.host_tools.tool_inventory import PACKAGES
 from platforms.transport.ports import UsbPort
 
 Run = Callable[..., Any]
@@ -176,7 +176,10 @@ def test_doctor_says_once_how_to_get_what_many_boards_lack(
 
 def test_doctor_says_what_one_board_lacks(run_deploy: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ZEPHYR_BASE", raising=False)
-    monkeypatch.setattr("deploy.machine.usb_ports", lambda: (UsbPort("/dev/ttyACM3", 0x2E8A, 0x000A, "E66"),))
+    monkeypatch.setattr(
+        "deploy.host_tools.tool_inventory.usb_ports",
+        lambda: (UsbPort("/dev/ttyACM3", 0x2E8A, 0x000A, "E66"),),
+    )
     out = run_deploy("doctor", "--board", "rpi-pico").out
     assert "port      /dev/ttyACM3\n" in out
     out = run_deploy("doctor", "--board", "nucleo-g474re").out
@@ -190,8 +193,10 @@ def test_doctor_lists_serial_ports_optional_packages_and_what_is_kept(
     run_deploy: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ports = (UsbPort("/dev/ttyACM3", 0x2341, 0x0043, "557"), UsbPort("COM4", 1, 2, ""))
-    monkeypatch.setattr("deploy.machine.usb_ports", lambda: ports)
-    monkeypatch.setattr("deploy.machine.find_spec", lambda name: None if name == "ortools" else object())
+    monkeypatch.setattr("deploy.host_tools.tool_inventory.usb_ports", lambda: ports)
+    monkeypatch.setattr(
+        "deploy.host_tools.tool_inventory.find_spec", lambda name: None if name == "ortools" else object()
+    )
     out = run_deploy("doctor").out
     assert re.search(r"^/dev/ttyACM3  2341:0043  557 +arduino-uno$", out, re.MULTILINE)
     assert re.search(r"^COM4          0001:0002  none +not known$", out, re.MULTILINE)

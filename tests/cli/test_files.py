@@ -8,7 +8,7 @@ import pytest
 
 from aot.errors import OutputError
 from artifact.whole_file import write_whole
-from deploy.files import require_place
+from deploy.inputs.result_paths import require_place
 
 
 def nothing_is_ours(_path: Path) -> bool:

@@ -14,9 +14,9 @@ from aot.target import MemoryRegion, Optimize
 from boards.board import Board
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
-from deploy.board_filter import Fit, fitting
-from deploy.inspecting import inspect_model
-from deploy.jobs import ways_out
+from deploy.compiler.jobs import ways_out
+from deploy.devices.board_filter import Fit, fitting
+from deploy.inspection.inspect_model import inspect_model
 from platforms.board_files import all_boards, load_board
 
 DIGITS = Path(__file__).parents[2] / "deploy" / "demo" / "digits.tflite"

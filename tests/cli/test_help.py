@@ -11,10 +11,10 @@ import pytest
 
 import deploy
 from codegen.options import OPTIONS
-from deploy.command import command_parser, load_command
-from deploy.commands import COMMANDS
-from deploy.help_page import help_page
-from deploy.renamed import RENAMED_FLAGS
+from deploy.cli.command import command_parser, load_command
+from deploy.cli.commands import COMMANDS
+from deploy.cli.help_page import help_page
+from deploy.cli.renamed import RENAMED_FLAGS
 
 Run = Callable[..., Any]
 

@@ -38,9 +38,21 @@ assert all(not isinstance(each, Interrupter) for each in sys.meta_path), "not lo
 sys.exit(status)
 """
 MODULES = (
-    *("aot.errors", "codegen.version", "deploy.console", "deploy.error_pages", "deploy.terminal_width"),
-    *("deploy.commands.inspect", "deploy.project_file", "codegen.options", "boards.files", "argparse"),
-    *("numpy", "tflite", "deploy.inspecting", "aot.frontend.load"),
+    *(
+        "aot.errors",
+        "codegen.version",
+        "deploy.cli.console",
+        "deploy.cli.error_pages",
+        "deploy.cli.terminal_width",
+    ),
+    *(
+        "deploy.cli.commands.inspect",
+        "deploy.cli.project_file",
+        "codegen.options",
+        "boards.files",
+        "argparse",
+    ),
+    *("numpy", "tflite", "deploy.inspection.inspect_model", "aot.frontend.load"),
 )
 
 

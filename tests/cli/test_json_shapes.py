@@ -17,8 +17,8 @@ from small_float_net import small_net
 from still_host import still_host
 
 import deploy
-from deploy.command import command_parser, load_command
-from deploy.commands import COMMANDS
+from deploy.cli.command import command_parser, load_command
+from deploy.cli.commands import COMMANDS
 
 Run = Callable[..., Any]
 _ALONE = ("--oracle", "none")  # whether another runtime is installed changes the shape

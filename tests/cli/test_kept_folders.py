@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from aot.errors import OutputError
-from deploy.kept_folders import IN_USE_S, MOST_KEPT, cache_folder, cached
+from deploy.devices.build_cache import IN_USE_S, MOST_KEPT, cache_folder, cached
 from platforms.tuning.workshop import keep_object
 
 
@@ -108,7 +108,7 @@ def test_a_cache_that_can_only_be_read_serves_what_it_has(monkeypatch: pytest.Mo
     def refuse(_path: Path) -> None:
         raise OSError(errno.EROFS, "Read-only file system")
 
-    monkeypatch.setattr("deploy.kept_folders.os.utime", refuse)
+    monkeypatch.setattr("deploy.devices.build_cache.os.utime", refuse)
     assert cached("a", must_not_run) == place
 
 

@@ -12,8 +12,8 @@ from typing import Any, cast
 import pytest
 
 from codegen.options import CompileOptions
-from deploy.firmware import Ready, build, prepare
-from deploy.line import LineOptions
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import Ready, build, prepare
 from platforms.base import BuildChoices
 from platforms.line_deadlines import deadlines_for
 from platforms.rpc.frame import Decoder, encode_frame

@@ -10,9 +10,9 @@ import pytest
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
 from boards.board import Counter
-from deploy.compare import differences
-from deploy.meter import Meter, spread
-from deploy.samples import make_samples, random_samples
+from deploy.benchmark.meter import Meter, spread
+from deploy.inputs.samples import make_samples, random_samples
+from deploy.verification.compare_layers import differences
 from platforms.board_files import load_board
 
 SLOT = TensorSpec("scores", TensorType(DType.I8, (1, 3)))

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from deploy.options import count, size
+from deploy.cli.options import count, size
 
 
 @pytest.mark.parametrize(

@@ -19,8 +19,8 @@ from aot.errors import InputError
 from aot.interpret import run_graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array, DType, TensorType
-from deploy import oracles
-from deploy.samples import random_samples
+from deploy.inputs.samples import random_samples
+from deploy.verification import oracles
 
 pytestmark = pytest.mark.cc
 Run = Callable[..., Any]

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from tiny_models import TINY
 
-from deploy.firmware import source_for
-from deploy.model import read_artifact
+from deploy.devices.firmware import source_for
+from deploy.python_api.model import read_artifact
 from platforms.base import BuildChoices, platform_of
 from platforms.board_files import load_board
 from platforms.project import App

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from codegen.options import CDialect, CompileOptions
-from deploy.compiling import options_in_firmware
+from deploy.compiler.compile_model import options_in_firmware
 from platforms.board_files import load_board
 
 

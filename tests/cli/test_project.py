@@ -121,7 +121,7 @@ def test_flash_runs_what_the_runner_says_but_not_dry(
 ) -> None:
     mark = tmp_path / "flashed"
     touch = (("touch", str(mark)),)
-    monkeypatch.setattr("deploy.projects.flash_commands", lambda _name, _elf, _board, _where: touch)
+    monkeypatch.setattr("deploy.devices.projects.flash_commands", lambda _name, _elf, _board, _where: touch)
     assert run_deploy("flash", project, "--dry-run").out == f"touch {mark}\n"
     assert not mark.exists()
     assert not (project / "build").exists()

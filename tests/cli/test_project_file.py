@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import deploy
-from deploy.project_file import read_project_file
+from deploy.cli.project_file import read_project_file
 
 Run = Callable[..., Any]
 DEMO = Path(deploy.__file__).parent / "demo"

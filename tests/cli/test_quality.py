@@ -14,8 +14,8 @@ import deploy
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, Quant, TensorType
-from deploy.data import DataOptions, Fill, make_data
-from deploy.quality import accuracy_of, distances_to
+from deploy.inputs.input_options import DataOptions, Fill, make_data
+from deploy.verification.quality import accuracy_of, distances_to
 
 Run = Callable[..., Any]
 CLASSES = 5

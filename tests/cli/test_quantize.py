@@ -20,7 +20,7 @@ from aot.frontend.input_overrides import InputOverrides
 from aot.frontend.load import load_model
 from aot.frontend.tflite.write_file import FileTensor
 from aot.interpret import run_graph
-from deploy.oracles import onnx_session
+from deploy.verification.oracles import onnx_session
 
 SAMPLES = 24
 Deploy = Callable[..., Any]

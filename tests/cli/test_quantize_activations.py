@@ -19,8 +19,8 @@ from aot.interpret import run_graph
 from aot.ir.graph import Graph
 from aot.ir.types import Array, DType
 from aot.ops.activation import Activation
-from deploy.model_outputs import decibels, noise_of
-from deploy.oracles import onnx_session
+from deploy.quantization.model_outputs import decibels, noise_of
+from deploy.verification.oracles import onnx_session
 
 Deploy = Callable[..., Any]
 # Few of the numbers are far larger than the others, which eight bits take badly.

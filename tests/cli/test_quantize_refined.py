@@ -16,9 +16,9 @@ from aot.frontend.onnx.corrected_biases import with_corrected_biases, with_diffe
 from aot.frontend.onnx.layer_pairs import layers_of, pairs_of
 from aot.frontend.onnx.like_ranges import with_like_ranges, with_values_between
 from aot.ir.types import Array
-from deploy.oracles import onnx_session
-from deploy.refining import ways
-from deploy.weight_widths import LayerWeights, narrow_above
+from deploy.quantization.refined_weights import ways
+from deploy.quantization.weight_widths import LayerWeights, narrow_above
+from deploy.verification.oracles import onnx_session
 
 Refine = Callable[..., dict[str, Any]]
 

@@ -15,7 +15,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import deploy
 from aot.frontend.onnx.narrow_weights import in_four_bits, layer_weights, narrowed
-from deploy.weight_widths import LayerWeights, bytes_with, narrow_within
+from deploy.quantization.weight_widths import LayerWeights, bytes_with, narrow_within
 
 Deploy = Callable[..., Any]
 

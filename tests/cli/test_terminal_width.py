@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from deploy.console import print_result, table
-from deploy.terminal_width import fitted, fitted_table, terminal_columns
+from deploy.cli.console import print_result, table
+from deploy.cli.terminal_width import fitted, fitted_table, terminal_columns
 
 WIDE = "  layers     7: " + ", ".join(f"conv2d_{number}" for number in range(12))
 MANY = [("name", *(f"column{n}" for n in range(9))), ("a_model", *(f"{n},000" for n in range(9)))]

@@ -16,8 +16,8 @@ import pytest
 import deploy
 from aot.errors import MachineError
 from aot.trust import module_argv, require_own, user_folder
-from deploy.kept_folders import cache_folder
-from deploy.project_file import find_project_file
+from deploy.cli.project_file import find_project_file
+from deploy.devices.build_cache import cache_folder
 from platforms.board_files import load_board
 from platforms.runners.runner import run_all
 

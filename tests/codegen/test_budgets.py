@@ -22,7 +22,7 @@ from codegen.fit.plan_job import plan_job
 from codegen.fit.variant import CompiledPlan
 from codegen.job import ImportedModel, Job, import_model
 from codegen.options import CompileOptions
-from deploy.plan_offers import offers_facts, offers_page, offers_svg
+from deploy.compiler.plan_offers import offers_facts, offers_page, offers_svg
 from platforms.board_files import load_board
 
 BUDGETS = 20

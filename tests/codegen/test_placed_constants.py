@@ -20,7 +20,7 @@ from codegen.compile_kinds import ConstantRule
 from codegen.job import ImportedModel, Job
 from codegen.model import CompiledModel, PlacementInRam
 from codegen.options import CDialect, CompileOptions
-from deploy.placement_page import placement_lines
+from deploy.inspection.placement_page import placement_lines
 
 KB = 1024
 FLASH = MemoryRegion("FLASH", 0, 1 << 20, "flash")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from deploy.benching import BoardCost
+from deploy.benchmark.bench_model import BoardCost
 from deploy.demo.__main__ import BOARDS, Trial, main, page
 from platforms.board_files import load_board
 

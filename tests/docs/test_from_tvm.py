@@ -12,11 +12,11 @@ import deploy
 from codegen.accelerators.names import ACCELERATORS
 from codegen.lang.template import TemplateKnobs
 from deploy import lang
-from deploy.building import BuiltKernel
-from deploy.command import command_parser, load_command
-from deploy.compiling import Compiled
-from deploy.inspecting import Inspection
-from deploy.searching import SearchedSchedule
+from deploy.cli.command import command_parser, load_command
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.kernel_build import BuiltKernel
+from deploy.inspection.inspect_model import Inspection
+from deploy.tuner.schedule_search import SearchedSchedule
 
 _SPAN = re.compile(r"`([^`]+)`")
 READERS_LIBRARY = "cmsis-nn:path=CMSIS-NN"  # the command looks for the folder, which is not here

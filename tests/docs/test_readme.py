@@ -14,7 +14,7 @@ import pytest
 from benchmarks.results import read_results
 from boards.load import board_names
 from codegen.version import VERSION
-from deploy.command import command_parser, load_command
+from deploy.cli.command import command_parser, load_command
 from deploy.demo.__main__ import main as run_demo
 from platforms.board_files import all_boards
 

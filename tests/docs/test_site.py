@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from axe_checks import hindrances
 
-from deploy.command import command_parser, load_command
+from deploy.cli.command import command_parser, load_command
 
 _SPAN = re.compile(r"`(deploy [^`]+)`")
 _SHELL = re.compile(r"^```sh\n(.*?)^```$", re.MULTILINE | re.DOTALL)

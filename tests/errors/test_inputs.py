@@ -13,9 +13,9 @@ import pytest
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, Quant, TensorType
-from deploy.data import DataOptions, read_data
-from deploy.reals import as_integers
-from deploy.samples import make_samples
+from deploy.inputs.input_options import DataOptions, read_data
+from deploy.inputs.quantized_values import as_integers
+from deploy.inputs.samples import make_samples
 
 Complain = Callable[..., Any]
 
@@ -63,7 +63,7 @@ def refuse(model: Path, complaint: Complain, monkeypatch: pytest.MonkeyPatch) ->
     def must_not_build(*_: object) -> None:
         raise AssertionError("the inputs are looked at first")
 
-    monkeypatch.setattr("deploy.commands.run.ready_for", must_not_build)
+    monkeypatch.setattr("deploy.cli.commands.run.ready_for", must_not_build)
     return lambda inputs: complaint("run", model, "--board", "host", "--inputs", inputs)
 
 

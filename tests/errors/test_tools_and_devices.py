@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deploy.firmware import Prepared, Ready
+from deploy.devices.firmware import Prepared, Ready
 from platforms import toolchains
 from platforms.base import Firmware, platform_of
 from platforms.rpc.deadlines import Deadlines
@@ -59,7 +59,7 @@ def with_firmware(elf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         firmware = Firmware(elf, elf.parent, compiler, profile=False)
         return Ready(firmware, platform_of(prepared.board), prepared.board, Expected("tiny", bytes(32)))
 
-    monkeypatch.setattr("deploy.commands.run.ready_for", build)
+    monkeypatch.setattr("deploy.cli.commands.run.ready_for", build)
 
 
 def test_missing_emulators(
@@ -85,7 +85,7 @@ def run_on(
 ) -> Callable[[str], Any]:
     """run_on(program): `deploy run` where this Python program is the device, with little patience."""
     hurried = Deadlines(hello_s=4.0, retry_s=0.1)
-    monkeypatch.setattr("deploy.device.deadlines_for", lambda _line, _board, _run_s: hurried)
+    monkeypatch.setattr("deploy.devices.session.deadlines_for", lambda _line, _board, _run_s: hurried)
     with_firmware(model, monkeypatch)
 
     def run(program: str) -> Any:

@@ -24,7 +24,7 @@ from aot.ops.binary import Add
 from artifact.artifact import Artifact, artifact_of
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from deploy.proving.c_functions import constants_of, functions_of, sha256_of
 from deploy.proving.chapter import Chapter, Finding, Standing
 from deploy.proving.subject import About, Subject, subject_of

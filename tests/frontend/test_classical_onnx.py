@@ -16,8 +16,8 @@ from aot.frontend.onnx.read import read_onnx
 from aot.interpret import run_graph
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.oracles import ask_oracle
-from deploy.samples import Samples
+from deploy.inputs.samples import Samples
+from deploy.verification.oracles import ask_oracle
 
 COEFFICIENTS = [0.5, -1.0, 0.25, 2.0, 0.1, -0.3, 1.5, -0.2, 0.7, -0.9, 1.1, 0.4]
 CLASSES = {"coefficients": COEFFICIENTS, "intercepts": [0.1, 0.0, -0.4], "classlabels_ints": [7, 2, 5]}

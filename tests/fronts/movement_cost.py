@@ -15,7 +15,7 @@ from tflite_builder import ModelBuilder
 from tiny_models import random_weights
 
 import deploy
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 
 BOARD, SAMPLES = "mps2-an386", 125
 _START = f"sample_rate=62.5,axes=3,samples={SAMPLES}"

@@ -24,8 +24,8 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import read_records, select
 from codegen.options import CompileOptions
-from deploy.project_file import NAME as PROJECT_FILE
-from deploy.project_file import read_project_file
+from deploy.cli.project_file import NAME as PROJECT_FILE
+from deploy.cli.project_file import read_project_file
 from platforms.board_files import load_board
 from platforms.folder import read_project
 from platforms.layout import PROJECT_FILE as PROJECT_FACTS

@@ -26,9 +26,9 @@ from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
-from deploy.bench_changes import read_baseline
+from deploy.benchmark.baseline_changes import read_baseline
+from deploy.cli.project_file import read_project_file
 from deploy.exploring.kept import read_kept
-from deploy.project_file import read_project_file
 from platforms.board_files import load_board
 from platforms.folder import read_project
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 from codegen.option_entry import Option, WrittenWhen
 from codegen.options import OPTIONS
-from deploy.command import command_parser, load_command
-from deploy.commands import COMMANDS
-from deploy.data import DATA
-from deploy.line import LINE
+from deploy.cli.command import command_parser, load_command
+from deploy.cli.commands import COMMANDS
+from deploy.devices.connection_options import LINE
+from deploy.inputs.input_options import DATA
 
 INTRODUCTION = """\
 # The command line

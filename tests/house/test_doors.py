@@ -362,7 +362,7 @@ def test_no_module_knows_a_core_by_name(package_modules: tuple[Path, ...], repo_
 # The core that `inspect` takes when no board is named, names as people and CMSIS packs say them, and what
 # Arduino calls an architecture.
 NAMES_OF_CORES = {
-    "deploy/inspecting.py": {"cortex-m4"},
+    "deploy/inspection/inspect_model.py": {"cortex-m4"},
     "boards/cores.py": {"cortex-"},
     "boards/pack_index.py": {"cortex-m"},
     "platforms/channels/arduino.py": {"esp32"},

@@ -12,16 +12,16 @@ import pytest
 from source_trees import nodes_of
 
 from aot.errors import DeployError, FitError
-from deploy.commands import COMMANDS
-from deploy.error_pages import error_pages, page_of, shown
-from deploy.manual import manual_pages
+from deploy.cli.commands import COMMANDS
+from deploy.cli.docs_pages import manual_pages
+from deploy.cli.error_pages import error_pages, page_of, shown
 
 INTRODUCTION = """\
 # Errors
 
 Every error of the command line has a code, as in `error[E301]: ...`; `deploy help E301` prints its section. A code
 never changes its meaning. In Python each kind is a class, and the text is `str(error)`. This page is written by
-`make golden` from `deploy/error_pages.toml`.
+`make golden` from `deploy/cli/error_pages.toml`.
 
 | code | kind | meaning |
 |---|---|---|

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from source_trees import tree_of
 
-from deploy.manual import manual_pages
+from deploy.cli.docs_pages import manual_pages
 
 # Folders of one person's machine.
 MACHINE_PATH = re.compile(r"(?<![\w.)\]}>*/:$-])/(?:home|Users|root|tmp|var|mnt|srv|work\w*)/[\w./-]*\w")

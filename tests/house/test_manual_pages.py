@@ -9,7 +9,7 @@ from pathlib import Path
 
 from source_trees import nodes_of
 
-from deploy.manual import manual_pages
+from deploy.cli.docs_pages import manual_pages
 
 SHOWN_BY = re.compile(r"\bdeploy docs ([a-z][\w/-]*)")
 A_FILE = re.compile(r"\bdocs/[\w/-]+\.md")

@@ -14,7 +14,14 @@ from aot.frontend.tflite.importers import IMPORTERS as TFLITE
 from aot.ops import OPS
 from aot.ops.op import Op
 from aot.ops.rounding import MEANINGS, MODES
-from deploy.op_facts import Counts, node_counts, op_sources, rounding_rows, sources_of, suite_counts
+from deploy.inspection.op_facts import (
+    Counts,
+    node_counts,
+    op_sources,
+    rounding_rows,
+    sources_of,
+    suite_counts,
+)
 
 INTRODUCTION = """\
 # Operators and their limits

@@ -27,10 +27,10 @@ from codegen.option_kinds import Size
 from codegen.option_reading import read_given
 from codegen.options import ALL_OPTIONS, OPTIONS, CompileOptions, Rounding, read_options
 from deploy.__main__ import main
-from deploy.command import command_parser, load_command
-from deploy.data import DATA, DataOptions, Fill
-from deploy.line import LINE, LineOptions
-from deploy.options import compile_options, data_options, line_options
+from deploy.cli.command import command_parser, load_command
+from deploy.cli.options import compile_options, data_options, line_options
+from deploy.devices.connection_options import LINE, LineOptions
+from deploy.inputs.input_options import DATA, DataOptions, Fill
 
 _TILED = Path(__file__).parents[1] / "plugin" / "package" / "solder_example" / "tiled.py"
 # For each option a word that is not its default, and the same as one would write it in Python.
@@ -233,13 +233,15 @@ def compiled_with(monkeypatch: pytest.MonkeyPatch) -> list[CompileOptions]:
         seen.append(job.options)
         raise CompilingError
 
-    monkeypatch.setattr("deploy.jobs.compile_job", begin)
-    monkeypatch.setattr("deploy.board_filter.compile_job", begin)
+    monkeypatch.setattr("deploy.compiler.jobs.compile_job", begin)
+    monkeypatch.setattr("deploy.devices.board_filter.compile_job", begin)
     monkeypatch.setattr("deploy.reporting.make.fitting", lambda *_: ())  # before it, for boards of any memory
-    monkeypatch.setattr("deploy.tuning.plan_job", begin)
-    monkeypatch.setattr("deploy.device_tasks.plan_job", begin)  # before it, where there is an accelerator
+    monkeypatch.setattr("deploy.tuner.tune_model.plan_job", begin)
+    monkeypatch.setattr(
+        "deploy.compiler.accelerator_tasks.plan_job", begin
+    )  # before it, where there is an accelerator
     monkeypatch.setattr("codegen.job.parse_model", lambda data, file_name, *_: parse_model(data, file_name))
-    monkeypatch.setattr("deploy.jobs.select_records", lambda *_: None)
+    monkeypatch.setattr("deploy.compiler.jobs.select_records", lambda *_: None)
     return seen
 
 
@@ -336,9 +338,9 @@ def test_each_function_that_reaches_a_board_takes_the_options_of_the_line(
         seen.extend(each for each in arguments if isinstance(each, LineOptions))
         raise CompilingError
 
-    monkeypatch.setattr("deploy.on_board.ready_for", lambda *_: None)
-    monkeypatch.setattr("deploy.on_board.open_device", reach)
-    monkeypatch.setattr("deploy.on_board.verify_model", reach)
+    monkeypatch.setattr("deploy.python_api.on_board.ready_for", lambda *_: None)
+    monkeypatch.setattr("deploy.python_api.on_board.open_device", reach)
+    monkeypatch.setattr("deploy.python_api.on_board.verify_model", reach)
     image = np.zeros((1, 8, 8, 1), np.int8)
     with pytest.raises(CompilingError):
         getattr(deploy, function)(model, inputs=image, board="host", **LINE_SAMPLES)

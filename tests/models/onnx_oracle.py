@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from aot.ir.types import Array
-from deploy.oracles import onnx_session
+from deploy.verification.oracles import onnx_session
 
 
 def run_onnx(data: bytes, inputs: Mapping[str, Array]) -> list[Array]:

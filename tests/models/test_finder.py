@@ -14,7 +14,7 @@ from make_finder import BACK, SIZES, Found, found_in, front, model_file
 from scenes import CLASSES, Bytes, Drawn, scene
 
 import deploy
-from deploy.sensor_log import FoundBox
+from deploy.sensors.sensor_log import FoundBox
 
 RAM_BYTES = 128 * 1024
 LEAST_SHARE = 0.5  # of what a box and a shape's own cover together, that both cover

@@ -13,8 +13,8 @@ from aot.interpret import run_all
 from aot.ir.types import Array, DType
 from artifact.row_packing import pack_rows
 from codegen.model import LayerInfo
-from deploy.compiling import Compiled
-from deploy.observed import InputWindow
+from deploy.benchmark.field_statistics import InputWindow
+from deploy.compiler.compile_model import Compiled
 
 _TABLE_ROW = re.compile(r"^    \{(\d+)u, (\d+)u, \du, ([12])u, (\d+)u, (\d+)u\},$", re.MULTILINE)
 _MOST = 256

@@ -15,8 +15,8 @@ from observe_cost import costs
 import deploy
 from aot.errors import DeviceError, InputError
 from aot.ir.types import Array
-from deploy.compiling import Compiled
-from deploy.observed import Observed, observed_lines, read_observed
+from deploy.benchmark.field_statistics import Observed, observed_lines, read_observed
+from deploy.compiler.compile_model import Compiled
 from platforms.rpc.session import Session
 
 pytestmark = [pytest.mark.cc]

@@ -26,7 +26,7 @@ from codegen.options import CompileOptions
 from platforms.shared_library import HostModel
 
 RIGHT, REFUSED, WRONG = "right", "refused", "wrong"
-COUNTS = Path(__file__).resolve().parents[2] / "deploy" / "onnx_counts.json"
+COUNTS = Path(__file__).resolve().parents[2] / "deploy" / "inspection" / "onnx_counts.json"
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ def table(outcomes: Iterable[Outcome]) -> str:
 
 
 def stored_counts(outcomes: Iterable[Outcome]) -> str:
-    """For deploy/onnx_counts.json: operator -> how many cases are right and how many refused."""
+    """For deploy/inspection/onnx_counts.json: operator -> how many cases are right and how many refused."""
     counts: dict[str, dict[str, int]] = {}
     for outcome in outcomes:
         each = counts.setdefault(outcome.case.operator, {RIGHT: 0, REFUSED: 0})

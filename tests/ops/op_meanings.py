@@ -16,7 +16,7 @@ from codegen.loops.ir import Proc
 from codegen.loops.text import print_proc
 from platforms.board_files import load_board
 
-STORED = Path(__file__).resolve().parents[2] / "deploy" / "op_meanings.json"
+STORED = Path(__file__).resolve().parents[2] / "deploy" / "inspection" / "op_meanings.json"
 
 
 def examples() -> dict[str, OpCase]:
@@ -43,7 +43,7 @@ def meanings() -> dict[str, dict[str, str]]:
 
 
 def meanings_text() -> str:
-    """The text of deploy/op_meanings.json."""
+    """The text of deploy/inspection/op_meanings.json."""
     return json.dumps(meanings(), indent=1) + "\n"
 
 

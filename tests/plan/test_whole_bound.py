@@ -13,7 +13,7 @@ from aot.plan.whole_bound import whole_tensor_bound
 from artifact.facts import ModelFacts, facts_of
 from artifact.memory_svg import draw_memory_svg
 from artifact.report import make_report
-from deploy.inspect_page import summary
+from deploy.inspection.inspect_page import summary
 
 GRAPH = """\
 graph "g"

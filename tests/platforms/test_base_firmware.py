@@ -11,7 +11,7 @@ import pytest
 from aot.errors import FitError
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.compiling import compile_for
+from deploy.compiler.compile_model import compile_for
 from platforms.base import platform_of
 from platforms.board_files import all_boards, load_board
 from platforms.elf import sizes

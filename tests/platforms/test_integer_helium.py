@@ -12,10 +12,10 @@ from tiny_models import TINY
 from aot.target import Feature
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.compiling import compile_for
-from deploy.line import LineOptions
-from deploy.samples import random_samples
-from deploy.verifying import verify_model
+from deploy.compiler.compile_model import compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.inputs.samples import random_samples
+from deploy.verification.verify_model import verify_model
 from platforms.board_files import load_board
 
 BOARD = load_board("mps3-an547")

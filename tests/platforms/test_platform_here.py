@@ -8,8 +8,8 @@ from dataclasses import replace
 import pytest
 
 from aot.errors import BoardError, MissingToolError
-from deploy.machine import ability
-from deploy.supported import platform_here
+from deploy.devices.buildable_boards import platform_here
+from deploy.host_tools.tool_inventory import ability
 from platforms import zephyr
 from platforms.board_files import load_board
 

@@ -13,7 +13,7 @@ from aot.errors import BoardError, FitError, OutputError
 from aot.ir.types import DType, TensorType
 from boards.board import Board
 from codegen.c.arenas import Arena
-from deploy.supported import platform_for
+from deploy.devices.buildable_boards import platform_for
 from platforms import PLATFORMS
 from platforms.base import platform_of
 from platforms.board_files import load_board

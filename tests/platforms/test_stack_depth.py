@@ -14,9 +14,9 @@ from artifact.artifact import artifact_of
 from codegen.compile import compile_job
 from codegen.job import read_job
 from codegen.options import CompileOptions
-from deploy.device import open_device
-from deploy.firmware import build_source
-from deploy.line import LineOptions
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build_source
+from deploy.devices.session import open_device
 from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.project import project_source

@@ -25,7 +25,7 @@ from aot.target import Optimize
 from codegen.c.arenas import arenas_of, line_bytes
 from codegen.model import CompiledModel
 from codegen.options import CompileOptions
-from deploy.compiling import Compiled
+from deploy.compiler.compile_model import Compiled
 from platforms.board_files import load_board
 
 DIGITS = Path(deploy.__file__).parent / "demo" / "digits.tflite"

@@ -15,8 +15,8 @@ from tiny_models import random_weights
 import deploy
 from aot.errors import BoardError
 from codegen.options import CompileOptions
-from deploy.benching import BenchChoices, BoardCost, Modelled, measure_file
-from deploy.line import LineOptions
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_file
+from deploy.devices.connection_options import LineOptions
 from platforms.baremetal import PLATFORM
 from platforms.board_files import load_board
 from platforms.project import App, project_source

@@ -12,7 +12,7 @@ from test_failure_texts import DEADLINES, NONCE, TOKEN, greeted, hello_payload, 
 
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import DType, TensorType
-from deploy.commands.monitor import harmless
+from deploy.cli.commands.monitor import harmless
 from platforms.rpc.exchange import LOG_BYTES
 from platforms.rpc.failures import DeviceSilentError
 from platforms.rpc.frame import Decoder, encode_frame

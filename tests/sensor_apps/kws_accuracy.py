@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import deploy
-from deploy.sensor_log import WindowRun, read_line
+from deploy.sensors.sensor_log import WindowRun, read_line
 
 LABELS = "down,go,left,no,off,on,right,stop,up,yes,silence,unknown"
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 import deploy
-from deploy.compiling import Compiled
-from deploy.model import Model
-from deploy.sensor_log import Record, read_line
+from deploy.compiler.compile_model import Compiled
+from deploy.python_api.model import Model
+from deploy.sensors.sensor_log import Record, read_line
 
 FRONT = (
     "tf.signal.mfcc:sample_rate=16000,samples=16000,frame_length=480,frame_step=320,num_mel_bins=40,"

@@ -14,7 +14,7 @@ from small_apps import HEARD, HEARD_LABELS, MOVED, MOVED_LABELS, model_for, reco
 
 import deploy
 from aot.errors import InputError
-from deploy.sensor_log import WindowRun
+from deploy.sensors.sensor_log import WindowRun
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]
 STAND_INS = Path(__file__).with_name("arduino")

@@ -10,8 +10,8 @@ import pytest
 from tiny_models import TINY
 
 import deploy
-from deploy.compiling import Compiled
-from deploy.sensor_apps import SensorChoices, with_pipeline
+from deploy.compiler.compile_model import Compiled
+from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
 from platforms.project import App, project_source
 
 LABELS = "a,b,c,d,e"

@@ -14,7 +14,7 @@ from listener import built, records
 from make_shapes import BACK, CLASSES, PLACE, SIZE, Shape, drawn
 
 import deploy
-from deploy.sensor_log import FoundBox, Losses, Record, WindowRun
+from deploy.sensors.sensor_log import FoundBox, Losses, Record, WindowRun
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]
 

@@ -15,8 +15,8 @@ import pytest
 from aot.errors import InputError
 from aot.fronts.picture import Crop, PixelForm
 from aot.ir.types import DType
-from deploy.pictures import read_pictures
-from deploy.recordings import read_recording
+from deploy.inputs.pictures import read_pictures
+from deploy.inputs.recordings import read_recording
 from platforms.project import CameraForm, SensorKind, SensorPipeline
 from platforms.templates import filled, template_text
 

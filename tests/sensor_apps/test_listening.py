@@ -15,9 +15,9 @@ from kws_accuracy import accuracies
 from listener import BACK, CLASSES, FRONT, LABELS, Samples, built, heard, listener, network, records
 
 import deploy
-from deploy.model import Model
-from deploy.sensor_log import Losses, ProgramFault, Record, Start, WindowRun
-from deploy.wav import read_wav
+from deploy.inputs.wav import read_wav
+from deploy.python_api.model import Model
+from deploy.sensors.sensor_log import Losses, ProgramFault, Record, Start, WindowRun
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aot.errors import InputError
-from deploy.sensor_log_page import LogReader
+from deploy.sensors.sensor_log_page import LogReader
 
 
 def line(text: str) -> bytes:

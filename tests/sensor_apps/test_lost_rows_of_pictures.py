@@ -12,7 +12,7 @@ from listener import built, records
 from tiny_models import TINY
 
 import deploy
-from deploy.sensor_log import Losses, Record, WindowRun
+from deploy.sensors.sensor_log import Losses, Record, WindowRun
 
 PICTURES, ROWS = 6, 8
 # Two rows of the second picture, the last of the third, the last of the fifth and the first of the sixth.

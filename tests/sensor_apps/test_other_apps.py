@@ -14,8 +14,8 @@ import pytest
 from listener import built, records
 
 import deploy
-from deploy.sensor_log import Losses, Record, WindowRun
-from deploy.wav import read_wav
+from deploy.inputs.wav import read_wav
+from deploy.sensors.sensor_log import Losses, Record, WindowRun
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow]
 

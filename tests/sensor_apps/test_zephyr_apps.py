@@ -14,9 +14,9 @@ from listener import records
 from small_apps import HEARD, HEARD_LABELS, MOVED, MOVED_LABELS, model_for, recording_for
 
 import deploy
-from deploy.firmware import build_project, project_board
-from deploy.line import LineOptions
-from deploy.sensor_log import Losses, ProgramFault, Record, WindowRun
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build_project, project_board
+from deploy.sensors.sensor_log import Losses, ProgramFault, Record, WindowRun
 from platforms.base import BuildChoices
 
 pytestmark = [pytest.mark.cc, pytest.mark.slow, pytest.mark.qemu]

@@ -24,7 +24,7 @@ from aot.ir.graph import Graph
 from aot.ops import OPS
 
 ROOT = Path(__file__).resolve().parents[2]
-STORED = ROOT / "deploy" / "op_sources.json"
+STORED = ROOT / "deploy" / "inspection" / "op_sources.json"
 Sources = dict[str, dict[str, object]]  # op -> {"operators": names, "cases": count}
 
 
@@ -75,7 +75,7 @@ def _note(graph: Graph, operators: dict[str, set[str]]) -> None:
 
 
 def sources_text(shared: Path) -> str:
-    """What deploy/op_sources.json holds."""
+    """What deploy/inspection/op_sources.json holds."""
     return json.dumps({"tflite": tflite_sources(shared), "onnx": onnx_sources(shared)}, indent=1) + "\n"
 
 

@@ -1,7 +1,7 @@
 """Runs suites of one-operator cases as compiled C: each is right, refused with a reason, or wrong.
 
 `python tests/suites/suite_run.py [WORD ...]` prints a table of all, or of those whose names hold a word;
-with --json it prints what deploy/suite_counts.json holds.
+with --json it prints what deploy/inspection/suite_counts.json holds.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def counts_of(outcomes: Iterable[Outcome]) -> dict[str, Counter[str]]:
 
 
 def counts_text(counts: Mapping[str, Mapping[str, int]]) -> str:
-    """What `deploy ops` shows, as it is stored in deploy/suite_counts.json."""
+    """What `deploy ops` shows, as it is stored in deploy/inspection/suite_counts.json."""
     kept = {
         op: {verdict: found.get(verdict, 0) for verdict in (RIGHT, REFUSED)} for op, found in counts.items()
     }

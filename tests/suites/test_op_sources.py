@@ -9,7 +9,7 @@ import pytest
 from op_sources import Sources, onnx_sources, tflite_sources
 
 from aot.ops import OPS
-from deploy.op_facts import op_sources
+from deploy.inspection.op_facts import op_sources
 
 
 def test_sources_are_of_ops_that_are_there() -> None:

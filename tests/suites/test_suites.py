@@ -10,7 +10,7 @@ import pytest
 from suite_cases import is_right, suite_cases
 from suite_run import REFUSED, RIGHT, WRONG, CompiledCase, Outcome, compile_suite, counts_of, run_jobs
 
-from deploy.op_facts import suite_counts
+from deploy.inspection.op_facts import suite_counts
 
 REFUSED_AT_MOST = 13
 COMPILERS = (

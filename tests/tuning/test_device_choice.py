@@ -19,8 +19,8 @@ from codegen.job import Job, import_model
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
-from deploy.device_choice import choose_devices
-from deploy.device_tasks import DeviceTask, chosen_devices, device_tasks
+from deploy.compiler.accelerator_tasks import DeviceTask, chosen_devices, device_tasks
+from deploy.compiler.measured_choice import choose_devices
 from platforms.tuning.record_file import RecordFile
 from platforms.tuning.search import Setting
 

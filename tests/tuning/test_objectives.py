@@ -16,8 +16,8 @@ from aot.target import Optimize
 from codegen.job import read_job
 from codegen.kernels.tuning_records import TuningRecord, select
 from codegen.options import CompileOptions
-from deploy.objectives import cost_unit_for
-from deploy.tuning import TuneChoices, begin
+from deploy.tuner.objectives import cost_unit_for
+from deploy.tuner.tune_model import TuneChoices, begin
 from platforms.board_files import load_board
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"

@@ -13,7 +13,7 @@ from codegen.job import read_job
 from codegen.kernels.knobs import Point
 from codegen.kernels.tuning_records import TuningRecord
 from codegen.options import CompileOptions
-from deploy.tuning import TuneChoices, begin
+from deploy.tuner.tune_model import TuneChoices, begin
 from platforms.board_files import load_board
 
 DIGITS = Path(deploy.demo.__file__).parent / "digits.tflite"

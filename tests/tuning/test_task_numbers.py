@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aot.errors import InputError
-from deploy.tuning import task_numbers
+from deploy.tuner.tune_model import task_numbers
 
 
 @pytest.mark.parametrize(

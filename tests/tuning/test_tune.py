@@ -17,9 +17,9 @@ from codegen.job import read_job
 from codegen.kernels.knobs import Point, point_text
 from codegen.kernels.tuning_records import read_records
 from codegen.options import CompileOptions
-from deploy.console import table
-from deploy.tuning import TuneChoices, begin
-from deploy.tuning_table import narrow_rows
+from deploy.cli.console import table
+from deploy.tuner.tune_model import TuneChoices, begin
+from deploy.tuner.tuning_table import narrow_rows
 from platforms.board_files import load_board
 from platforms.tuning.tasks import Task
 
@@ -183,7 +183,7 @@ def test_an_interrupted_search_says_what_it_found_and_how_to_go_on(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("deploy.tuning.search", interrupted)
+    monkeypatch.setattr("deploy.tuner.tune_model.search", interrupted)
     path = tmp_path / "digits.jsonl"
     outcome = run_deploy("tune", DIGITS, *M4, "-o", path)
     assert outcome.status == 130

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from aot.distribution import pip_install
 from aot.errors import BoardError, MissingToolError
-from deploy.firmware import Ready, build_source
+from deploy.devices.firmware import Ready, build_source
 from deploy.proving.subject import Subject
 from platforms.base import BuildChoices
 from platforms.cycles.stand_in import stand_in

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from boards.board import Board
-from deploy.device import open_device
-from deploy.firmware import Ready
-from deploy.line import LineOptions
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import Ready
+from deploy.devices.session import open_device
 from deploy.proving.machine.call_tree import CallTree, call_tree
 from deploy.proving.machine.program import LinkedProgram
 from platforms.runners import EMULATORS

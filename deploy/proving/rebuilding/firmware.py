@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from deploy.firmware import build_project
+from deploy.devices.buildable_boards import platform_here
+from deploy.devices.firmware import build_project
 from deploy.proving.rebuilding.archives import PLACES
 from deploy.proving.rebuilding.twice import RebuildResult, twice
 from deploy.proving.subject import Subject
-from deploy.supported import platform_here
 from platforms.base import BuildChoices, Firmware
 from platforms.cycles.stand_in import stand_in
 from platforms.elf import segments

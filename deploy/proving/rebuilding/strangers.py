@@ -12,7 +12,7 @@ from artifact.fact_json import encode
 from codegen.compile import compile_job
 from codegen.job import ImportedModel
 from codegen.options import CompileOptions
-from deploy.jobs import job_for
+from deploy.compiler.jobs import job_for
 from deploy.proving.tracing.ground import MODEL, PROGRAM, Ground
 from platforms.templates import c_files
 

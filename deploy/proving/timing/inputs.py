@@ -9,8 +9,8 @@ import numpy as np
 from aot.ir.graph import Graph
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
+from deploy.inputs.samples import random_samples
 from deploy.proving.sum_range import ProductSums, sum_range
-from deploy.samples import random_samples
 
 _REAL_ENDS = (-1000.0, 1000.0)  # of floats: an exponential of either is at its end
 

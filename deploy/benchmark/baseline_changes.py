@@ -1,0 +1,210 @@
+"""Holds costs against a baseline, which `deploy bench --json` printed before: what changed, what is worse."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.counted import counted
+from aot.errors import FiguresError, InputError
+from deploy.cli.console import table
+from deploy.cli.markdown_table import LEFT, RIGHT, markdown_table
+
+LIMIT_PERCENT = 1.0  # by which a figure may be larger than the baseline's
+
+Facts = Mapping[str, Any]
+# Heading -> where the figure is in the facts of a case. Times of boards that count nothing are too unsteady.
+_FIGURES: Mapping[str, tuple[str, ...]] = {
+    "instructions": ("instructions",),
+    "cycles": ("cycles",),
+    "model's cycles": ("cycle_model", "cycles"),
+    "arena": ("arena_bytes",),
+    "inputs and outputs": ("io_bytes",),
+    "stack": ("stack_bytes",),
+    "run's stack": ("run_stack_bytes",),
+    "code": ("code_bytes",),
+    "constants": ("constants_bytes",),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class FigureChange:
+    """A figure of a model, or of one of its layers, before and now."""
+
+    model: str
+    board: str
+    layer: str  # "" where it is the whole model's
+    figure: str
+    before: int
+    now: int
+
+    @property
+    def share(self) -> float:
+        """The change as a part of what was before: 0.1 is a tenth more; what comes where nothing was is 1."""
+        return (self.now - self.before) / self.before if self.before else float(self.now > 0)
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "model": self.model,
+            "board": self.board,
+            "layer": self.layer or None,
+            "figure": self.figure,
+            "before": self.before,
+            "now": self.now,
+            "share": self.share,
+        }
+
+    def __str__(self) -> str:
+        place = f", {self.layer}" if self.layer else ""
+        figures = f"{self.before:,} -> {self.now:,} ({self.share:+.1%})"
+        return f"{self.model} on {self.board}{place}: {self.figure} {figures}"
+
+
+@dataclass(frozen=True)
+class BenchChanges:
+    """All figures that are not what they were."""
+
+    changes: tuple[FigureChange, ...]
+    cases: int  # that both have
+    new: tuple[str, ...]  # cases that the baseline has not
+    missing: tuple[str, ...]  # cases that only the baseline has
+    other_tools: tuple[str, ...]  # compilers that are others than the baseline's
+    limit: float  # as a share
+
+    @property
+    def worse(self) -> tuple[FigureChange, ...]:
+        """The changes of whole models beyond the limit: layers are there to explain them."""
+        return tuple(each for each in self.changes if not each.layer and each.share > self.limit)
+
+    def require_none_worse(self) -> None:
+        """Raises FiguresError where a figure of a model is worse than the limit allows."""
+        if self.worse:
+            raise FiguresError(
+                f"{counted(len(self.worse), 'figure')} more than {self.limit * 100:g}% over the baseline",
+                "\n".join(map(str, self.worse)),
+                "where that is meant, make the baseline again: deploy bench ... --json > BASELINE.json",
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "limit": self.limit,
+            "cases": self.cases,
+            "changes": [change.as_json() for change in self.changes],
+            "worse": [change.as_json() for change in self.worse],
+            "new": list(self.new),
+            "missing": list(self.missing),
+            "other_tools": list(self.other_tools),
+        }
+
+
+def read_baseline(path: Path) -> list[Facts]:
+    """The cases that an earlier `deploy bench --json` printed. Raises InputError."""
+    try:
+        cases = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(f"the baseline cannot be read: {error.strerror}", str(path), _HOW) from None
+    except (ValueError, RecursionError):
+        raise InputError("the baseline is not JSON", str(path), _HOW) from None
+    return require_cases(cases, str(path))
+
+
+_HOW = "deploy bench MODEL --board B --json > BASELINE.json makes one"
+
+
+def require_cases(cases: Any, where: str) -> list[Facts]:
+    """The cases of a baseline, or the single one that Python's bench gave. Raises InputError."""
+    found: list[Any] = cases if isinstance(cases, list) else [cases]
+    for case in found:
+        if not isinstance(case, Mapping) or not {"model", "board"} <= case.keys():
+            raise InputError("the baseline is not what deploy bench --json prints", where, _HOW)
+    return [case for case in found if "error" not in case]  # what could not be measured then is new now
+
+
+def changes_since(before: Sequence[Facts], now: Sequence[Facts], limit: float) -> BenchChanges:
+    """Compares the cases that both have, figure by figure and layer by layer."""
+    old, new = ({(case["model"], case["board"]): case for case in cases} for cases in (before, now))
+    shared = [key for key in new if key in old]
+    return BenchChanges(
+        changes=tuple(change for key in shared for change in _case_changes(old[key], new[key])),
+        cases=len(shared),
+        new=tuple(f"{model} on {board}" for model, board in new if (model, board) not in old),
+        missing=tuple(f"{model} on {board}" for model, board in old if (model, board) not in new),
+        other_tools=tuple(dict.fromkeys(note for key in shared for note in _other_tools(old[key], new[key]))),
+        limit=limit,
+    )
+
+
+def _case_changes(before: Facts, now: Facts) -> Iterator[FigureChange]:
+    place = (now["model"], now["board"])
+    yield from _figure_changes(*place, "", before, now)
+    layers = {_layer_name(layer): layer for layer in before.get("layers", ())}
+    for layer in now.get("layers", ()):
+        name = _layer_name(layer)
+        if name in layers:
+            yield from _figure_changes(*place, name, layers[name], layer)
+
+
+def _figure_changes(model: str, board: str, layer: str, before: Facts, now: Facts) -> Iterator[FigureChange]:
+    for figure, path in _FIGURES.items():
+        was, is_now = _at(before, path), _at(now, path)
+        if was is not None and is_now is not None and was != is_now:
+            yield FigureChange(model, board, layer, figure, was, is_now)
+
+
+def _at(facts: Facts, path: Sequence[str]) -> int | None:
+    for key in path:
+        found = facts.get(key)
+        if not isinstance(found, Mapping):
+            return found if isinstance(found, int) else None
+        facts = found
+    return None
+
+
+def _layer_name(layer: Facts) -> str:
+    """A layer is known by what it computes: its number changes when others come or go."""
+    return f"{layer['op']} {layer['shapes']} {layer['origin']}".strip()
+
+
+def _other_tools(before: Facts, now: Facts) -> Iterator[str]:
+    is_now, was = now.get("toolchain"), before.get("toolchain")
+    if is_now != was:
+        yield f"{is_now}, the baseline by {was}"
+
+
+_HEADS = ("model", "board", "layer", "figure", "before", "now", "change")
+_SIDES = (LEFT, LEFT, LEFT, LEFT, RIGHT, RIGHT, RIGHT)
+
+
+def changes_page(changes: BenchChanges) -> str:
+    """The changes as people read them in a terminal."""
+    return "\n".join([*_notes(changes), *([table(_HEADS, _rows(changes))] if changes.changes else [])])
+
+
+def changes_markdown(changes: BenchChanges) -> str:
+    """The changes as a comment on a pull request."""
+    lines = [f"- {note}" for note in _notes(changes)]
+    if changes.changes:
+        lines += ["", *markdown_table(_HEADS, _SIDES, _rows(changes))]
+    return "\n".join(lines)
+
+
+def _rows(changes: BenchChanges) -> list[tuple[str, ...]]:
+    return [
+        (c.model, c.board, c.layer, c.figure, f"{c.before:,}", f"{c.now:,}", f"{c.share:+.2%}")
+        for c in changes.changes
+    ]
+
+
+def _notes(changes: BenchChanges) -> Iterator[str]:
+    whole = [change for change in changes.changes if not change.layer]
+    limit = f"{changes.limit * 100:g}%"
+    yield (
+        f"{counted(changes.cases, 'case')} of the baseline measured again: "
+        f"{counted(len(whole), 'figure')} changed, {len(changes.worse)} more than {limit} worse"
+    )
+    yield from (f"new: {case}" for case in changes.new)
+    yield from (f"not measured again: {case}" for case in changes.missing)
+    yield from (f"compiled by {tool}" for tool in changes.other_tools)

@@ -1,0 +1,238 @@
+"""Measures a model's cost on a board: instructions, cycles, RAM, flash and the time to compile it."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from aot.errors import BoardError, InputError
+from boards.board import Board
+from codegen.job import import_model
+from codegen.model import LayerInfo
+from codegen.options import CompileOptions
+from deploy.benchmark.cycle_model import ModelCycles, layer_cycles, model_cycles
+from deploy.benchmark.meter import Meter, is_emulated
+from deploy.benchmark.run_series import keep_quiet, run_series
+from deploy.compiler.compile_model import Compiled, compile_for_firmware, compile_on
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import build_source, prepare_compiled, ready_for
+from deploy.devices.session import Device, open_device
+from deploy.inputs.samples import Samples, random_samples
+from platforms.base import BuildChoices
+from platforms.cycles.estimate import Cycles
+from platforms.cycles.model import lacks
+from platforms.elf import sizes
+from platforms.project import App, project_source
+from platforms.runners.runner import ATTACH
+from platforms.stack_depth import run_stack
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """The share of a run that a layer takes."""
+
+    layer: LayerInfo
+    count: int  # instructions or cycles
+    seconds: float | None  # measured; None on a board that counts instructions
+    cycles: Cycles | None  # by the model; None where there is none
+    unplaced: Cycles | None = None  # the same with all constants in flash, where --place has moved some
+
+
+@dataclass(frozen=True, slots=True)
+class BoardCost:
+    """The cost of a model on a board."""
+
+    model: str
+    board: Board
+    count: int | None  # instructions or cycles; None where the board counts neither
+    seconds: float | None  # measured; None on a board that counts instructions
+    macs: int
+    arena_bytes: int
+    io_bytes: int  # of inputs and outputs in the caller's memory
+    stack_bytes: int | None  # as painted, the timing loop's share in it; None where the firmware cannot tell
+    run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
+    code_bytes: int | None  # None where the firmware is the user's own
+    constants_bytes: int
+    compile_s: float
+    toolchain: str  # "" where the firmware is the user's own
+    layers: tuple[LayerCost, ...]  # where they were asked for
+    cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
+    cores: int = 1  # that compute it
+
+    @property
+    def time_s(self) -> float | None:
+        """The time of a run: measured, or else by the cycle model; None if neither is known."""
+        return self.cycles.seconds if self.seconds is None and self.cycles else self.seconds
+
+    @property
+    def time_source(self) -> str:
+        """Where the time is from: "measured", "cycle model" or "unknown"."""
+        if self.seconds is not None:
+            return "measured"
+        return "cycle model" if self.cycles else "unknown"
+
+    def as_json(self) -> dict[str, Any]:
+        unit = Meter(self.board).unit
+        facts: dict[str, Any] = {
+            "model": self.model,
+            "board": self.board.name,
+            **({unit: self.count} if unit else {}),
+            "time_s": self.time_s,
+            "time_source": self.time_source,
+            "macs": self.macs,
+            "arena_bytes": self.arena_bytes,
+            "io_bytes": self.io_bytes,
+            "stack_bytes": self.stack_bytes,
+            "run_stack_bytes": self.run_stack_bytes,
+            "code_bytes": self.code_bytes,
+            "constants_bytes": self.constants_bytes,
+            "compile_s": round(self.compile_s, 3),
+            **({"cores": self.cores} if self.cores > 1 else {}),
+            "toolchain": self.toolchain,
+        }
+        facts |= {"cycle_model": self.cycles.as_json()} if self.cycles else {}
+        return facts | ({"layers": [_layer_json(cost, unit) for cost in self.layers]} if self.layers else {})
+
+
+def _layer_json(cost: LayerCost, unit: str) -> dict[str, Any]:
+    layer, cycles = cost.layer, cost.cycles
+    facts = {"index": layer.index, "op": layer.op, "origin": layer.origin, "shapes": layer.shapes}
+    return facts | {
+        "kernel": layer.kernel,
+        "macs": layer.macs,
+        unit or "time_s": cost.count if unit else cost.seconds,
+        **({"cycle_model": {"cycles": cycles.count, "parts": dict(cycles.parts)}} if cycles else {}),
+    }
+
+
+class Modelled(Enum):
+    """The boards whose cycles are estimated by the cycle model."""
+
+    NONE = "none"
+    EMULATED = "emulated"  # those that only count instructions
+    ALL = "all"
+
+
+@dataclass(frozen=True, slots=True)
+class BenchChoices:
+    """The user's choices for measuring."""
+
+    options: CompileOptions
+    toolchain: str | None
+    line: LineOptions
+    repeat: int
+    layers: bool
+    cycles: Modelled = Modelled.NONE
+
+
+def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
+    """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile."""
+    with tempfile.TemporaryDirectory() as folder:
+        start = time.perf_counter()
+        compiled = compile_for_firmware(import_model(path, choices.options), board, choices.options)
+        compiled.save(Path(folder) / "out.tar")
+        compile_s = time.perf_counter() - start
+    return measure_compiled(compiled, compile_s, choices)
+
+
+def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices) -> BoardCost:
+    """Runs the model on random inputs, in firmware that is built or runs already; the median run counts."""
+    board = compiled.board
+    _require_clock(board)
+    is_own = choices.line.runner == ATTACH
+    if is_own and choices.layers:
+        raise InputError(
+            "layers are measured in a build that reports each row; firmware that runs already is none",
+            board.name,
+            "leave out --layers, or --runner attach",
+        )
+    ready = ready_for(prepare_compiled(compiled), BuildChoices(choices.toolchain), choices.line.runner)
+    with open_device(ready, choices.line) as device:
+        ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
+        stack_bytes = device.session.stats().stack_used_by_runs
+        board, arena_bytes = device.board, device.model.arena_bytes
+    meter, facts = Meter(board), compiled.report.facts
+    cycles = None if is_own else _cycles(compiled, board, choices)
+    depth = None if is_own else run_stack(ready.built, ready.model_name)
+    return BoardCost(
+        model=facts.name,
+        board=board,
+        count=meter.count(ticks) if meter.unit else None,
+        seconds=meter.measured_seconds(ticks),
+        macs=facts.macs,
+        arena_bytes=arena_bytes if is_own else facts.arena_bytes,
+        io_bytes=facts.io_bytes_beside,
+        stack_bytes=stack_bytes or None,
+        run_stack_bytes=depth.bytes if depth else None,
+        code_bytes=None if is_own else _code_bytes(compiled, board, choices.toolchain),
+        constants_bytes=facts.constants_bytes,
+        compile_s=compile_s,
+        toolchain="" if is_own else str(ready.built.toolchain),
+        layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
+        cycles=cycles,
+        cores=compiled.artifact.facts.options.cores,
+    )
+
+
+def _require_clock(board: Board) -> None:
+    if not Meter(board).measures:
+        raise BoardError(
+            f"{board.name} cannot be measured: its clock stands still while code runs",
+            hint="an emulated board that counts instructions, such as mps2-an386, or host for time",
+        )
+
+
+def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCycles | None:
+    wanted = choices.cycles is Modelled.ALL or (choices.cycles is Modelled.EMULATED and is_emulated(board))
+    if not wanted or lacks(board) or compiled.artifact.facts.options.cores > 1:
+        return None
+    return model_cycles(compiled, board, choices.toolchain, choices.line, choices.layers)
+
+
+def _sample(device: Device) -> Samples:
+    return random_samples(device.model.inputs, 1)
+
+
+def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
+    """The code of firmware that only runs the model, with startup code and what it uses of the C library."""
+    ready = build_source(project_source(compiled.artifact), board, BuildChoices(toolchain), App.STANDALONE)
+    return sizes(ready.built.elf).code - compiled.artifact.facts.constants_bytes
+
+
+def _layer_costs(
+    compiled: Compiled, board: Board, choices: BenchChoices, cycles: ModelCycles | None
+) -> tuple[LayerCost, ...]:
+    source, meter = project_source(compiled.artifact), Meter(board)
+    ready = build_source(source, board, BuildChoices(choices.toolchain, profile=True))
+    with open_device(ready, choices.line) as device:
+        specs = device.model.inputs
+        (sample,) = _sample(device).each
+        inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
+        profile = device.session.profile(device.model, inputs)
+    by_model = cycles.layers if cycles else {}
+    unplaced = _unplaced_layers(compiled, board, choices) if by_model else {}
+    return tuple(
+        LayerCost(
+            layer,
+            meter.count(found.ticks),
+            meter.measured_seconds(found.ticks),
+            by_model.get(layer.index),
+            unplaced.get(layer.index),
+        )
+        for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
+    )
+
+
+def _unplaced_layers(compiled: Compiled, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
+    """The cycles of each layer with all constants where they were; nothing where none was placed."""
+    placement, job = compiled.artifact.facts.placement, compiled.job
+    if placement is None or not placement.layers:
+        return {}
+    before = compile_on(board, replace(job, options=replace(job.options, place=False)))
+    return layer_cycles(before, board, choices.toolchain, choices.line)

@@ -1,0 +1,54 @@
+"""Runs a series of samples on a device and counts each run in the board's own unit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from deploy.devices.session import Device
+from deploy.inputs.samples import Samples
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The outputs of a series, and the ticks of each run."""
+
+    outputs: tuple[tuple[Array, ...], ...]  # of each sample
+    ticks: tuple[int, ...]  # of each run, the measuring itself taken off
+    specs: tuple[TensorSpec, ...]
+
+    def stacked(self, samples: Samples) -> dict[str, Array]:
+        """The outputs as output_0, output_1, ...; those of a series have an axis for the samples."""
+        columns = zip(*self.outputs, strict=True)
+        return {f"output_{number}": samples.stacked(column) for number, column in enumerate(columns)}
+
+
+def keep_quiet(_doing: str) -> None:
+    """Does nothing: the progress is not shown."""
+
+
+def run_series(device: Device, samples: Samples, repeat: int, on_run: Callable[[str], None]) -> Measured:
+    """Runs all samples from the initial state, `repeat` times; the outputs are the same each time."""
+    ticks: list[int] = []
+    for _ in range(repeat):
+        device.session.reset()
+        measured = run_on(device, samples, on_run)
+        ticks += measured.ticks
+    return Measured(measured.outputs, tuple(ticks), measured.specs)
+
+
+def run_on(device: Device, samples: Samples, on_run: Callable[[str], None] = keep_quiet) -> Measured:
+    """Runs all samples once, from the state that the last run left."""
+    session, model = device.session, device.model
+    ticks: list[int] = []
+    results: list[tuple[Array, ...]] = []
+    for number, sample in enumerate(samples.each):
+        on_run(f"sample {number + 1} of {len(samples)}")
+        for index, (spec, array) in enumerate(zip(model.inputs, sample, strict=True)):
+            session.write_input(model, index, spec.to_bytes(array))
+        ticks += session.run(model).net_ticks
+        read = (session.read_output(model, index) for index in range(len(model.outputs)))
+        results.append(tuple(spec.from_bytes(data) for spec, data in zip(model.outputs, read, strict=True)))
+    return Measured(tuple(results), tuple(ticks), model.outputs)

@@ -1,0 +1,139 @@
+"""`deploy monitor` starts a project's firmware and shows what it sends, until it ends or Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import codecs
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.printable import printable
+from deploy.benchmark.field_statistics import observed_text, read_observed
+from deploy.benchmark.meter import Meter
+from deploy.cli import options
+from deploy.devices.firmware import Prepared, build, build_project, project_board
+from deploy.devices.session import open_device
+from deploy.sensors.log_viewer import explain, explain_file
+from deploy.sensors.sensor_log_page import LogReader
+from platforms.base import BuildChoices
+from platforms.folder import read_project
+from platforms.project import App
+from platforms.rpc.frame import Decoder
+from platforms.rpc.trace import describe
+from platforms.sensor_app import SENSOR_APPS
+from platforms.transport.base import LineClosedError, Transport
+
+EXAMPLE = """
+deploy monitor kws-firmware
+deploy monitor listener --decode
+deploy monitor log.txt --decode
+"""
+_READ_BYTES = 4096
+_READ_S = 1.0  # how long one read may wait; monitoring goes on after it
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "directory",
+        metavar="PROJECT",
+        type=Path,
+        help="A folder made by 'deploy new'. With --decode also a file with a program's log, or -",
+    )
+    parser.add_argument(
+        "--decode",
+        action="store_true",
+        help="Explain the log: decisions, latency, losses of a sensor program. For firmware with the server: "
+        "statistics of a model compiled with --observe",
+    )
+    options.add_toolchain(parser)
+    options.add_line(parser, ("runner", "serial", "port"))
+
+
+def run(arguments: argparse.Namespace) -> None:
+    if arguments.decode and (str(arguments.directory) == "-" or arguments.directory.is_file()):
+        explain_file(arguments.directory)
+        return
+    board, platform = project_board(arguments.directory)
+    app = read_project(arguments.directory).app
+    if arguments.decode and app is App.RPC:
+        _show_counters(arguments)
+        return
+    if arguments.decode and app not in SENSOR_APPS:
+        raise InputError(
+            f"this project is of app {app.value}, which writes no log to decode",
+            str(arguments.directory),
+            f"deploy new --app {', '.join(each.value for each in SENSOR_APPS)}",
+        )
+    firmware = build_project(platform, arguments.directory, board, BuildChoices(arguments.toolchain))
+    chosen = options.line_options(arguments)
+    line = platform.open_line(firmware, board, chosen.runner, chosen.where)
+    print(f"{line.name} is connected; Ctrl-C ends", file=sys.stderr)
+    if arguments.decode:
+        emulated = None if board.counter.instruction_ns is None else board.counter.instructions
+        explain(_received(line), LogReader(emulated), is_live=True)
+        return
+    show = _show_packets() if app is App.RPC else _show_text()
+    for received in _received(line):
+        show(received)
+
+
+def _show_counters(arguments: argparse.Namespace) -> None:
+    """Asks firmware with the server what its model's runs have counted."""
+    ready = build(
+        Prepared(project_board(arguments.directory)[0], arguments.directory, None),
+        BuildChoices(arguments.toolchain),
+    )
+    with open_device(ready, options.line_options(arguments)) as device:
+        counters = device.session.observed(device.model)
+    if counters is None:
+        raise InputError(
+            f"the runs of {device.model.name} count nothing",
+            str(arguments.directory),
+            "deploy compile --observe makes a model whose runs do",
+        )
+    print(observed_text(read_observed(counters), Meter(device.board)))
+
+
+def _received(line: Transport) -> Iterator[bytes]:
+    """Gives what the board sends until the line ends or the user ends it; closes the line."""
+    try:
+        while True:
+            yield line.read(_READ_BYTES, _READ_S)
+    except LineClosedError as end:
+        print(end.what, file=sys.stderr)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    finally:
+        line.close()
+
+
+def _show_text() -> Callable[[bytes], None]:
+    """Passes on what a program prints; on a terminal it spells out commands to the terminal."""
+    decoder = codecs.getincrementaldecoder("utf-8")("replace")
+
+    def show(received: bytes) -> None:
+        if sys.stdout.isatty():
+            print(harmless(decoder.decode(received)), end="", flush=True)
+        else:
+            sys.stdout.buffer.write(received)
+            sys.stdout.buffer.flush()
+
+    return show
+
+
+def harmless(text: str) -> str:
+    """Keeps line ends and tabs, and spells out all other commands to a terminal."""
+    return "".join(letter if letter in "\n\r\t" else printable(letter) for letter in text)
+
+
+def _show_packets() -> Callable[[bytes], None]:
+    """Prints a line for each packet that firmware with the server sends."""
+    decoder = Decoder()
+
+    def show(received: bytes) -> None:
+        for found in decoder.feed(received):
+            print(describe(found), flush=True)
+
+    return show

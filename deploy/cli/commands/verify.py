@@ -1,0 +1,90 @@
+"""`deploy verify` compares a board's outputs with the reference's and names the first layer that differs."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from pathlib import Path
+
+from codegen.job import import_model
+from deploy.benchmark.meter import emulated_board
+from deploy.cli import options
+from deploy.cli.console import print_result
+from deploy.compiler.compile_model import compile_for
+from deploy.inputs.input_options import Fill, read_data
+from deploy.inputs.samples import RANDOM_SAMPLES, read_arrays
+from deploy.verification.oracles import CHOICES
+from deploy.verification.quality import Truth, read_labels
+from deploy.verification.verify_model import verify_model
+from deploy.verification.verify_sizes import verify_sizes
+from platforms.board_files import load_board
+
+EXAMPLE = """
+deploy verify kws.tflite --board mps2-an386 --layers
+deploy verify kws.tflite --board mps2-an386 --inputs x.npz --labels y.npy
+deploy verify kws.tflite --board host --oracle tflm
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    options.add_model(parser)
+    data = options.group(parser, "Inputs and outputs")
+    data.add_argument(
+        "--inputs",
+        metavar="FILE",
+        type=Path,
+        help=f"Inputs, as for 'deploy run' [{RANDOM_SAMPLES} random samples: centered, far off, a step]",
+    )
+    options.add_data(parser)
+    checks = options.group(parser, "What is compared")
+    checks.add_argument(
+        "--layers", action="store_true", help="Compare every layer; name the first that differs"
+    )
+    checks.add_argument(
+        "--labels", metavar="FILE.npy", type=Path, help="Classes of the samples: print accuracy"
+    )
+    checks.add_argument(
+        "--expected",
+        metavar="FILE.npz",
+        type=Path,
+        help="Expected outputs by name: print RMSE, MAE, cosine",
+    )
+    checks.add_argument(
+        "--oracle",
+        choices=CHOICES,
+        help="Also compare with another runtime on this computer [the installed one that has the model's "
+        "rounding]. litert: LiteRT's reference kernels; tflm: TensorFlow Lite Micro; ort: ONNX Runtime; none",
+    )
+    options.add_board(parser)
+    options.add_emulated(parser)
+    options.add_line(parser)
+    options.add_toolchain(parser)
+    options.add_compile_options(parser)
+    options.add_json(parser)
+
+
+def run(arguments: argparse.Namespace) -> None:
+    chosen = options.compile_options(arguments)
+    compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
+    if arguments.emulated:
+        compiled = replace(compiled, board=emulated_board(compiled.board))
+    front, data = compiled.artifact.facts.options.front, options.data_options(arguments)
+    truth, line, given = _truth(arguments), options.line_options(arguments), arguments.inputs
+    verdict = verify_sizes(
+        compiled,
+        read_arrays(given) if given and compiled.others else None,
+        lambda specs: read_data(given, data, specs, RANDOM_SAMPLES, Fill.RANDOM, front),
+        lambda whole, at, samples: verify_model(
+            at, samples, arguments.layers, arguments.toolchain, line, truth, arguments.oracle, whole
+        ),
+        truth,
+    )
+    print_result(arguments.json, verdict.as_json(), str(verdict))
+    verdict.require_equal()
+
+
+def _truth(arguments: argparse.Namespace) -> Truth:
+    return Truth(
+        read_labels(arguments.labels) if arguments.labels else None,
+        read_arrays(arguments.expected) if arguments.expected else None,
+    )

@@ -1,0 +1,241 @@
+"""Adds the command-line options that several commands share; the compiler's come from its table."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from aot.errors import InputError
+from codegen.option_entry import Option
+from codegen.option_kinds import WrongValueError, read_size
+from codegen.option_reading import read_given
+from codegen.options import OPTIONS, CompileOptions, read_options
+from deploy.cli.help_page import GENERAL as GENERAL
+from deploy.cli.help_page import add_json as add_json
+from deploy.cli.help_page import as_detail
+from deploy.cli.help_page import group as group
+from deploy.devices.connection_options import LINE, LineOptions
+from deploy.inputs.input_options import DATA, DataOptions
+from deploy.inspection.pass_page import known_names
+
+_UNSET = argparse.SUPPRESS  # the default of an inner parser would undo what stood before its word
+CONNECTION, EXPERT = "Board and connection", "Debugging and expert options"
+_DEST = "option_"  # so that no other argument of a command has the name of a compile option
+
+
+def size(text: str) -> int:
+    """Reads a number of bytes as people write it: 65536, 64K, 1MB."""
+    try:
+        return read_size(text)
+    except WrongValueError as error:
+        raise argparse.ArgumentTypeError(error.what) from None
+
+
+def count(text: str) -> int:
+    """Reads a count, which is 1 or more."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text}")
+    return int(text)
+
+
+def percent(text: str) -> float:
+    """Reads a percentage of 0 or more, with or without its sign."""
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"must be a percentage of 0 or more, not {text}")
+    return value
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", metavar="MODEL", type=Path, help="A .tflite or .onnx file")
+
+
+def add_project(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("directory", metavar="PROJECT", type=Path, help="A folder made by 'deploy new'")
+
+
+def add_identity(parser: argparse._ActionsContainer) -> None:
+    parser.add_argument(
+        "--product", metavar="NAME", default="", help="Product that the cartridge is for: door-sensor"
+    )
+    parser.add_argument(
+        "--model-version",
+        metavar="N",
+        type=int,
+        default=0,
+        help="Version of the model, growing with each one [0]. Firmware refuses a smaller one than it runs",
+    )
+
+
+def add_board(parser: argparse._ActionsContainer, required: bool = True, instead: str = "") -> None:
+    """Adds --board, to the group of connections if the container is a parser."""
+    if isinstance(parser, argparse.ArgumentParser):
+        parser = group(parser, CONNECTION)
+    help_text = "Board name (see 'deploy boards') or board file"
+    parser.add_argument("--board", metavar="B", required=required, help=f"{help_text}{instead}")
+
+
+def add_emulated(parser: argparse.ArgumentParser) -> None:
+    group(parser, CONNECTION).add_argument(
+        "--emulated", action="store_true", help="Emulate the core of a board that is not here"
+    )
+
+
+def add_boards(parser: argparse.ArgumentParser, default: str = "") -> None:
+    """Adds --board for several names, together or each after its own flag. Required without a default."""
+    group(parser, CONNECTION).add_argument(
+        "--board",
+        metavar="B",
+        nargs="+",
+        action="extend",
+        required=not default,
+        help=f"Board names (see 'deploy boards'){f' [{default}]' if default else ''}",
+    )
+
+
+def add_board_or_target(parser: argparse.ArgumentParser, required: bool = True, instead: str = "") -> None:
+    """Adds --board and --target, of which one may be given: a target needs no hardware."""
+    # Boards take their time, and most commands that read options have none.
+    from boards.target_text import FORM
+
+    either = group(parser, CONNECTION).add_mutually_exclusive_group(required=required)
+    add_board(either, required=False, instead=instead)
+    either.add_argument(
+        "--target",
+        metavar="T",
+        help=f"Core and memory instead of a board: cortex-m4+fpu,ram=256K,flash=1M. The form is {FORM}; a "
+        "compiler's options do, too: --target='-mcpu=cortex-m33 -mattr=+dsp'",
+    )
+
+
+def add_output(
+    parser: argparse._ActionsContainer,
+    metavar: str,
+    help_text: str,
+    dest: str = "output",
+    required: bool = False,
+) -> None:
+    """Adds -o, --output: every command that writes a file has it."""
+    parser.add_argument(
+        "-o", "--output", metavar=metavar, dest=dest, type=Path, required=required, help=help_text
+    )
+
+
+def add_compile_options(parser: argparse.ArgumentParser, without: Collection[str] = ()) -> None:
+    """Adds the compiler's options, which `compile_options` reads, except those named in `without`."""
+    for name, option in OPTIONS.items():
+        if name not in without:
+            add_option(parser, option)
+
+
+def add_option(parser: argparse.ArgumentParser, option: Option, more_help: str = "") -> None:
+    """Adds an option of a table. Its value is checked here, and read later with the others of its table."""
+    action = _add_option(group(parser, option.group), option, more_help)
+    if not option.is_main:
+        as_detail(action)
+
+
+def _add_option(parser: argparse._ActionsContainer, option: Option, more_help: str) -> argparse.Action:
+    dest, kind = f"{_DEST}{option.name}", option.kind
+    if not kind.metavar:
+        return parser.add_argument(
+            option.flag, dest=dest, action="store_true", default=_UNSET, help=option.help
+        )
+
+    def checked(word: str) -> str:
+        try:
+            kind.check(word)
+        except WrongValueError as error:
+            raise argparse.ArgumentTypeError("\n".join((error.what, error.hint)).strip()) from None
+        return word
+
+    action = "append" if kind.is_repeated else "store"
+    return parser.add_argument(
+        *filter(None, (option.short, option.flag)),
+        dest=dest,
+        metavar=kind.metavar,
+        type=checked,
+        action=action,
+        default=_UNSET,
+        help=f"{option.help}{more_help}",
+    )
+
+
+def compile_options(arguments: argparse.Namespace) -> CompileOptions:
+    """The options that `add_compile_options` and `add_option` added to the parser."""
+    return read_options(_given(arguments, OPTIONS))
+
+
+def require_no_options(options: CompileOptions, where: str | Path) -> None:
+    """Raises InputError if options are given for a model that is compiled already."""
+    if options != CompileOptions():
+        raise InputError(
+            "compile options have no effect: this model is compiled already",
+            str(where),
+            "give the model file instead, or omit these options",
+        )
+
+
+def add_print_after(parser: argparse.ArgumentParser) -> None:
+    _add_passes(parser, "--print-after", "Print the graph after this pass (or 'all') on stderr")
+
+
+def add_explain(parser: argparse.ArgumentParser) -> None:
+    _add_passes(parser, "--explain", "Show what this pass (or 'all') rewrote, and why not the rest")
+
+
+def _add_passes(parser: argparse.ArgumentParser, flag: str, help_text: str) -> None:
+    action = group(parser, EXPERT).add_argument(
+        flag, metavar="PASS", choices=known_names(), action="append", default=[], help=help_text
+    )
+    as_detail(action)
+
+
+def add_toolchain(parser: argparse.ArgumentParser) -> None:
+    action = group(parser, CONNECTION).add_argument(
+        "--toolchain", metavar="NAME", help="C compiler [first found, see 'deploy doctor']"
+    )
+    as_detail(action)
+
+
+def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:
+    """Adds the options that say how a board is reached, which `line_options` reads."""
+    for name in names:
+        add_option(
+            parser,
+            LINE[name],
+            "; 'attach' if running" if can_attach and name == "runner" else "",
+        )
+
+
+def line_options(arguments: argparse.Namespace) -> LineOptions:
+    """The options that `add_line` added to the parser."""
+    return read_given(LineOptions(), LINE, _given(arguments, LINE))
+
+
+def add_data(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say what inputs are, which `data_options` reads."""
+    for option in DATA.values():
+        add_option(parser, option)
+
+
+def data_options(arguments: argparse.Namespace) -> DataOptions:
+    """The options that `add_data` added to the parser."""
+    return read_given(DataOptions(), DATA, _given(arguments, DATA))
+
+
+def given_options(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:
+    """Collects the options that the command line gives, by keyword, as Python functions take them."""
+    return {name: value for name, value in _given(arguments, names).items() if value is not None}
+
+
+def _given(arguments: argparse.Namespace, names: Iterable[str]) -> dict[str, object]:
+    return {name: getattr(arguments, f"{_DEST}{name}", None) for name in names}
+
+
+def add_dry_run(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dry-run", action="store_true", help="Print the commands instead of running them")

@@ -1,0 +1,111 @@
+"""Reads a command line. An error is one line, with a suggestion of what was probably meant."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NoReturn
+
+from aot.errors import DeployError, did_you_mean
+from deploy.cli.help_page import add_help, help_page
+from deploy.cli.renamed import new_flag
+
+# What argparse says, and what is said instead; \1 and so on are groups of the pattern.
+_SENTENCES = (
+    (r"argument (.+?): expected (one|at least one) argument", r"\1 needs a value"),
+    (r"argument (.+?): ignored explicit argument (.+)", r"\1 takes no value, not \2"),
+    (r"argument (.+?): not allowed with argument (.+)", r"\1 and \2 exclude each other"),
+    (r"argument (.+?): ((?:.|\n)+)", r"\1 \2"),
+)
+_MISSING = re.compile(
+    r"the following arguments are required: (?P<names>.+)|one of the arguments .+ is required"
+)
+
+
+class UsageError(DeployError):
+    """The command line is wrong; exit status 2."""
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse's parser with our help pages and error texts."""
+
+    _missing_choices: Sequence[str] = ()
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{**more, "add_help": False, "allow_abbrev": False})
+        add_help(self)
+
+    def format_help(self) -> str:
+        return help_page(self, is_complete=True)
+
+    def read(self, words: Sequence[str]) -> argparse.Namespace:
+        """Reads the words as values. Raises UsageError."""
+        self._require_known_options(words)
+        self._missing_choices = list(self._choices_without(words))
+        found, extra = self.parse_known_args(words)
+        if extra and extra[0].startswith("-"):
+            raise UsageError(f'option "{extra[0]}" is not known', hint=self._way_out())
+        if extra:
+            raise UsageError(f'unexpected argument "{extra[0]}"', hint=self._way_out())
+        return found
+
+    def error(self, message: str) -> NoReturn:
+        missing = _MISSING.fullmatch(message)
+        if missing is not None:
+            message = _missing([*self._missing_choices, *(missing["names"] or "").split(", ")])
+        what, _, hint = _sentence(message).partition("\n")
+        raise UsageError(what, hint=hint or self._way_out())
+
+    def _choices_without(self, words: Sequence[str]) -> Iterator[str]:
+        """Yields the options of which one must be given, where none of them is."""
+        given = {word.partition("=")[0] for word in words}
+        for group in self._mutually_exclusive_groups:
+            flags = [flag for action in group._group_actions for flag in action.option_strings]
+            if group.required and not given & {*flags}:
+                yield " or ".join(flags)
+
+    def _require_known_options(self, words: Sequence[str]) -> None:
+        """Refuses unknown options first: argparse would call the argument that was mistyped missing."""
+        known = set(self._flags())
+        for word in words:
+            flag = word.partition("=")[0]
+            if word == "--":
+                return
+            if flag.startswith("-") and flag not in known and (now := new_flag(self.prog, flag)):
+                raise UsageError(f'option "{flag}" is now "{now}"', hint=self._way_out())
+            if flag.startswith("--") and flag not in known:
+                raise UsageError(
+                    f'option "{flag}" is not known{did_you_mean(flag, known)}', hint=self._way_out()
+                )
+
+    def _flags(self) -> Iterator[str]:
+        """Yields all options, with those of subcommands such as "list"."""
+        yield from self._option_string_actions
+        for action in self._actions:
+            if isinstance(action, argparse._SubParsersAction):
+                for inner in action.choices.values():
+                    yield from inner._flags()
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        wrong = f'"{value}" is not known{did_you_mean(str(value), known)}\nknown: {", ".join(known)}'
+        raise argparse.ArgumentError(action if action.option_strings else None, wrong)
+
+    def _way_out(self) -> str:
+        return f"{self.prog} --help lists all options"
+
+
+def _missing(names: Sequence[str]) -> str:
+    named = [name for name in names if name]
+    return f"missing {'options' if named[0].startswith('-') else 'arguments'}: {', '.join(named)}"
+
+
+def _sentence(message: str) -> str:
+    for pattern, sentence in _SENTENCES:
+        found = re.fullmatch(pattern, message)
+        if found:
+            return found.expand(sentence)
+    return message

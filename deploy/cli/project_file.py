@@ -1,0 +1,175 @@
+"""The project file: a model with its board, options and data, so that commands need no arguments.
+
+What the command line says goes before. Options and data belong to the model: where the command line names
+another one, only the board and the way to it are taken from the file.
+
+The file is found, not named, so it is read only if it is the user's, and reading it runs and writes nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import DeployError, InputError, did_you_mean
+from aot.trust import require_own
+from codegen.option_entry import Option
+from codegen.option_kinds import WrittenFile, WrongValueError
+from codegen.options import OPTIONS
+from deploy.devices.connection_options import LINE
+from deploy.inputs.input_options import DATA
+
+NAME = "solder.toml"
+_REPOSITORY = ".git"
+_TABLES: Mapping[str, Option] = {**OPTIONS, **DATA, **LINE}
+_MODEL, _BOARD = "model", "board"
+_DATA_FILES = ("inputs", "labels", "expected", "data")
+_WORDS = (_BOARD, "toolchain")
+# A key -> the option of the command line that stands in its place.
+_INSTEAD: Mapping[str, str] = {_BOARD: "--target", "inputs": "--fill"}
+_FILE = "FILE"  # in the placeholder of an option that takes files
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectFile:
+    """Model, board, options and data of a project; paths are from its folder."""
+
+    path: Path
+    model: Path | None
+    of_model: Mapping[str, Any]  # options and data, by keyword
+    of_board: Mapping[str, Any]  # the board and the way to it
+
+
+def find_project_file() -> ProjectFile | None:
+    """The project file of the current folder, or of the nearest one above. Raises DeployError.
+
+    The search ends with a repository's folder and with the home folder. A file of another user is refused.
+    """
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed
+        return None
+    for place in (here, *here.parents):
+        if _is_there(place / NAME):
+            require_own(place / NAME, "the project file")
+            return read_project_file(place / NAME)
+        if place == _home() or _is_repository(place):
+            return None
+    return None
+
+
+def _is_repository(folder: Path) -> bool:
+    try:
+        return (folder / _REPOSITORY).exists()  # a file in a worktree
+    except OSError:
+        return False
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home().resolve()
+    except RuntimeError:  # this user has none
+        return None
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a folder above may be closed to us
+        return False
+
+
+def read_project_file(path: Path) -> ProjectFile:
+    """Reads and checks a project file. Raises DeployError."""
+    from boards.files import read_toml  # boards take their time
+
+    table = read_toml(path, "the project file")
+    known = (_MODEL, *_WORDS, *_DATA_FILES, *(name for name in _TABLES if not _is_written(name)))
+    for key in table:
+        if _is_written(key):
+            raise InputError(
+                f"{key} names a file to write, which a project file cannot do",
+                str(path),
+                f"{_TABLES[key].flag} FILE on the command line",
+            )
+        if key not in known:
+            raise InputError(
+                f'"{key}" is not a key of a project file{did_you_mean(key, known)}',
+                str(path),
+                f"known: {', '.join(known)}",
+            )
+    for key in (_MODEL, *_WORDS, *_DATA_FILES):
+        if not isinstance(table.get(key, ""), str):
+            raise InputError(f"{key} is {table[key]!r}, and must be a text", str(path))
+    values = {key: _from_folder(path.parent, key, value) for key, value in table.items()}
+    _require_values(values, path)
+    return ProjectFile(
+        path,
+        values.pop(_MODEL, None),
+        {key: value for key, value in values.items() if key not in (*_WORDS, *LINE)},
+        {key: value for key, value in values.items() if key in (*_WORDS, *LINE)},
+    )
+
+
+def _from_folder(folder: Path, key: str, value: Any) -> Any:
+    """Files are named from the project's folder, wherever the command is called."""
+    option = _TABLES.get(key)
+    takes_files = key in (_MODEL, *_DATA_FILES) or (option is not None and option.kind.metavar == _FILE)
+    if not takes_files:
+        return value
+    return [folder / each for each in value] if isinstance(value, list) else folder / value
+
+
+def _require_values(values: Mapping[str, Any], path: Path) -> None:
+    """Raises InputError for a value that its option does not take, with the file's name."""
+    for key, value in values.items():
+        if key not in _TABLES:
+            continue
+        try:
+            _TABLES[key].kind.check(value)
+        except WrongValueError as error:
+            raise InputError(f"{key} {error.what}", str(path), error.hint) from None
+        except DeployError as error:
+            raise InputError(error.what, str(path), error.hint) from None
+
+
+def _is_written(key: str) -> bool:
+    return key in _TABLES and isinstance(_TABLES[key].kind, WrittenFile)
+
+
+def take_project_file(parser: argparse.ArgumentParser, words: Sequence[str], project: ProjectFile) -> None:
+    """Makes what the file says the defaults of a command about a model; of others it says nothing."""
+    model = model_argument(parser)
+    if model is None:
+        return
+    _set(parser, words, project.of_board)
+    if project.model is None:
+        return
+    takes_several = model.nargs == "+"
+    model.nargs, model.required = "*" if takes_several else "?", False
+    model.default = [project.model] if takes_several else project.model
+    found, _ = parser.parse_known_args(words)
+    if getattr(found, model.dest) is model.default:
+        _set(parser, words, project.of_model)
+
+
+def model_argument(parser: argparse.ArgumentParser) -> argparse.Action | None:
+    """The argument that names a model by its place; None if the command is not about a model."""
+    places = (action for action in parser._actions if not action.option_strings)
+    return next((action for action in places if "MODEL" in str(action.metavar)), None)
+
+
+def _set(parser: argparse.ArgumentParser, words: Sequence[str], values: Mapping[str, Any]) -> None:
+    given = {word.partition("=")[0] for word in words}
+    for key, value in values.items():
+        if _INSTEAD.get(key) in given:
+            continue
+        for action in parser._actions:
+            if action.option_strings and action.dest in (key, f"option_{key}"):
+                action.default = [value] if action.nargs == "+" else value
+                action.required = False
+    for group in parser._mutually_exclusive_groups:
+        group.required = group.required and _BOARD not in values

@@ -1,0 +1,186 @@
+"""Compiles a model for a board and checks that it fits."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.passes.pipeline import PassStep
+from artifact.artifact import Artifact, artifact_of, with_sizes
+from artifact.report import Report, make_report
+from artifact.whole_file import write_whole
+from boards.board import Board
+from codegen.axis_sizes import is_open
+from codegen.c.variants import emit_variants
+from codegen.job import ImportedModel, Job
+from codegen.kernels.tuning_records import Selection
+from codegen.model import CompiledModel, PackedTable
+from codegen.options import CDialect, CompileOptions
+from deploy.cli.command_result import Paged
+from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.board_cores import require_cores
+from deploy.compiler.fit import require_fit
+from deploy.compiler.jobs import compile_or_explain, job_for
+from deploy.compiler.save_compiled import save
+from deploy.compiler.several_sizes import SizeCost, each_size, require_together, sizes_page, together
+from deploy.devices.required_kernels import require_kernels
+from deploy.inspection.inspect_page import summary
+from platforms.cartridge.header import identity
+from platforms.templates import c_files
+
+
+@dataclass(frozen=True)
+class Compiled(Paged):
+    """A compiled model that fits its board; str() is a page with its memory needs."""
+
+    job: Job = field(repr=False)
+    artifact: Artifact = field(repr=False)
+    board: Board = field(repr=False)
+    report: Report = field(repr=False)
+    model: CompiledModel = field(repr=False)  # with its loops, which an archive does not hold
+    seconds: float  # that compiling took, reading the file not counted
+    selection: Selection | None = field(default=None, repr=False)  # of tuning records, where some were given
+    others: tuple[Compiled, ...] = field(default=(), repr=False)  # the model at its other, smaller sizes
+
+    def __str__(self) -> str:
+        page = summary(self.report, self.board.name)
+        return f"{page}\n\n{sizes_page(self.costs)}" if self.others else page
+
+    @property
+    def costs(self) -> tuple[SizeCost, ...]:
+        """The costs of each size, the largest first."""
+        return tuple(SizeCost(each.artifact.facts, each.model.shared_bytes) for each in (self, *self.others))
+
+    def __repr__(self) -> str:
+        sizes = f"{self.arena_bytes:,} bytes of arena, {self.constants_bytes:,} of constants"
+        return f"<{self.artifact.name} for {self.board.name}: {sizes}>"
+
+    @property
+    def steps(self) -> tuple[PassStep, ...]:
+        """The passes that ran on its graph."""
+        return self.model.steps
+
+    @property
+    def arena_bytes(self) -> int:
+        return self.artifact.facts.arena_bytes
+
+    @property
+    def constants_bytes(self) -> int:
+        return self.artifact.facts.constants_bytes
+
+    def save(self, path: str | Path) -> None:
+        """Writes the archive with the device runtime, or plain sources if `path` is a folder."""
+        save(self.artifact, self.job.model.graph, Path(path))
+
+    def save_cartridge(
+        self,
+        path: str | Path,
+        key: str | Path | None = None,
+        firmware: str | Path | None = None,
+        product: str = "",
+        model_version: int = 0,
+    ) -> None:
+        """Writes a cartridge for running firmware, signed with the private key in the PEM file `key`.
+
+        Firmware accepts it only if it was made for the same product and runs no later version. The cartridge
+        holds the model's code and weights. For a model with external weights it holds only the weights; for
+        one compiled with tables, a table. If `firmware` is given, it must have the table's kernels.
+        """
+        from deploy.devices.cartridge import (  # what reads ELF files takes its time
+            cartridge_of,
+            table_of,
+            weights_of,
+        )
+
+        model = identity(product, model_version)
+
+        if firmware is not None:
+            require_kernels(self._table(), Path(firmware))
+        if self.others:
+            raise InputError(
+                "a cartridge is a model of one size, and this one has several", hint="--shape x=1,3,32,32"
+            )
+        if self.artifact.facts.options.cores > 1 and self.model.weights is None:
+            raise InputError(
+                "a cartridge's code runs on one core, and this model was compiled for 2", hint="--cores 1"
+            )
+        signer, graph = None if key is None else Path(key), self.job.model.graph
+        if self.model.weights is not None:
+            made = weights_of(self.model.weights, self.artifact, graph, signer, model)
+        elif self.model.table is not None:
+            made = table_of(self.model.table, self.artifact, graph, self.board, signer, model)
+        else:
+            made = cartridge_of(self.artifact, graph, self.board, signer, model)
+        write_whole(Path(path), made, "the cartridge")
+
+    def _table(self) -> PackedTable:
+        if self.model.table is None:
+            raise InputError(
+                "only tables need kernels of the firmware, and this model is none",
+                hint="deploy compile --tables",
+            )
+        return self.model.table
+
+
+def compile_for(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
+    """Compiles. Raises ModelError if the model is not supported, FitError if it does not fit."""
+    require_cores(board, options)
+    if is_open(options.shapes):
+        return _compile_sizes(model, board, options)
+    known = options_on(board, options)
+    job, selection = job_for(model, board.target, known, board.name, board.base_firmware)
+    return compile_on(board, job, selection)
+
+
+def compile_for_firmware(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
+    """Like compile_for, for firmware of this package: constants in slow flash may move to free RAM."""
+    return compile_for(model, board, options_in_firmware(board, options))
+
+
+def options_in_firmware(board: Board, options: CompileOptions) -> CompileOptions:
+    """Returns the options with `place` if the board's flash has wait states and no option forbids it."""
+    reads = board.target.flash_reads
+    waits = reads is not None and reads.wait_cycles > 0
+    forbidden = options.tables or is_open(options.shapes) or options.dialect is CDialect.STRICT
+    return replace(options, place=True) if waits and not forbidden else options
+
+
+def _compile_sizes(model: ImportedModel, board: Board, options: CompileOptions) -> Compiled:
+    """Compiles the model at each size; sizes share equal constants."""
+    if options.place:
+        raise InputError(
+            "--place is for a model of one size, and --shape gives several",
+            hint="--constants LAYERS=REGION, or one size: --shape x=1,3,32,32",
+        )
+    made: list[Compiled] = []
+    for sized, known in each_size(model, options):
+        job, selection = job_for(
+            sized, board.target, options_on(board, known), board.name, board.base_firmware
+        )
+        defined = {name: array for each in made for name, array in each.model.parameters.items()}
+        made.append(compile_on(board, replace(job, defined=defined), selection))
+    first, *others = made
+    facts = [each.artifact.facts for each in made]
+    require_together(facts)
+    require_fit(make_report(together(facts), firmware=board.base_firmware), board)
+    chooser = emit_variants([each.model for each in made], _open_inputs(options))
+    artifact = with_sizes(first.artifact, [each.artifact for each in others], chooser)
+    seconds = sum(each.seconds for each in made)
+    return replace(first, artifact=artifact, seconds=seconds, others=tuple(others))
+
+
+def _open_inputs(options: CompileOptions) -> list[str]:
+    return [name for name, sizes in options.shapes.items() if is_open({name: sizes})]
+
+
+def compile_on(board: Board, job: Job, selection: Selection | None = None) -> Compiled:
+    """Compiles a job. `selection` states where its tuned points come from."""
+    start = time.perf_counter()
+    compiled = compile_or_explain(job)
+    artifact = artifact_of(compiled, {name: text.encode() for name, text in c_files("common")})
+    seconds = time.perf_counter() - start
+    report = make_report(artifact.facts, firmware=board.base_firmware)
+    require_fit(report, board, job)
+    return Compiled(job, artifact, board, report, compiled, seconds, selection)

@@ -1,0 +1,68 @@
+"""Makes jobs from a user's model, options and target, and finds options that would make a model fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from aot.errors import DeployError, FitError
+from aot.target import BaseFirmware, Optimize, Target
+from artifact.facts import facts_of
+from artifact.report import make_report
+from codegen.compile import compile_job
+from codegen.job import ImportedModel, Job
+from codegen.kernels.knobs import NOT_TUNED
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from deploy.cli.console import progress
+from deploy.compiler.matching_records import select_records
+
+if TYPE_CHECKING:
+    from codegen.kernels.tuning_records import Selection
+
+# What a user may overlook, by what is short. That of RAM is not --optimize ram: each job falls back to it.
+_OTHER_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "ram": {"--stream": {"stream": True}},
+    "flash": {"--optimize size": {"optimize": Optimize.SIZE}},
+}
+
+
+def job_for(
+    model: ImportedModel,
+    target: Target,
+    options: CompileOptions,
+    board: str = "",
+    firmware: BaseFirmware | None = None,
+) -> tuple[Job, Selection | None]:
+    """The job, and the selection from the tuning records that the options name."""
+    selection = select_records(options, target)
+    tuned = selection.points if selection else NOT_TUNED
+    return Job(model, target, options, tuned, board, firmware), selection
+
+
+def compile_or_explain(job: Job) -> CompiledModel:
+    """The compiled model. Raises ModelError; FitError with the options that would do."""
+    try:
+        with progress("compiling", 1) as bar:
+            bar.step(job.model.source_name)
+            return compile_job(job)
+    except FitError as error:
+        hints = [*ways_out(job, "ram"), error.hint]
+        raise FitError(error.what, error.where, "\n".join(hint for hint in hints if hint)) from None
+
+
+def ways_out(job: Job, role: str) -> list[str]:
+    """Options that make the model fit where memory of a role is short; each was tried."""
+    return [
+        f"{flags} makes it fit"
+        for flags, values in _OTHER_OPTIONS[role].items()
+        if _fits(replace(job, options=replace(job.options, **values)))
+    ]
+
+
+def _fits(job: Job) -> bool:
+    try:
+        return make_report(facts_of(compile_job(job)), firmware=job.firmware).fits
+    except DeployError:  # such as an input that cannot be streamed
+        return False

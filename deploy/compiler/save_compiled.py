@@ -1,0 +1,62 @@
+"""Saves a compiled model, in an archive or as plain sources in a folder for one's own project."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from aot.errors import OutputError
+from aot.ir.graph import Graph
+from artifact.archive import write_archive
+from artifact.artifact import Artifact
+from artifact.whole_file import write_whole
+from deploy.inputs.samples import Samples
+from deploy.verification.compare_layers import reference_outputs
+from platforms.plain_sources import CMAKE, MARK, made_up_inputs, plain_files
+
+_ARCHIVE = ".tar"
+
+
+def is_folder(path: Path) -> bool:
+    """True for the name of a folder. Raises OutputError for a name of something else."""
+    if path.suffix == _ARCHIVE:
+        return False
+    if path.suffix and not path.is_dir():
+        raise OutputError(
+            f"a compiled model is written as an archive or into a folder, not as {path.suffix}",
+            str(path),
+            f"-o {path.with_suffix(_ARCHIVE)} or -o {path.with_suffix('')}",
+        )
+    return True
+
+
+def require_output_place(path: Path) -> None:
+    """Asked before anything is compiled. Raises OutputError where something of the user's would be lost."""
+    if not is_folder(path):
+        return
+    if path.exists() and not path.is_dir():
+        raise OutputError("a file is where the folder should be", str(path), "name a new folder")
+    if path.is_dir() and any(path.iterdir()) and not _is_ours(path):
+        raise OutputError(
+            "the folder holds something else, so it is left alone", str(path), "name a new folder"
+        )
+
+
+def save(artifact: Artifact, graph: Graph, path: Path) -> None:
+    """Writes an archive, or plain sources where the name is a folder's; `graph` is what the model means."""
+    require_output_place(path)
+    if not is_folder(path):
+        write_archive(artifact, path)
+        return
+    inputs = Samples((tuple(made_up_inputs(artifact.facts.inputs)),), is_series=False)
+    (expected,) = reference_outputs(graph, inputs)
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"the folder cannot be made: {error.strerror}", str(path)) from error
+    for name, text in plain_files(artifact, expected).items():
+        write_whole(path / name, text.encode())
+
+
+def _is_ours(folder: Path) -> bool:
+    file = folder / CMAKE
+    return file.is_file() and file.read_text(encoding="utf-8", errors="replace").startswith(MARK)

@@ -1,0 +1,143 @@
+"""Models whose inputs have several sizes: one compile for each, and what all of them take together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aot.errors import InputError
+from artifact.facts import ModelFacts
+from codegen.axis_sizes import MOST_VARIANTS, each_shapes, is_open
+from codegen.job import ImportedModel, import_data
+from codegen.options import CompileOptions
+from deploy.cli.console import table
+
+
+@dataclass(frozen=True)
+class SizeCost:
+    """The cost of one size in firmware that has several."""
+
+    facts: ModelFacts
+    shared_bytes: int  # of constants that a size before it has already
+
+
+def require_one_size(options: CompileOptions, what: str) -> None:
+    """Raises InputError where several sizes are asked of what takes one."""
+    if is_open(options.shapes):
+        raise InputError(f"{what} takes one size of each input, and --shape gives several", hint=_ONE)
+
+
+_ONE = "--shape x=1,3,32,32; deploy compile, run, verify and connect take several"
+
+
+def each_size(
+    model: ImportedModel, options: CompileOptions
+) -> Iterator[tuple[ImportedModel, CompileOptions]]:
+    """The model at each size with the options for it, the largest first, which keeps the model's name."""
+    shapes = each_shapes(options.shapes)
+    _require_possible(options, len(shapes))
+    first: ImportedModel | None = None
+    for number, (word, fixed) in enumerate(shapes):
+        name = model.name if number == 0 else f"{model.name}_{word}"
+        known = replace(options, shapes=fixed, name=options.name if number == 0 else name)
+        made = import_data(model.file, Path(model.source_name), replace(known, name=None))
+        first = first or made
+        _require_same_edges(first, made)
+        yield replace(made, name=name), known
+
+
+def _require_same_edges(first: ImportedModel, other: ImportedModel) -> None:
+    """The length of a sequence is how many inputs or outputs a model has."""
+    for kind in ("inputs", "outputs"):
+        ours, theirs = (", ".join(getattr(each.graph, kind)) for each in (first, other))
+        if ours != theirs:
+            raise InputError(
+                f"the {kind} are {ours} at one size and {theirs} at another, one firmware has the same",
+                hint="give each sequence one length, such as --shape x=3",
+            )
+
+
+def _require_possible(options: CompileOptions, count: int) -> None:
+    if count > MOST_VARIANTS:
+        raise InputError(
+            f"--shape gives {count} sizes, and one firmware has {MOST_VARIANTS} at most: "
+            "each has code of its own",
+            hint="name those that you use, with 16/32/64 in place of 16..64",
+        )
+    for is_so, what in (
+        (options.weights_external, "--weights external: cartridges bring those of one size"),
+        (options.tables, "--tables: a table is of one size"),
+    ):
+        if is_so:
+            raise InputError(f"several sizes are not possible with {what}", hint=_ONE)
+
+
+def require_together(facts: Sequence[ModelFacts]) -> None:
+    """Raises InputError for sizes that cannot share an arena."""
+    first = facts[0]
+    if any(each.keeps_state for each in facts):
+        raise InputError(
+            f"{first.name} keeps a state from run to run, which each size would have for itself", hint=_ONE
+        )
+    for each in facts:
+        theirs, ours = ([arena.region for arena in of.arenas] for of in (each, first))
+        if theirs != ours:
+            raise InputError(
+                f"{each.name} works in {' and '.join(theirs) or 'one memory'}, "
+                f"{first.name} in {' and '.join(ours)}",
+                hint="give all of them the same memories with --pool",
+            )
+
+
+def together(facts: Sequence[ModelFacts]) -> ModelFacts:
+    """The facts of the first with what all of them take: the largest arena, all constants and code."""
+    most = max(facts, key=lambda each: each.arena_bytes)
+    return replace(
+        most,
+        stack_bytes_estimate=max(each.stack_bytes_estimate for each in facts),
+        constants_bytes=sum(each.constants_bytes for each in facts),
+        code_bytes_estimate=sum(each.code_bytes_estimate for each in facts),
+    )
+
+
+def sizes_page(costs: Sequence[SizeCost]) -> str:
+    """The page of what each size takes, and all of them."""
+    whole = together([each.facts for each in costs])
+    rows = [
+        (
+            each.facts.name,
+            ", ".join(f"{spec.name} {list(spec.shape)}" for spec in each.facts.inputs),
+            f"{each.facts.arena_bytes:,}",
+            f"{each.facts.constants_bytes:,}",
+            f"{each.shared_bytes:,}",
+            f"{each.facts.code_bytes_estimate:,}",
+        )
+        for each in costs
+    ]
+    rows.append(
+        (
+            "all",
+            "",
+            f"{whole.arena_bytes:,}",
+            f"{whole.constants_bytes:,}",
+            f"{sum(each.shared_bytes for each in costs):,}",
+            f"{whole.code_bytes_estimate:,}",
+        )
+    )
+    return table(("size", "inputs", "arena", "constants", "shared ones", "code, estimated"), rows)
+
+
+def sizes_json(costs: Sequence[SizeCost]) -> list[dict[str, object]]:
+    """The same for programs."""
+    return [
+        {
+            "model": each.facts.name,
+            "inputs": {spec.name: list(spec.shape) for spec in each.facts.inputs},
+            "arena_bytes": each.facts.arena_bytes,
+            "constants_bytes": each.facts.constants_bytes,
+            "shared_constants_bytes": each.shared_bytes,
+            "code_bytes_estimate": each.facts.code_bytes_estimate,
+        }
+        for each in costs
+    ]

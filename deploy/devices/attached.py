@@ -1,0 +1,22 @@
+"""Asks firmware of the user's own, which runs already, whether it holds a model and how its board counts."""
+
+from __future__ import annotations
+
+from aot.errors import BoardError
+from boards.board import Board
+from codegen.job import Job
+from deploy.benchmark.counter_check import counter_note
+from deploy.devices.buildable_boards import platform_here
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import Ready
+from deploy.devices.session import open_device
+from platforms.rpc.messages import Expected
+
+
+def require_own_firmware(job: Job, board: Board, line: LineOptions) -> None:
+    """Raises DeployError where the firmware holds another model, or nothing can be measured there."""
+    expected = Expected(job.model.name, bytes.fromhex(job.model.hash))
+    with open_device(Ready(None, platform_here(board), board, expected), line) as device:
+        note = counter_note(board, device.board)
+    if note:
+        raise BoardError(note, board.name, "kernels are compared by what is counted")

@@ -1,0 +1,225 @@
+"""Makes a cartridge of a compiled model: its code or its weights, what it needs, and what it must compute."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+from aot.errors import InputError
+from aot.ir.graph import Graph
+from aot.printable import printable
+from artifact.artifact import Artifact
+from boards.board import Board
+from codegen.model import ExternalWeights, PackedTable
+from deploy.inputs.samples import Samples
+from deploy.verification.compare_layers import reference_outputs
+from platforms.cartridge.code import cartridge_image
+from platforms.cartridge.header import (
+    HEADER,
+    MAGIC,
+    NO_PRODUCT,
+    Identity,
+    Image,
+    Needs,
+    core_text,
+    packed,
+    read_header,
+    structure_text,
+    tables_text,
+)
+from platforms.cartridge.self_test import outputs_crc, self_test_inputs
+from platforms.cartridge.signing import sign
+from platforms.project import project_source
+from platforms.rpc.cartridges import BUILT_IN, CartridgeSupport
+from platforms.rpc.failures import RequestRefusedError
+from platforms.rpc.protocol import CARTRIDGE_FORMAT, Status
+from platforms.rpc.session import Session
+
+
+def weights_of(
+    weights: ExternalWeights,
+    artifact: Artifact,
+    graph: Graph,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+) -> bytes:
+    """The bytes of a cartridge without code, for firmware whose model has the same structure."""
+    test_crc = _expected(artifact, graph)
+    needs = Needs(structure_text(weights.structure), (), alignment=1, stack_bytes=0, test_crc=test_crc)
+    return _signed(packed(Image(weights.data), needs, key is not None, model), key)
+
+
+def table_of(
+    table: PackedTable,
+    artifact: Artifact,
+    graph: Graph,
+    board: Board,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+) -> bytes:
+    """The bytes of a cartridge with a table, for firmware that has its kernels."""
+    source = project_source(artifact)
+    needs = Needs(
+        core=tables_text(board.target),
+        arena_bytes=tuple(arena.bytes for arena in source.arenas),
+        alignment=_ALIGNMENT,
+        stack_bytes=source.stack_bytes + _TABLE_STACK_BYTES,
+        test_crc=_expected(artifact, graph),
+    )
+    return _signed(packed(Image(table.data), needs, key is not None, model), key)
+
+
+def cartridge_of(
+    artifact: Artifact,
+    graph: Graph,
+    board: Board,
+    key: Path | None = None,
+    model: Identity = NO_PRODUCT,
+    toolchain: str | None = None,
+) -> bytes:
+    """The bytes of a cartridge, signed where a private key is named. `graph` is what the model means."""
+    source = project_source(artifact)
+    with tempfile.TemporaryDirectory() as folder:
+        image = cartridge_image(source, board, Path(folder), toolchain)
+    needs = Needs(
+        core=core_text(board.target),
+        arena_bytes=tuple(arena.bytes for arena in source.arenas),
+        alignment=_ALIGNMENT,
+        stack_bytes=source.stack_bytes,
+        test_crc=_expected(artifact, graph),
+    )
+    return _signed(packed(image, needs, key is not None, model), key)
+
+
+def _expected(artifact: Artifact, graph: Graph) -> int:
+    """The checksum that the self-test must give."""
+    inputs = self_test_inputs(artifact.facts.inputs)
+    (expected,) = reference_outputs(graph, Samples((inputs,), is_series=False))
+    return outputs_crc(artifact.facts.outputs, expected)
+
+
+def _signed(made: bytes, key: Path | None) -> bytes:
+    return sign(made, key) if key else made
+
+
+_ALIGNMENT = 16  # of arenas: the most that generated code asks for
+_TABLE_STACK_BYTES = 256  # of solder_table.c: the pointers of a call, and what it is called by
+
+
+def read_cartridge(path: Path) -> bytes:
+    """The bytes of a cartridge's file. Raises InputError where it is none."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"the cartridge cannot be read: {error.strerror}", str(path)) from error
+    if len(data) < HEADER.size or HEADER.unpack_from(data)[0] != MAGIC:
+        raise InputError(
+            "this is not a cartridge",
+            str(path),
+            "deploy compile MODEL --board B --cartridge -o OUT.cart makes one",
+        )
+    return data
+
+
+def load_into(session: Session, cartridge: bytes) -> None:
+    """Replaces the model of running firmware. Raises InputError, DeviceError; the old model then runs on."""
+    takes = _require_slots(session)
+    if len(cartridge) > takes.slot_bytes:
+        raise InputError(
+            f"the cartridge has {len(cartridge):,} bytes, a slot of the firmware {takes.slot_bytes:,}",
+            session.line_name,
+            "deploy new --slots with more, or deploy compile --optimize size",
+        )
+    _require_fitting(cartridge, takes, session.line_name)
+    try:
+        session.load_cartridge(cartridge)
+    except RequestRefusedError as refused:
+        raise RequestRefusedError(
+            refused.what,
+            f"{refused.where}{_numbers(refused.status, cartridge, session)}",
+            _stays(takes) + _WAYS_OUT.get(refused.status, ""),
+            refused.status,
+        ) from None
+
+
+def go_back(session: Session) -> None:
+    """Has the cartridge before the last one run again. Raises InputError, RequestRefusedError."""
+    _require_slots(session)
+    try:
+        session.previous_cartridge()
+    except RequestRefusedError as refused:
+        stays = "the model runs on" + _WAYS_OUT.get(refused.status, "")
+        raise RequestRefusedError(refused.what, refused.where, stays, refused.status) from None
+
+
+def _require_slots(session: Session) -> CartridgeSupport:
+    if not session.takes_cartridges:
+        raise InputError(
+            "this firmware takes no cartridges: it was made without slots for them",
+            session.line_name,
+            "deploy new OUT.tar DIR --board B --slots 128K makes firmware that does",
+        )
+    return session.cartridges()
+
+
+def _require_fitting(cartridge: bytes, takes: CartridgeSupport, line_name: str) -> None:
+    """Raises InputError for another product's or an older model, which the device would refuse too."""
+    header, running = read_header(cartridge), takes.running
+    if header.format != CARTRIDGE_FORMAT or running is None:
+        return  # the device says what it knows
+    model = header.identity
+    if model.product != running.product:
+        raise InputError(
+            f"the cartridge is for {_product(model)}, the firmware for {_product(running)}",
+            line_name,
+            f'deploy compile --cartridge --product "{printable(running.product)}"   '
+            "makes one for this firmware",
+        )
+    if model.version < running.version and not takes.takes_older:
+        raise InputError(
+            f"the cartridge has version {model.version:,}, and version {running.version:,} runs",
+            line_name,
+            f"deploy compile --cartridge --model-version {running.version}, or more; older ones are taken by "
+            "firmware that was made with deploy new --allow-downgrades",
+        )
+
+
+def _product(model: Identity) -> str:
+    return f'the product "{printable(model.product)}"' if model.product else "no product"
+
+
+_OLDER = (
+    "\ndeploy compile --cartridge --model-version N   makes a later one; older ones are taken by firmware "
+    "that was made with deploy new --allow-downgrades"
+)
+_WAYS_OUT: Mapping[int, str] = {
+    Status.CARTRIDGE_STRUCTURE: "\ndeploy diff FIRST.tar OTHER.tar   shows what differs, of archives with "
+    "--weights external",
+    Status.CARTRIDGE_OLDER: _OLDER,
+    Status.NO_VERIFIER: "\ndeploy new --verify LIBRARY makes firmware that can: libsodium and monocypher "
+    "with a key of Ed25519, psa with P-256",
+    Status.NO_PREVIOUS: "\ndeploy load IN.cart   brings any other",
+    Status.CARTRIDGE_KERNEL: "\ndeploy compile --tables --cartridge --firmware DIR   names these layers",
+}
+
+
+def _stays(takes: CartridgeSupport) -> str:
+    if not takes.are_weights:
+        return "the model that ran before runs on"
+    return "the model has no weights yet" if takes.slot == BUILT_IN else "the model keeps the weights before"
+
+
+def _numbers(status: int, cartridge: bytes, session: Session) -> str:
+    """The numbers of both sides, where they are why."""
+    header = read_header(cartridge)
+    if status in (Status.CARTRIDGE_CORE, Status.CARTRIDGE_STRUCTURE):
+        core = printable(header.core)
+        return f'\nit is for "{core}", the firmware for "{session.cartridges().core}"'
+    if status == Status.CARTRIDGE_NEEDS:
+        asked = " and ".join(f"{each:,}" for each in header.arena_bytes)
+        return (
+            f"\nit needs {asked} bytes of arena and {header.stack_bytes:,} of stack; "
+            f"the firmware has {session.arena_bytes:,} of arena and {session.stats().stack_bytes:,} of stack"
+        )
+    return ""

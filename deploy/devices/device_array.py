@@ -1,0 +1,84 @@
+"""Arrays that live in a device's free RAM and are handed to its functions without moving."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from types import TracebackType
+
+import numpy as np
+
+from aot.errors import BoardError, InputError
+from aot.ir.types import Array
+from deploy.devices.session import Device
+from platforms.rpc.function_type import DeviceArrayType, Parameter
+
+Turn = Callable[[], AbstractContextManager[Device]]
+
+
+class DeviceArray:
+    """An array on a device. It is freed by `free`, at the end of a `with` block, or after it is forgotten.
+
+    It ends with the device's session: a reset, for one, takes it away.
+    """
+
+    def __init__(self, turn: Turn, array: Array, forgotten: list[tuple[int, DeviceArrayType]]) -> None:
+        self._turn, self.shape, self.dtype = turn, array.shape, array.dtype
+        with turn() as device:
+            self._type: DeviceArrayType | None = device.session.make_array(array)
+            self._session_id = device.session.session_id
+        entry = (self._session_id, self._type)
+        # Freed when the line is next used: who forgets it may be in the middle of a call.
+        self._end = weakref.finalize(self, forgotten.append, entry)
+        self._end.atexit = False
+
+    def __enter__(self) -> DeviceArray:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.free()
+
+    def __repr__(self) -> str:
+        state = "freed" if self._type is None else f"at {self._type.handle - 1:#x} of the free RAM"
+        return f"<{self.dtype}{list(self.shape)} on the device, {state}>"
+
+    def numpy(self) -> Array:
+        """Reads the array back."""
+        with self._turn() as device:
+            return device.session.get(self.type_in(device)).reshape(self.shape)
+
+    def write(self, array: Array) -> None:
+        """Writes other numbers of the same type and shape."""
+        given = np.asarray(array)
+        if (given.dtype, given.shape) != (self.dtype, self.shape):
+            raise InputError(
+                f"the array on the device is {self.dtype}{list(self.shape)}, "
+                f"what is to be written is {given.dtype}{list(given.shape)}"
+            )
+        with self._turn() as device:
+            device.session.put(self.type_in(device), 0, np.ascontiguousarray(given).tobytes())
+
+    def free(self) -> None:
+        """Gives its memory back. Freeing it again does nothing."""
+        if self._type is None:
+            return
+        with self._turn() as device:
+            if device.session.session_id == self._session_id:
+                device.session.free(self._type)
+            self._type = None
+            self._end.detach()
+
+    def type_in(self, device: Device) -> DeviceArrayType:
+        """The array as this session knows it. Raises BoardError where it is gone."""
+        if self._type is None:
+            raise BoardError("the array was freed", hint="device.array(...) makes another")
+        if device.session.session_id != self._session_id:
+            shown = Parameter(self._type.dtype, self._type.count)
+            raise BoardError(
+                f"the array {shown} is gone: the device was reset, or greeted anew, since it was made",
+                hint="device.array(...) makes another",
+            )
+        return self._type

@@ -1,0 +1,224 @@
+"""Makes firmware of a model file, an archive or a project folder, by the steps that are still missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aot.errors import BoardError, InputError
+from aot.ir.tensor_spec import TensorSpec
+from artifact.archive import read_archive
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
+from artifact.facts import ModelFacts
+from artifact.report import make_report
+from boards.board import Board
+from codegen.job import import_model
+from codegen.model import LayerInfo
+from codegen.options import CompileOptions
+from deploy.benchmark.meter import emulated_board
+from deploy.cli.console import progress
+from deploy.cli.options import require_no_options
+from deploy.compiler.accelerator_errors import blamed_on_accelerators
+from deploy.compiler.compile_model import Compiled, compile_for_firmware
+from deploy.compiler.fit import require_core, require_fit
+from deploy.compiler.several_sizes import together
+from deploy.devices.build_cache import cached
+from deploy.devices.buildable_boards import platform_for, platform_here
+from platforms.base import BuildChoices, Firmware, Platform
+from platforms.board_files import load_board
+from platforms.folder import ProjectInfo, is_project, read_project
+from platforms.project import App, ProjectSource, project_source
+from platforms.rpc.messages import Expected
+from platforms.runners.runner import ATTACH
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Firmware that can be started, and the model and build that it must then report."""
+
+    firmware: Firmware | None  # None: somebody else's, which runs on the board already
+    platform: Platform
+    board: Board
+    expected: Expected
+    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
+
+    @property
+    def built(self) -> Firmware:
+        """The firmware that was built here."""
+        assert self.firmware is not None
+        return self.firmware
+
+    @property
+    def model_name(self) -> str:
+        return self.expected.model
+
+    def asked_for(self, model: str | None) -> Ready:
+        """The same firmware, to run another of its models if one is named."""
+        if model is None:
+            return self
+        return replace(self, expected=Expected(model, b"", self.expected.build_id))
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """The facts about a model and its board that are known before anything is built."""
+
+    board: Board
+    source: ProjectSource | Path  # to make a project of, or the project's folder
+    inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
+    outputs: tuple[TensorSpec, ...] | None = None  # likewise
+    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
+    front: str | None = None  # the declared front end, likewise
+    sizes: tuple[ModelFacts, ...] = ()  # where the firmware has several: of each, the largest first
+    model: str | None = None  # which of the firmware's models is run; None: its first
+    may_observe: bool = True  # False: its runs count nothing
+
+
+def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
+    """Compiles a model file, or reads an archive or a project folder. Raises DeployError."""
+    if not path.is_dir() and not is_archive(path):
+        board = named_board(board_name, path)
+        return prepare_compiled(compile_for_firmware(import_model(path, options), board, options))
+    require_no_options(options, path)
+    if path.is_dir():
+        board, _ = project_board(path, board_name)
+        return Prepared(board, path, None)
+    board, artifact = named_board(board_name, path), read_archive(path)
+    return _prepared(board, source_for(artifact, board), artifact)
+
+
+def on_emulator(prepared: Prepared) -> Prepared:
+    """Returns the same model for an emulated board with the core of its board. Raises InputError for
+    projects.
+    """
+    if isinstance(prepared.source, Path):
+        raise InputError(
+            f"--emulated builds firmware of its own, and this project is for {prepared.board.name}",
+            str(prepared.source),
+            "give the model or the archive instead of the project",
+        )
+    return replace(prepared, board=emulated_board(prepared.board))
+
+
+def prepare_compiled(compiled: Compiled) -> Prepared:
+    return _prepared(compiled.board, project_source(compiled.artifact), compiled.artifact)
+
+
+def _prepared(board: Board, source: ProjectSource, artifact: Artifact) -> Prepared:
+    facts, others = artifact.facts, [each.facts for each in artifact.sizes]
+    return Prepared(
+        board,
+        source,
+        facts.inputs,
+        facts.outputs,
+        facts.layers,
+        facts.options.front,
+        sizes=(facts, *others) if others else (),
+        may_observe=facts.options.observe,
+    )
+
+
+def named_board(name: str | None, path: Path) -> Board:
+    if name is None and not path.exists():
+        raise InputError(
+            "there is no such model, archive or project",
+            str(path),
+            "check the path: a .tflite or .onnx file, an archive, or a project folder",
+        )
+    if name is None:
+        raise BoardError("no board is named", str(path), "--board B; deploy boards lists them")
+    return load_board(name)
+
+
+def ready_for(prepared: Prepared, choices: BuildChoices, runner: str | None) -> Ready:
+    """Firmware to run the model on: built, or the user's own, which runs already and has the same model."""
+    source, board = prepared.source, prepared.board
+    if runner != ATTACH or isinstance(source, Path):
+        return build(prepared, choices).asked_for(prepared.model)
+    expected = Expected(source.name, bytes.fromhex(source.model_hash))
+    return Ready(None, platform_here(board), board, expected, prepared.layers).asked_for(prepared.model)
+
+
+def build(prepared: Prepared, choices: BuildChoices) -> Ready:
+    """Builds firmware with the RPC server."""
+    if isinstance(prepared.source, Path):
+        return _build_project(prepared.source, prepared.board, choices)
+    with blamed_on_accelerators(prepared.layers):
+        return replace(build_source(prepared.source, prepared.board, choices), layers=prepared.layers)
+
+
+def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
+    """Makes and builds a project in the cache, unless the cache has it."""
+    platform = platform_here(board)
+    files = platform.files(source, board, app)
+
+    def make(folder: Path) -> None:
+        platform.generate(source, folder, board, app)
+        build_project(platform, folder, board, choices)
+
+    place = cached(f"{source.name}-{_key(files, platform, board, choices)}", make)
+    firmware = build_project(platform, place, board, choices)
+    return Ready(firmware, platform, board, _expected(read_project(place)))
+
+
+def _key(files: Mapping[str, str], platform: Platform, board: Board, choices: BuildChoices) -> str:
+    """A hash of everything that decides what the firmware will be."""
+    toolchain = platform.toolchain(board, choices.toolchain)
+    content = (sorted(files.items()), toolchain.argv, toolchain.version, choices.profile)
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()[:16]
+
+
+def _build_project(directory: Path, board: Board, choices: BuildChoices) -> Ready:
+    info = read_project(directory)
+    if info.app is not App.RPC:
+        raise InputError(
+            f'this project is of app "{info.app.value}", which answers no requests',
+            str(directory),
+            "deploy new --app rpc makes one that does; deploy monitor shows what this one prints",
+        )
+    platform = platform_for(board, info.platform)
+    firmware = build_project(platform, directory, board, choices)
+    return Ready(firmware, platform, board, _expected(info))
+
+
+def _expected(info: ProjectInfo) -> Expected:
+    return Expected(info.name, bytes.fromhex(info.model_hash), info.build_id)
+
+
+def project_board(directory: Path, board_name: str | None = None) -> tuple[Board, Platform]:
+    """The board that a project is for. Raises BoardError if another one is named."""
+    if not is_project(directory):
+        raise InputError(
+            "this folder holds no project", str(directory), "deploy new OUT.tar DIR --board B makes one"
+        )
+    info = read_project(directory)
+    board = load_board(board_name or info.board)
+    if board.name != info.board:
+        raise BoardError(
+            f'the project is for board "{info.board}", not for "{board.name}"',
+            str(directory),
+            f"deploy new OUT.tar DIR --board {board.name} makes a project for that one",
+        )
+    return board, platform_for(board, info.platform)
+
+
+def build_project(platform: Platform, directory: Path, board: Board, choices: BuildChoices) -> Firmware:
+    """Builds the firmware in the project's own build folder."""
+    commands = platform.commands(directory, board, choices)
+    with progress(f"building with {platform.name}", len(commands.all)) as bar:
+        return platform.build(directory, board, choices, lambda argv: bar.step(Path(argv[-1]).name))
+
+
+def source_for(artifact: Artifact, board: Board) -> ProjectSource:
+    """The part of the model that a project holds.
+
+    Raises BoardError where it was compiled for another core, FitError where the board has too little memory.
+    """
+    require_core(artifact.facts, board)
+    facts = together([artifact.facts, *(each.facts for each in artifact.sizes)])
+    require_fit(make_report(facts, board.target, board.base_firmware), board)
+    return project_source(artifact)

@@ -1,0 +1,41 @@
+"""C files of the user's own that firmware holds, so that their functions can be called by name."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from aot.errors import InputError
+from deploy.devices.firmware import Prepared
+from platforms.project import ProjectSource
+
+_TAKEN = ("main.c", "models.c", "port.c", "heap.c", "fault.c", "deadline.c", "line.c")  # of projects' src/
+
+
+def with_functions(prepared: Prepared, files: Sequence[str | Path]) -> Prepared:
+    """The same firmware with these C files. Raises InputError."""
+    if not files:
+        return prepared
+    if isinstance(prepared.source, Path):
+        raise InputError(
+            "a project's functions are in its own sources",
+            str(prepared.source),
+            f"put {Path(files[0]).name} into {prepared.source / 'src'}, of a project with functions",
+        )
+    return replace(prepared, source=source_with(prepared.source, files))
+
+
+def source_with(source: ProjectSource, files: Sequence[str | Path]) -> ProjectSource:
+    """The part of a project that is a model's, with functions beside it. Raises InputError."""
+    return replace(source, functions={path.name: _text(path) for path in map(Path, files)})
+
+
+def _text(path: Path) -> str:
+    if path.suffix not in (".c", ".h") or path.name in _TAKEN:
+        why = "is a file of the project's own" if path.name in _TAKEN else "is neither .c nor .h"
+        raise InputError(f"{path.name} {why}: functions are taken from C files", str(path), "rename it")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("the file of functions cannot be read", f"{path}: {error}") from error

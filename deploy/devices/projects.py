@@ -1,0 +1,191 @@
+"""Project folders: made of archives, built into firmware, put onto boards."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError
+from boards.board import Board
+from codegen.option_reading import read_given
+from deploy.cli.command_result import Answer
+from deploy.cli.renamed import renamed
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.buildable_boards import platform_for
+from deploy.devices.cartridge_slots import with_slots
+from deploy.devices.connection_options import LINE, LineOptions
+from deploy.devices.firmware import build_project, project_board, source_for
+from deploy.devices.function_files import source_with
+from deploy.python_api.model import read_artifact
+from deploy.python_api.option_keywords import takes_options
+from deploy.sensors.sensor_apps import SensorChoices, with_pipeline
+from platforms.base import BuildChoices, Firmware
+from platforms.board_files import load_board
+from platforms.cartridge.header import identity
+from platforms.cartridge.in_firmware import OWN_VERIFIER
+from platforms.elf import ProgramSizes, sizes
+from platforms.folder import read_project
+from platforms.project import App, ProjectSource, share_firmware
+from platforms.rpc.line_key import read_line_key
+from platforms.runners.runner import choose_dry, choose_runner, emulator_named, flash_commands, run_all
+from platforms.stack_depth import StackDepth, run_stack
+
+
+@renamed(labels="class_names")
+def new(
+    archive: str | Path | Compiled,
+    directory: str | Path,
+    board: str | None = None,
+    platform: str | None = None,
+    app: str = App.RPC.value,
+    others: Sequence[str | Path | Compiled] = (),
+    functions: Sequence[str | Path] = (),
+    slots: int | None = None,
+    arena: int | None = None,
+    public_key: str | Path | None = None,
+    class_names: str | None = None,
+    rate: int | None = None,
+    recording: str | Path | None = None,
+    line_key: str | Path | None = None,
+    kernels: Sequence[str | Path | Compiled] = (),
+    product: str = "",
+    model_version: int = 0,
+    allow_downgrades: bool = False,
+    verify: str | None = None,
+) -> Answer:
+    """Creates a project folder from an archive or a compiled model, with everything its board and platform
+    need.
+
+    `others` are more models for the same firmware. `board` may be omitted for a compiled model. `functions`
+    are C files whose functions can be called by name. `slots` reserves two cartridges of that many bytes, for
+    models with an arena of at most `arena` bytes; with a public key they must be signed, and `verify` names
+    the library that verifies signatures: libsodium, monocypher, psa, or own for a function to fill in.
+    Cartridges must be for the same `product`, with a version of at least that of the running model unless
+    `allow_downgrades`; `model_version` is that of the built-in model. If the model was compiled with
+    `tables`, cartridges are tables that use its kernels and those of the models in `kernels`. With a line
+    key, the server answers only clients that have it. Sensor apps need `class_names`, `rate` in rows per
+    second if no front end has it, and optionally a `recording` to play instead of the sensor.
+    """
+    first, *more = (read_artifact(each) for each in (archive, *others))
+    place = load_board(board or _board_of(archive))
+    builder = platform_for(place, platform)
+    source = share_firmware(source_for(first, place), [source_for(other, place) for other in more])
+    if app != App.RPC.value and (functions or slots or line_key):
+        raise InputError(
+            "functions called by name, cartridges and a line key need the server, "
+            f"which the app {app} leaves out",
+            hint="app rpc",
+        )
+    lenders = [source_for(read_artifact(each), place) for each in kernels]
+    model = identity(product, model_version)
+    with_functions = source_with(source, functions)
+    source = with_slots(
+        with_functions,
+        slots,
+        arena,
+        public_key,
+        lenders,
+        model,
+        allow_downgrades,
+        verify,
+        is_computer=builder.name == "host",
+    )
+    source = replace(source, line_key=read_line_key(Path(line_key)) if line_key else b"")
+    choices = SensorChoices(class_names, rate, None if recording is None else Path(recording))
+    source = with_pipeline(source, first, App(app), place, builder.name, choices)
+    builder.generate(source, Path(directory), place, App(app))
+    facts = {
+        "directory": str(directory),
+        "model": first.name,
+        "models": source.models,
+        "board": place.name,
+        "platform": builder.name,
+        "app": app,
+    }
+    page = (
+        f"{directory}: {', '.join(source.models)} for {place.name}, platform {builder.name}, app {app}\n"
+        f"  next: deploy build {shlex.quote(str(directory))}{_to_fill_in(source)}"
+    )
+    return Answer(facts, page)
+
+
+def _to_fill_in(source: ProjectSource) -> str:
+    slots = source.cartridges
+    if slots is None or not slots.public_key or slots.verifier != OWN_VERIFIER:
+        return ""
+    return (
+        "\n  signatures: src/verify.c is yours to fill in, and refuses every cartridge until then; "
+        "--verify monocypher, libsodium or psa writes it for that library"
+    )
+
+
+def _board_of(model: str | Path | Compiled) -> str:
+    if isinstance(model, Compiled):
+        return model.board.name
+    raise InputError("an archive does not say which board it is for", str(model), 'board="mps2-an386"')
+
+
+def build(directory: str | Path, toolchain: str | None = None, dry_run: bool = False) -> Answer:
+    """Makes firmware of a project's sources with a compiler for its board; or says how that is done."""
+    folder, choices = Path(directory), BuildChoices(toolchain)
+    board, platform = project_board(folder)
+    if dry_run:
+        lines = [shlex.join(argv) for argv in platform.commands(folder, board, choices).all]
+        place = shlex.quote(str(directory))
+        return Answer({"folder": place, "commands": lines}, "\n".join([f"cd {place}", *lines]))
+    firmware = build_project(platform, folder, board, choices)
+    taken, stack = sizes(firmware.elf), _deepest(firmware, read_project(folder).models)
+    return Answer(_built_facts(firmware, taken, stack), _built_page(firmware, taken, stack))
+
+
+@takes_options(("runner", "serial", "port"))
+def flash(
+    directory: str | Path, toolchain: str | None = None, dry_run: bool = False, **line: object
+) -> Answer:
+    """Puts a project's firmware onto its board; emulated boards load it when they start."""
+    folder, chosen = Path(directory), read_given(LineOptions(), LINE, line)
+    board, platform = project_board(folder)
+    name = (choose_dry if dry_run else choose_runner)(board, chosen.runner, platform.name)
+    elf = platform.program(folder)
+    if not dry_run:
+        elf = build_project(platform, folder, board, BuildChoices(toolchain)).elf
+    commands = flash_commands(name, elf if dry_run else elf.resolve(), board, chosen.where)
+    if not dry_run:
+        run_all(commands, elf.resolve().parent)
+    lines = [shlex.join(argv) for argv in commands]
+    facts = {"firmware": str(elf), "runner": name, "commands": lines, "dry_run": dry_run}
+    return Answer(facts, "\n".join(lines) or _loads_itself(name, elf, board))
+
+
+def _loads_itself(emulator: str, elf: Path, board: Board) -> str:
+    start = shlex.join(emulator_named(emulator).argv(elf, board))
+    return f"nothing to write: {emulator} loads {elf} when it starts\n  {start}"
+
+
+def _deepest(firmware: Firmware, models: Sequence[str]) -> StackDepth | None:
+    """The stack that a run of any of the models needs: they run one at a time, on the same stack."""
+    each = [depth for model in models if (depth := run_stack(firmware, model)) is not None]
+    return max(each, key=lambda depth: depth.bytes, default=None)
+
+
+def _built_facts(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> dict[str, Any]:
+    return {
+        "firmware": str(firmware.elf),
+        "toolchain": str(firmware.toolchain),
+        "flash_bytes": taken.flash,
+        "ram_bytes": taken.ram,
+        "run_stack_bytes": stack.bytes if stack else None,
+    }
+
+
+def _built_page(firmware: Firmware, taken: ProgramSizes, stack: StackDepth | None) -> str:
+    lines = [
+        f"{firmware.elf}: {taken.flash:,} bytes of flash, {taken.ram:,} bytes of RAM",
+        f"  compiled by {firmware.toolchain}",
+    ]
+    if stack:
+        lines.append(f"  a run takes {stack.bytes:,} bytes of stack at most, in {' > '.join(stack.calls)}")
+    return "\n".join(lines)

@@ -1,0 +1,321 @@
+"""Models of frameworks in one call: exported, quantized with samples, compiled, measured with labels."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.counted import counted
+from aot.errors import InputError, ModelError
+from aot.interpret import run_graph
+from aot.ir.tensor_spec import graph_specs
+from aot.ir.types import Array
+from boards.board import Board
+from codegen.job import import_data
+from codegen.options import CompileOptions
+from deploy.benchmark.meter import emulated_board
+from deploy.cli.command_result import Paged
+from deploy.cli.console import table
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.devices.connection_options import LineOptions
+from deploy.frameworks.framework import Framework, FrameworkModel
+from deploy.frameworks.framework_arguments import ModuleWords
+from deploy.frameworks.judging import Judgement, is_quantized, judge
+from deploy.inputs.data_doubts import calibration_doubts, chance_doubts
+from deploy.inputs.given_arrays import is_loader, joined, plain, with_labels
+from deploy.inputs.samples import make_samples
+from deploy.quantization.activation_widths import WIDE, wider_of
+from deploy.quantization.calibration import Calibration, make_calibration
+from deploy.quantization.model_outputs import decibels, noise_of
+from deploy.quantization.narrow_saving import NarrowSaving, with_less_flash
+from deploy.quantization.onnx_quantizer import Quantized, quantize
+from deploy.quantization.refined_weights import Refinement
+from deploy.quantization.weight_widths import Bound
+from deploy.verification.oracles import NO_ORACLE
+from deploy.verification.quality import Truth, is_of_classes
+from deploy.verification.verify_model import Verdict, verify_model
+
+_WORST = 5  # layers that are shown
+
+
+@dataclass(frozen=True, repr=False)
+class Conversion(Paged):
+    """Tells what became of a model: how far its export is, the loss of int8, what a board makes of it."""
+
+    framework: str
+    judgement: Judgement  # of the exported model
+    quantized: Quantized | None  # where there were samples to calibrate with
+    narrow: NarrowSaving | None  # where weights of four bits were asked for
+    framework_right: float | None  # share of the samples, where there are labels
+    verdict: Verdict | None  # of the emulated board, where there are labels
+    warnings: tuple[str, ...] = ()  # about the samples
+
+    @property
+    def distance(self) -> float:
+        """The largest distance between the framework's outputs and those of the exported model."""
+        return self.judgement.distance
+
+    @property
+    def board_right(self) -> float | None:
+        """The share of the samples that the emulated board has right."""
+        return None if self.verdict is None or self.verdict.accuracy is None else self.verdict.accuracy.board
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines())
+
+    def __repr__(self) -> str:
+        kind = "float" if self.quantized is None else "int8"
+        return f"<conversion from {self.framework}: {kind}, {self.distance:.2g} away at most>"
+
+    def _lines(self) -> Iterator[str]:
+        yield (
+            f"exported      outputs differ from {self.framework}'s by {self.distance:.2g} at most, "
+            f"{counted(self.judgement.inputs, 'input')} (allowed: {self.judgement.limit:.1%} of the largest)"
+        )
+        if self.quantized is not None:
+            yield f"quantised     int8, {self.quantized.float_bytes:,} -> {len(self.quantized.data):,} bytes"
+            yield from _refined(self.quantized)
+            if not self.quantized.layers:
+                (way,) = self.quantized.refinements
+                yield f"              {way.name}; outputs, signal to noise: {way.signal_to_noise_db:.1f} dB"
+            if self.narrow is not None:
+                yield str(self.narrow)
+            yield from _widened(self.quantized)
+            if self.quantized.same_class is not None:
+                yield f"same class    {self.quantized.same_class:.1%} of the calibration samples, as float"
+        if self.framework_right is not None:
+            yield f"right         {self.framework_right:.1%} in {self.framework}, of the calibration samples"
+        if self.verdict is not None and self.verdict.accuracy is not None:
+            accuracy = self.verdict.accuracy
+            yield f"              {accuracy.reference:.1%} by the reference here"
+            bits = "the same bits" if self.verdict.equal else "OTHER BITS"
+            yield f"              {accuracy.board:.1%} on {self.verdict.board}, {bits}"
+            yield "              (deploy.verify with inputs and labels takes samples that it has not seen)"
+        yield from (f"warning: {each}" for each in self.warnings)
+        if self.quantized is not None and self.quantized.layers:
+            worst = sorted(self.quantized.layers, key=lambda layer: layer.signal_to_noise_db)[:_WORST]
+            rows = [(each.value, each.op, f"{each.signal_to_noise_db:.1f}") for each in worst]
+            yield "\n" + table(("layer, the worst first", "op", "signal to noise, dB"), rows)
+
+
+def _refined(made: Quantized) -> Iterator[str]:
+    """Says what other weights for the same model have brought, where they have brought something."""
+    if made.refined is not None:
+        before, after = made.refinements[0].signal_to_noise_db, made.refined.signal_to_noise_db
+        yield f"refined       {made.refined.name}; outputs, signal to noise: {before:.1f} -> {after:.1f} dB"
+
+
+def _widened(made: Quantized) -> Iterator[str]:
+    if made.widened is not None:
+        found = made.widened
+        wide = sum(each.bits == WIDE for each in found.activations)
+        yield (
+            f"activations   of 16 bits in {wide} of {counted(len(found.activations), 'value')}; outputs, "
+            f"signal to noise: {found.int8_db:.1f} -> {found.signal_to_noise_db:.1f} dB"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class CompiledModule(Compiled):
+    """A framework's model that fits its board, with what its conversion cost."""
+
+    conversion: Conversion | None = None
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n\n{self.conversion}"
+
+
+def compile_module(
+    model: Any, framework: Framework, words: ModuleWords, board: Board, options: CompileOptions
+) -> CompiledModule:
+    """Compiles a framework's model. Raises InputError, ToolError, ModelError, FitError."""
+    words = replace(words, example=framework.own_examples(model) if words.example is None else words.example)
+    _require_sense(framework, words, options)
+    opened = framework.open(model, words.example if isinstance(words.example, tuple) else (words.example,))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / framework.file
+        path.write_bytes(opened.exported())
+        with _told_where(opened):
+            as_float = import_data(path.read_bytes(), path, replace(options, front=None, back=None))
+        specs = graph_specs(as_float.graph, as_float.graph.inputs)
+        samples = make_calibration(_arrays(opened, words), specs, "calibration")
+        judgement = judge(opened, framework.name, as_float.graph, samples.samples)
+        outputs = [opened.outputs(sample) for sample in samples.samples]
+        _require_classes(samples, outputs)
+        is_done = words.calibration is None or is_quantized(as_float.graph)
+        _require_float(opened, is_done, words)
+        made = None if is_done else _quantized(opened, path, samples, words)
+        place = (path, board, options)
+        narrow = None
+        if made is not None and words.signal_to_noise is not None and made.widths:
+            made, narrow = with_less_flash(made, place, samples, words.signal_to_noise)
+    imported = import_data(as_float.file if made is None else made.data, path, options)
+    compiled = compile_for(imported, board, options)
+    conversion = Conversion(
+        framework.name,
+        judgement,
+        made,
+        narrow,
+        _share_right(outputs, samples.labels),
+        None if samples.labels is None else _on_emulator(compiled, samples),
+        _doubts(opened, framework, words, samples, outputs),
+    )
+    known = {each.name: getattr(compiled, each.name) for each in fields(compiled)}
+    return CompiledModule(**known, conversion=conversion)
+
+
+def _doubts(
+    opened: FrameworkModel,
+    framework: Framework,
+    words: ModuleWords,
+    samples: Calibration,
+    outputs: Sequence[Sequence[Array]],
+) -> tuple[str, ...]:
+    """What is odd about the calibration; nothing where there is none."""
+    if words.calibration is None:
+        return ()
+    arrays = [np.asarray(each) for each in opened.examples]
+    names = list(samples.samples[0])
+    example = dict(zip(names, arrays, strict=True)) if len(arrays) == len(names) else None
+    right = _share_right(outputs, samples.labels)
+    chance = chance_doubts(right, outputs[0][0].shape[-1] if right is not None else 0, framework.name)
+    return (*calibration_doubts(samples.samples, example), *chance)
+
+
+def _require_float(opened: FrameworkModel, is_done: bool, words: ModuleWords) -> None:
+    """Raises InputError for wishes about quantization where the model was quantized by its framework."""
+    if is_done and (words.signal_to_noise or words.activation_type) is not None:
+        raise InputError(
+            "the model is quantised already: its widths are those that it was given",
+            opened.name,
+            "leave signal_to_noise and activation_type out, or give the float model",
+        )
+
+
+def _require_classes(samples: Calibration, outputs: Sequence[Sequence[Array]]) -> None:
+    """Raises InputError for labels where there is no row of classes to compare them with."""
+    shapes = [each[0].shape for each in outputs]
+    if samples.labels is not None and not all(is_of_classes(shape) for shape in shapes):
+        raise InputError(
+            "labels are compared with a row of scores, one for each class, and the first output has shape "
+            f"{list(shapes[0])}",
+            hint="leave the labels out",
+        )
+
+
+@contextmanager
+def _told_where(opened: FrameworkModel) -> Iterator[None]:
+    """Adds the place in the user's program to an error about what was exported."""
+    try:
+        yield
+    except ModelError as error:
+        place = opened.place_of(str(error))
+        error.where = "\n".join(filter(None, (error.where, ", ".join(filter(None, (opened.name, place))))))
+        raise
+
+
+def _quantized(opened: FrameworkModel, path: Path, samples: Calibration, words: ModuleWords) -> Quantized:
+    """The exported model in eight bits, with weights of four or values of 16 as the words ask."""
+    least_db = words.signal_to_noise
+    wider = wider_of(
+        words.activation_type or "int8", least_db, False, 'activation_type="mixed", signal_to_noise=40'
+    )
+    data = opened.in_integers(samples.samples)
+    if data is not None and (wider is not None or least_db is not None):
+        raise InputError(
+            f"{opened.name} is made int8 by its framework's converter, which takes no bounds",
+            hint="leave signal_to_noise and activation_type out",
+        )
+    if data is not None:
+        return _measured(path, data, samples)
+    if wider is not None:
+        return quantize(path, samples, "minmax", {}, refine=True, wider=wider)
+    if least_db is None:
+        return quantize(path, samples, "minmax", {}, refine=True)
+    return quantize(path, samples, "minmax", {}, "mixed", Bound(signal_to_noise_db=least_db), refine=True)
+
+
+def _measured(path: Path, data: bytes, samples: Calibration) -> Quantized:
+    """Measures the loss of what a framework's own converter quantized against the float file."""
+    as_float, as_int8 = (import_data(each, path, CompileOptions()) for each in (path.read_bytes(), data))
+    outputs = [
+        [list(run_graph(each.graph, sample).values()) for sample in samples.samples]
+        for each in (as_float, as_int8)
+    ]
+    real, integer = ([np.argmax(each[0]) for each in found] for found in outputs)
+    flat = [[np.asarray(array, np.float64) for each in found for array in each] for found in outputs]
+    is_row = all(is_of_classes(each[0].shape) for each in outputs[0])
+    return Quantized(
+        data,
+        path.stat().st_size,
+        layers=(),
+        same_class=float(np.mean(np.equal(real, integer))) if is_row else None,
+        float_right=_share_right(outputs[0], samples.labels),
+        int8_right=_share_right(outputs[1], samples.labels),
+        refinements=(Refinement("by LiteRT's converter", decibels(noise_of(*flat)), is_kept=True),),
+    )
+
+
+def _require_sense(framework: Framework, words: ModuleWords, options: CompileOptions) -> None:
+    if words.example is None:
+        article = "an" if framework.thing[0] in "aeiou" else "a"
+        raise InputError(
+            f"{article} {framework.thing} of {framework.name} is exported with an example of its input",
+            hint=f"deploy.compile({framework.thing}, board=..., example={framework.example})",
+        )
+    if (words.signal_to_noise or words.activation_type) is not None and words.calibration is None:
+        raise InputError(
+            "signal to noise is measured on samples, and there are none",
+            hint="calibration=samples, the first axis counts them",
+        )
+    if words.labels is not None and words.calibration is None:
+        raise InputError(
+            "labels are of samples, and there are none",
+            hint="calibration=samples, the first axis counts them",
+        )
+    if words.labels is not None and (options.front or options.back):
+        raise InputError(
+            "labels are compared with the module's own outputs, and a front or back end stands around it",
+            hint="leave the labels out, or the front and the back end",
+        )
+
+
+def _arrays(opened: FrameworkModel, words: ModuleWords) -> dict[str, Array]:
+    """The samples by the names of inputs, with their labels; without calibration the example alone."""
+    calibration, labels, names = words.calibration, words.labels, opened.inputs
+    if calibration is None:
+        given: Mapping[str, Any] = dict(zip(names, opened.examples, strict=True))
+    else:
+        given = _by_input(calibration, names[0])
+    return with_labels({name: plain(array) for name, array in given.items()}, labels)
+
+
+def _by_input(calibration: Any, first: str) -> Mapping[str, Any]:
+    """Samples of each input: by name, of a loader, or in a list or an array of the first one's."""
+    if is_loader(calibration):
+        return joined(calibration)
+    if isinstance(calibration, Mapping):
+        return calibration
+    return {first: np.stack([*map(plain, calibration)]) if isinstance(calibration, list) else calibration}
+
+
+def _share_right(outputs: Sequence[Sequence[Array]], labels: Array | None) -> float | None:
+    first = [each[0] for each in outputs]
+    if labels is None or not all(is_of_classes(output.shape) for output in first):
+        return None
+    return float(np.mean([int(np.argmax(output)) for output in first] == labels))
+
+
+def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
+    """Compares this machine, the emulated board, or the one that stands in for it, with the reference."""
+    is_here = compiled.board.core.machine == "host"
+    here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
+    arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
+    given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
+    return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels), NO_ORACLE)

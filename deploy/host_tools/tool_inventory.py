@@ -1,0 +1,198 @@
+"""Lists what this computer has for building, writing and running firmware, and how to get the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from importlib import metadata, resources
+from importlib.util import find_spec
+from pathlib import Path
+
+from aot.distribution import DISTRIBUTION
+from aot.errors import DeployError, ToolError
+from boards.board import Board
+from deploy.devices.build_cache import cache_folder
+from deploy.devices.buildable_boards import platform_here
+from platforms.arduino_tools import WAY_OUT, found_tools
+from platforms.runners import RUNNERS
+from platforms.runners.runner import choose_runner, runner_named
+from platforms.toolchains import all_found
+from platforms.transport.ports import boards_at, usb_ports
+from platforms.zephyr_tools import find_west
+
+OUR_PACKAGES = (
+    *(
+        "aot",
+        "artifact",
+        "boards",
+        "codegen",
+        "deploy",
+        "extensions",
+        "platforms",
+        "project_templates",
+        "solder",
+    ),
+)
+# What `pip install 'solder-mcu[NAME]'` adds, and the module by which it is known.
+PACKAGES = {
+    "zig": "ziglang",
+    "unicorn": "unicorn",
+    "cycles": "capstone",
+    "pyocd": "pyocd",
+    "exact": "ortools",
+    "ethosu": "ethosu",
+    "oracle": "ai_edge_litert",
+    "tflm": "tflite_micro",
+    "quantize": "onnxruntime",
+    "train": "sklearn",
+    "tune": "lightgbm",
+    "farm": "distributed",
+    "sign": "cryptography",
+    "torch": "torch",
+    "keras": "tensorflow",
+    "sklearn": "skl2onnx",
+    "jax": "jax2onnx",
+    "docs": "mkdocs",
+    "release": "twine",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A compiler or runner, on this machine or missing."""
+
+    kind: str  # "compiler", "builder" or "runner"
+    name: str
+    found: bool
+    says: str  # its version, or how to get it
+
+
+@dataclass(frozen=True, slots=True)
+class Ability:
+    """The compiler and runner that this machine has for one board."""
+
+    board: str
+    platform: str | None  # the first that can be built here
+    compiler: str | None  # that would be used; None: there is none
+    runner: str | None
+    lacks: tuple[str, ...]  # ways to get what is missing
+
+
+@dataclass(frozen=True, slots=True)
+class Port:
+    """A serial port behind a USB device, and the boards that it may be."""
+
+    device: str
+    usb: str  # "2341:0043"
+    serial: str
+    boards: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FirmwareCache:
+    """The folder of firmware that was built before."""
+
+    folder: str
+    builds: int
+    bytes: int
+
+
+def programs() -> tuple[Program, ...]:
+    return (*_compilers(), *_runners())
+
+
+def _compilers() -> Iterable[Program]:
+    for name, chain in all_found():
+        yield Program("compiler", name, chain is not None, chain.version if chain else "not found")
+    for name, version in found_tools().items():
+        yield Program("builder", name, bool(version), version or f"not found: {WAY_OUT.splitlines()[0]}")
+    yield _west()
+
+
+def _west() -> Program:
+    """Looks for west, Zephyr's builder, which is of use only with a tree."""
+    try:
+        return Program("builder", "west", True, find_west().version)
+    except ToolError as error:
+        return Program("builder", "west", False, f"{error.where or error.what}: {error.hint.splitlines()[0]}")
+
+
+def _runners() -> Iterable[Program]:
+    for name in RUNNERS:
+        lack = runner_named(name).missing()
+        yield Program("runner", name, not lack, lack or "ready")
+
+
+def ability(board: Board) -> Ability:
+    platform, _ = _tried(lambda: platform_here(board).name)
+    compiler, no_compiler = _tried(lambda: platform_here(board).toolchain(board).name)
+    runner, no_runner = _tried(lambda: choose_runner(board, platform=platform))
+    lacks = tuple(filter(None, (no_compiler, no_runner)))
+    return Ability(board.name, platform if compiler else None, compiler, runner, lacks)
+
+
+def _tried(find: Callable[[], str]) -> tuple[str | None, str]:
+    """Returns what was found, or else how to get what is missing."""
+    try:
+        return find(), ""
+    except DeployError as error:
+        return None, error.hint.partition("\n")[0] or error.where.replace("\n", ", ") or error.what
+
+
+def ports(boards: Iterable[Board]) -> tuple[Port, ...]:
+    known = tuple(boards)
+    return tuple(
+        Port(port.device, f"{port.vid:04x}:{port.pid:04x}", port.serial, boards_at(port, known))
+        for port in usb_ports()
+    )
+
+
+def clashes(here: Path | None = None) -> tuple[str, ...]:
+    """Other modules with the name of one of our packages, which would be imported in its place.
+
+    PyPI's "deploy" and "solder" write over our files; a file or folder of such a name beside a notebook hides
+    ours.
+    """
+    root = Path(__file__).parents[2]
+    folders = {name: _folder_of(name) for name in OUR_PACKAGES}
+    elsewhere = (f'"{name}" comes from {place}' for name, place in folders.items() if place != root)
+    installed = [
+        f'pip has installed the package "{name}", which writes over ours: pip uninstall {name}, then '
+        f"{DISTRIBUTION} again"
+        for name in OUR_PACKAGES
+        if any(map(_writes_over_ours, _distributions(name)))
+    ]
+    beside = (here or Path.cwd()).resolve()
+    hiding = [
+        f"{path} hides ours from Python programs that start here"
+        for name in OUR_PACKAGES
+        for path in (beside / f"{name}.py", beside / name / "__init__.py")
+        if beside != root and path.exists()
+    ]
+    return (*installed, *elsewhere, *hiding)
+
+
+def _folder_of(package: str) -> Path:
+    """The folder that a package is imported from."""
+    return Path(str(resources.files(package))).parent
+
+
+def _distributions(name: str) -> Iterable[metadata.Distribution]:
+    return metadata.distributions(name=name)
+
+
+def _writes_over_ours(other: metadata.Distribution) -> bool:
+    ours = {f"{name}/__init__.py" for name in OUR_PACKAGES}
+    return any(path.as_posix() in ours for path in other.files or ())
+
+
+def packages() -> dict[str, bool]:
+    """Says which optional packages are installed, by the name that pip takes in brackets."""
+    return {name: find_spec(module) is not None for name, module in PACKAGES.items()}
+
+
+def cache() -> FirmwareCache:
+    folder = cache_folder()
+    builds = [path for path in folder.glob("*") if path.is_dir()] if folder.is_dir() else []
+    files = (path for build in builds for path in build.rglob("*") if path.is_file())
+    return FirmwareCache(str(folder), len(builds), sum(path.stat().st_size for path in files))

@@ -1,0 +1,121 @@
+"""The options about a model's inputs, next to the arrays themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.fronts.table import declared_rate
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from codegen.option_entry import Option, option, options_of
+from codegen.option_kinds import Choice, OnOff
+from deploy.cli.console import print_error
+from deploy.inputs.wav import SUFFIX
+
+if TYPE_CHECKING:
+    from deploy.inputs.samples import Samples
+
+
+class Fill(Enum):
+    """The values that inputs get when nobody gives them."""
+
+    RANDOM = "random"
+    ZEROS = "zeros"
+
+
+@dataclass(frozen=True, slots=True)
+class DataOptions:
+    """The options about the inputs of a run, beside the arrays."""
+
+    fill: Fill | None = option(
+        None,
+        Choice[Fill | None]({fill.value: fill for fill in Fill}),
+        "--fill",
+        "Use generated inputs. random is the same each time",
+        group="Inputs and outputs",
+        is_main=True,
+    )
+    quantize: bool = option(
+        False,
+        OnOff(),
+        "--quantize",
+        "Quantize float inputs with the model's scales",
+        group="Inputs and outputs",
+        is_main=True,
+    )
+
+
+DATA: Mapping[str, Option] = {each.name: each for each in options_of(DataOptions)}  # by keyword
+
+
+def read_data(
+    path: Path | None,
+    data: DataOptions,
+    specs: Sequence[TensorSpec],
+    filled: int,
+    fill: Fill | None = None,
+    front: str | None = None,
+) -> Samples:
+    """The samples of a file, or `filled` ones that hold what the user or else the caller says.
+
+    A WAV file is the only input of a model whose front end, if one is declared, has its sample rate.
+    """
+    arrays = None if path is None else _arrays(path, front)
+    if path is not None and path.suffix.lower() == SUFFIX and not any(s.dtype == np.int16 for s in specs):
+        raise InputError(
+            f"a WAV file has samples of int16, the model takes {', '.join(map(str, specs))}",
+            str(path),
+            "--front NAME computes features of sound, such as tf.signal.mfcc: deploy docs front-ends",
+        )
+    return make_data(arrays, data, specs, filled, fill, path.name if path else "inputs")
+
+
+def _arrays(path: Path, front: str | None) -> Mapping[str, Array]:
+    from deploy.inputs.samples import read_arrays
+    from deploy.inputs.wav import read_wav
+
+    if path.suffix.lower() != SUFFIX:
+        return read_arrays(path)
+    return {"input_0": read_wav(path, declared_rate(front) if front else None)}
+
+
+def make_data(
+    arrays: Mapping[str, Array] | None,
+    data: DataOptions,
+    specs: Sequence[TensorSpec],
+    filled: int,
+    fill: Fill | None = None,
+    where: str = "inputs",
+) -> Samples:
+    """The same of arrays by name. Raises InputError where there are none and nothing fills them."""
+    from deploy.inputs.data_doubts import range_doubts
+    from deploy.inputs.quantized_values import as_integers
+    from deploy.inputs.samples import make_samples
+
+    if arrays is not None and data.fill is not None:
+        raise InputError(f"inputs are given and --fill {data.fill.value} too", where, "leave one of them out")
+    if arrays is None:
+        return _filled(data.fill or fill, specs, filled)
+    if not data.quantize:
+        return make_samples(arrays, specs, where)
+    for doubt in range_doubts(arrays, specs):
+        print_error(f"warning: {doubt}")
+    return make_samples(as_integers(arrays, specs), specs, where)
+
+
+def _filled(fill: Fill | None, specs: Sequence[TensorSpec], count: int) -> Samples:
+    from deploy.inputs.samples import Samples, random_samples
+
+    if fill is None:
+        raise InputError("no inputs are given", hint="--inputs IN.npz, --fill random or --fill zeros")
+    if fill is Fill.RANDOM:
+        return random_samples(specs, count)
+    zeros = tuple(np.zeros(spec.shape, spec.dtype) for spec in specs)
+    return Samples((zeros,) * count, is_series=True)

@@ -1,0 +1,50 @@
+"""Chooses among the sizes of a model the one that inputs have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from aot.errors import InputError
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from artifact.facts import ModelFacts
+from deploy.devices.firmware import Prepared
+
+
+def at_size_of(prepared: Prepared, arrays: Mapping[str, Array] | None) -> Prepared:
+    """The same firmware, to run the model at the size of these inputs, or of each in a series of such.
+
+    Where the model has one size, or no inputs are given, nothing changes. Raises InputError.
+    """
+    if not prepared.sizes or arrays is None:
+        return prepared
+    facts = _facts_for(prepared.sizes, arrays)
+    return replace(
+        prepared, inputs=facts.inputs, outputs=facts.outputs, layers=facts.layers, model=facts.name
+    )
+
+
+def _facts_for(sizes: tuple[ModelFacts, ...], arrays: Mapping[str, Array]) -> ModelFacts:
+    for axes in (0, 1):  # of a series
+        for facts in sizes:
+            if all(
+                _shape_of(arrays, spec, number)[axes:] == spec.shape
+                for number, spec in enumerate(facts.inputs)
+            ):
+                return facts
+    first = sizes[0].inputs
+    given = ", ".join(f"{spec.name} {list(_shape_of(arrays, spec, n))}" for n, spec in enumerate(first))
+    known = "; ".join(
+        ", ".join(f"{spec.name} {list(spec.shape)}" for spec in facts.inputs) for facts in sizes
+    )
+    raise InputError(f"the model has no code for inputs of these sizes: {given}", hint=f"it has: {known}")
+
+
+def _shape_of(arrays: Mapping[str, Array], spec: TensorSpec, number: int) -> tuple[int, ...]:
+    for key in (spec.name, f"input_{number}"):
+        if key in arrays:
+            return tuple(np.shape(arrays[key]))
+    return spec.shape  # what is missing is reported where inputs are checked

@@ -1,0 +1,166 @@
+"""Inspects a model or an archive: it says what the model holds, and whether it fits a board."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from aot.errors import InputError, did_you_mean
+from aot.passes.pipeline import PassStep
+from aot.target import Feature, Target
+from artifact.archive_file import is_archive
+from artifact.facts import facts_of
+from artifact.memory_text import draw_memory
+from artifact.report import Report, make_report
+from artifact.whole_file import write_whole
+from boards.cores import load_core
+from codegen.job import ImportedModel, Job, import_model
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from deploy.cli.command_result import monospaced
+from deploy.cli.options import require_no_options
+from deploy.cli.terminal_width import terminal_columns
+from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.board_cores import require_cores
+from deploy.compiler.fit import require_core, require_fit
+from deploy.compiler.jobs import compile_or_explain, job_for
+from deploy.compiler.open_batch import open_batch_lines
+from deploy.inputs.result_paths import require_place
+from deploy.inspection.counted_outputs import count_lines
+from deploy.inspection.inspect_facts import arena_facts, report_facts
+from deploy.inspection.inspect_page import layers_table, summary
+from deploy.inspection.layer_view import LayerView, view_of
+from deploy.inspection.pass_page import explained, known_names, named, step_facts
+
+if TYPE_CHECKING:
+    from boards.board import Board
+    from codegen.fit.offers import Offers
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A report and the board it is about; str() is the page that people read."""
+
+    report: Report
+    board: Board | None
+    job: Job | None = field(default=None, repr=False)  # of a model file; an archive has none, ...
+    compiled: CompiledModel | None = field(default=None, repr=False)  # ... nor what was compiled
+
+    def __str__(self) -> str:
+        return self.page()
+
+    def __repr__(self) -> str:
+        return self.page()
+
+    def _repr_html_(self) -> str:
+        """The page, with layers, and the picture of the arena over time."""
+        from artifact.memory_svg import draw_memory_svg
+
+        return f"{monospaced(self.page(layers=True))}\n{draw_memory_svg(self.report.facts)}"
+
+    @property
+    def fits(self) -> bool | None:
+        """True where the model fits; None where no board was named."""
+        return self.report.fits if self.board else None
+
+    def require_fit(self) -> None:
+        """Raises FitError where a board was named that has no room."""
+        if self.board:
+            require_fit(self.report, self.board, self.job)
+
+    def steps_of(self, passes: Sequence[str]) -> tuple[PassStep, ...]:
+        """The steps of these passes, or of "all". Raises InputError for an archive."""
+        return named(self._compiled("what the passes did").steps, passes)
+
+    def layer(self, wanted: int | str) -> LayerView:
+        """A layer by its number or name: node, loops, C and assembly. Raises InputError for an archive."""
+        return view_of(self._compiled("the loops of its layers"), wanted)
+
+    def _compiled(self, asked: str) -> CompiledModel:
+        if self.compiled is None:
+            raise InputError(
+                f"an archive does not say {asked}", self.report.facts.source_name, "give the model file"
+            )
+        return self.compiled
+
+    def explain(self, *passes: str) -> str:
+        """Says what these passes rewrote, or "all" of them, and why they left the rest alone."""
+        for name in passes:
+            known = known_names()
+            if name not in known:
+                wrong = f'"{name}" is not a known pass{did_you_mean(name, known)}'
+                raise InputError(wrong, hint=f"known: {', '.join(known)}")
+        return explained(self.steps_of(passes))
+
+    def page(self, layers: bool = False, memory: bool = False, steps: Sequence[PassStep] = ()) -> str:
+        """The page for people; on request with a table of layers, a map of the arena, the passes' steps."""
+        model = self.job.model if self.job else None
+        opened = (*open_batch_lines(model), *count_lines(model.graph)) if model else ()
+        parts = ["\n".join((summary(self.report, self.board.name if self.board else None), *opened))]
+        if layers:
+            parts.append(layers_table(self.report))
+        if memory:
+            parts.append(draw_memory(self.report.facts.memory, width=terminal_columns()).rstrip("\n"))
+        if steps:
+            parts.append(explained(steps))
+        return "\n\n".join(parts)
+
+    def as_json(self, memory: bool = False, steps: Sequence[PassStep] = ()) -> dict[str, Any]:
+        """The same facts for machines, with the map of the arena and the passes' steps on request."""
+        facts = report_facts(self.report, self.board.name if self.board else None)
+        if memory:
+            facts["arena"] = arena_facts(self.report.facts.memory)
+        if steps:
+            facts["passes"] = [step_facts(step) for step in steps]
+        return facts
+
+    def draw(self, path: Path, picture: str = "") -> None:
+        """Draws the map of the arena over time as an SVG file, or writes another picture."""
+        from artifact.memory_svg import draw_memory_svg
+
+        require_place(path, _is_svg, "an SVG picture")
+        write_whole(path, (picture or draw_memory_svg(self.report.facts)).encode())
+
+    def offers(self) -> Offers:
+        """What budgets of RAM and flash buy. Raises InputError for an archive."""
+        from codegen.fit.offers import offers_for
+
+        self._compiled("what budgets buy")
+        assert self.job is not None  # it is there where the compiled model is
+        return offers_for(self.job)
+
+
+def _is_svg(path: Path) -> bool:
+    with path.open("rb") as file:
+        return b"<svg" in file.read(1024)
+
+
+def _target_without_board() -> Target:
+    """The commonest core with SIMD instructions, and its FPU."""
+    return load_core("cortex-m4").target({Feature.FPU})
+
+
+def inspect_file(path: Path, board: Board | None, options: CompileOptions) -> Inspection:
+    """A model file is compiled for the board, an archive is read; neither needs a C compiler."""
+    if not is_archive(path):
+        return inspect_model(import_model(path, options), board, options)
+    from artifact.archive import read_archive
+
+    require_no_options(options, path)
+    facts = read_archive(path).facts
+    if board:
+        require_core(facts, board)
+    report = make_report(facts, board.target, board.base_firmware) if board else make_report(facts)
+    return Inspection(report, board)
+
+
+def inspect_model(model: ImportedModel, board: Board | None, options: CompileOptions) -> Inspection:
+    if board:
+        require_cores(board, options)
+    target = board.target if board else _target_without_board()
+    known, firmware = (options_on(board, options), board.base_firmware) if board else (options, None)
+    job, _ = job_for(model, target, known, firmware=firmware)
+    compiled = compile_or_explain(job)
+    return Inspection(make_report(facts_of(compiled), firmware=firmware), board, job, compiled)

@@ -1,0 +1,160 @@
+"""The page that `deploy inspect` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from aot.ir.types import TensorType
+from artifact.facts import ModelFacts
+from artifact.memory_text import rows_text, shortened
+from artifact.report import LayerRow, Report
+from codegen.fit.memory_use import MemoryUse
+from codegen.model import COPIES, LayerInfo, LayerPart, TensorInfo
+from deploy.cli.console import table
+from deploy.compiler.fit import layer_name, role_name
+from deploy.inspection.inspect_facts import operators
+from deploy.inspection.placement_page import placement_lines
+
+_MOST_SHOWN = 5
+_WIDEST_NAME = 60
+FITS = {True: "fits", False: "the model alone fits"}  # by whether the firmware around it is counted
+
+
+def summary(report: Report, board_name: str | None) -> str:
+    """The page without the table of layers and the map of memory."""
+    memory = [_memory_use(use) for use in report.memory] or [_needs(report.facts)]
+    asked = report.facts.options.accelerators
+    devices = [devices_table(report)] if asked else []
+    placed = "\n".join(placement_lines(report.facts))
+    parts = [_head(report.facts, board_name), *devices, *memory, *([placed] if placed else []), _peak(report)]
+    return "\n\n".join(parts)
+
+
+def _needs(facts: ModelFacts) -> str:
+    """The bytes that a model takes of memories that nobody has named."""
+    ram = facts.arena_bytes + facts.io_bytes_beside + facts.stack_bytes_estimate
+    flash = facts.constants_bytes + facts.code_bytes_estimate
+    return (
+        f"RAM   {ram:>11,} bytes: arena {facts.arena_bytes:,}"
+        + (f", inputs and outputs {facts.io_bytes_beside:,}" if facts.io_bytes_beside else "")
+        + f", stack about {facts.stack_bytes_estimate:,}\n"
+        f"flash {flash:>11,} bytes: constants {facts.constants_bytes:,}, "
+        f"code about {facts.code_bytes_estimate:,}\n"
+        "the model alone; --board B says whether firmware with it fits\n"
+        "(deploy boards list --fits MODEL names boards with room)"
+    )
+
+
+def _head(facts: ModelFacts, board_name: str | None) -> str:
+    counts = ", ".join(f"{name} {count}" for name, count in operators(facts).most_common())
+    where = f"for {board_name}" if board_name else f"for a {facts.target.core}"
+    return "\n".join(
+        [
+            f"{facts.name} ({facts.source_name}) {where}",
+            f"  layers     {len(facts.layers)}: {counts}",
+            f"  MACs       {facts.macs:,}{_removed(facts)}",
+            *(f"  input      {_tensor(tensor)}" for tensor in facts.inputs),
+            *(f"  output     {_tensor(tensor)}" for tensor in facts.outputs),
+        ]
+    )
+
+
+def _removed(facts: ModelFacts) -> str:
+    """Names the MACs that passes removed, without which a model would look too small."""
+    removed = [f"{macs:,} by {name}" for name, macs in facts.removed_macs.items()]
+    return f"; removed: {', '.join(removed)}" if removed else ""
+
+
+def _tensor(tensor: TensorInfo) -> str:
+    return f'"{tensor.name}" {_type(tensor.type)}'
+
+
+def _type(tensor: TensorType) -> str:
+    text = f"{tensor.dtype.numpy}{list(tensor.shape)}"
+    if tensor.quant is None or tensor.quant.is_per_channel:
+        return text
+    return f"{text}, scale {tensor.quant.scale:.6g}, zero point {tensor.quant.zero_point}"
+
+
+def _memory_use(use: MemoryUse) -> str:
+    region, needed = use.region, use.needed_bytes
+    share = f"{needed / region.bytes:.1%}".replace("%", " %")
+    by_estimate = " by estimate" if use.fits_but_for_estimates else ""
+    too_many = f"does not fit{by_estimate}: {needed - region.bytes:,} bytes too many"
+    verdict = FITS[use.counts_firmware] if use.fits else too_many
+    whole = f"{region.bytes:,} bytes of {region.name}"
+    head = f"{role_name(region.role):5} {needed:>11,} of {whole} ({share}): {verdict}"
+    return "\n".join([head, *(f"      {size:>11,} {name}" for name, size in use.parts)])
+
+
+def _peak(report: Report) -> str:
+    memory, peak = report.facts.memory, report.peak
+    largest = [(shortened(name, _WIDEST_NAME), size) for name, size in peak.buffers[:_MOST_SHOWN]]
+    shown = [f"      {size:>11,} {name}" for name, size in largest]
+    more = len(peak.buffers) - len(shown)
+    if more > 0:
+        shown.append(f"      {sum(size for _, size in peak.buffers[_MOST_SHOWN:]):>11,} in {more} more")
+    whole = f"; whole tensors need at least {memory.whole_tensor_bound_bytes:,}"
+    above = memory.arena_bytes - memory.bound_bytes
+    least = (
+        "proven least in this order" if memory.is_least else f"{above:,} above the floor, not proven least"
+    )
+    if memory.is_crowded and not memory.is_least:
+        least += ": too many buffers live at once to search for less"
+    spread = " + ".join(f"{size:,} in {pool}" for pool, size in memory.pool_bytes.items())
+    taken = (
+        f"{memory.arena_bytes:,} bytes"
+        if len(memory.pool_bytes) == 1
+        else f"{spread}: what is used most first"
+    )
+    arena = f"the arena takes {taken}, {least}{whole if memory.is_below_whole_tensors else ''}"
+    return "\n".join([f"peak  {peak.bytes:>11,} bytes in use at {layer_name(report)}", *shown, arena])
+
+
+def devices_table(report: Report) -> str:
+    """Says for each node what runs it, and why accelerators leave what stays on the CPU."""
+    nodes = list(_nodes(report))
+    elsewhere = sum(layer.device != "" for layer, _ in nodes)
+    rows = [_where(layer, part) for layer, part in nodes]
+    head = f"{elsewhere} of {len(nodes)} nodes run on accelerators"
+    return "\n".join([head, table(("layer", "op", "runs on", "node"), rows)])
+
+
+def _nodes(report: Report) -> Iterator[tuple[LayerInfo, LayerPart]]:
+    """The nodes of the graph with the layers that compute them; layers that only copy are of no node."""
+    for layer in (row.layer for row in report.layers):
+        if layer.parts:
+            yield from ((layer, part) for part in layer.parts)
+        elif layer.op not in COPIES:
+            yield layer, LayerPart(layer.name, layer.op, layer.origin)
+
+
+def _where(layer: LayerInfo, part: LayerPart) -> tuple[str, ...]:
+    place = layer.device or "CPU"
+    why = f" ({'; '.join(layer.stays)})" if layer.stays else ""
+    return str(layer.index), part.op, place, f"{part.origin or part.name}{why}"
+
+
+def layers_table(report: Report) -> str:
+    heads = ("", "op", "shapes", "kernel", "MACs", "weights", "live", "output held", "origin")
+    shown = table(heads, [_layer(row) for row in report.layers])
+    return "\n".join([shown, "* most memory is needed here", *_passed_over(report)])
+
+
+def _passed_over(report: Report) -> Iterator[str]:
+    """Writes a line for each schedule that was passed over and the reason, with the layers."""
+    layers: dict[str, list[str]] = {}
+    for row in report.layers:
+        for schedule_and_why in row.layer.passed_over:
+            layers.setdefault(schedule_and_why, []).append(str(row.layer.index))
+    if layers:
+        yield "\nschedules that are tried first but do not fit, and in which layers"
+    for schedule_and_why, numbers in layers.items():
+        yield f"  {schedule_and_why} ({', '.join(numbers)})"
+
+
+def _layer(row: LayerRow) -> tuple[str, ...]:
+    layer = row.layer
+    number = f"{layer.index}{'*' if row.is_peak else ''}"
+    costs = (f"{layer.macs:,}", f"{layer.weight_bytes:,}", f"{row.live_bytes:,}")
+    return (number, layer.op, layer.shapes, layer.kernel, *costs, rows_text(row.output), layer.origin)

@@ -1,0 +1,145 @@
+"""One layer as node, loops, C and assembly: what the compiler made of a line of the user's graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from aot.errors import InputError, did_you_mean
+from aot.ir.text import print_node
+from codegen.loops.ir import Instruction
+from codegen.model import CompiledModel, LayerCode, LayerInfo
+from deploy.cli.command_result import Paged
+
+
+@dataclass(frozen=True)
+class LayerView(Paged):
+    """A layer of a compiled model; str() shows its node, its loops and its C."""
+
+    info: LayerInfo
+    compiled: CompiledModel = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.page(USUAL)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    @cached_property
+    def code(self) -> LayerCode:
+        return self.compiled.code_of(self.info.index)
+
+    @property
+    def node(self) -> str:
+        """The node of the graph as text; of a layer that only copies rows, there is none."""
+        found = (n for n in self.compiled.graph.nodes if n.name == self.info.name)
+        return next((print_node(node, self.compiled.graph) for node in found), "")
+
+    @property
+    def meaning(self) -> str:
+        """The loops before anything was scheduled; of a layer that only copies rows, none."""
+        from codegen.lang.op_meaning import meaning_of
+        from codegen.loops.text import print_proc
+
+        graph, target = self.compiled.graph, self.compiled.target
+        node = next((n for n in graph.nodes if n.name == self.info.name), None)
+        if node is None:
+            return "# this layer copies rows: no op is behind it\n"
+        return "\n".join(map(print_proc, meaning_of(node, graph, target)))
+
+    @property
+    def ir(self) -> str:
+        """The loops as they were scheduled, and below them what instructions mean."""
+        from codegen.loops.text import named_in, print_instruction, print_proc
+
+        if not any(proc.body for proc in self.code.procs):
+            return "# a library's C function computes this layer: there are no loops\n"
+        used = {name: each for proc in self.code.procs for name, each in named_in(proc).items()}
+        meanings = [print_instruction(each) for each in used.values() if isinstance(each, Instruction)]
+        return "\n".join([*map(print_proc, self.code.procs), *meanings])
+
+    @property
+    def c(self) -> str:
+        """The C functions: helpers, the kernel, and the function that gives it its rows."""
+        return (
+            "\n\n".join(
+                text.strip("\n") for text in (*self.code.helpers, *self.code.kernels, self.code.layer)
+            )
+            + "\n"
+        )
+
+    @cached_property
+    def asm(self) -> str:
+        """The assembly of these functions. Raises ToolError where no compiler for the board is there."""
+        from platforms.assembly import assembly_of
+
+        made = self.compiled
+        found = assembly_of(self.code.functions, made.sources, f"{made.name}.c", made.target, made.c_flags)
+        return "\n\n".join(found.values()) + "\n"
+
+    def page(self, shown: Collection[str]) -> str:
+        """The page for people: the layer, and those of its texts that are named."""
+        return "\n".join(self._parts(shown)).rstrip("\n")
+
+    def _parts(self, shown: Collection[str]) -> Iterator[str]:
+        info = self.info
+        yield f"layer {info.index}: {info.op} {info.shapes}{f', {info.origin}' if info.origin else ''}"
+        yield f"  kernel     {info.kernel}: {info.why}"
+        yield from (f"  not taken  {reason}" for reason in info.passed_over)
+        yield f"  costs      {info.macs:,} MACs, {info.weight_bytes:,} bytes of constants"
+        if self.node:
+            yield f"\nnode\n\n{self.node}"
+        for name, title in TEXTS.items():
+            if name in shown:
+                yield f"\n{title}\n\n{READ[name](self)}".rstrip("\n")
+
+    def facts(self, shown: Collection[str]) -> dict[str, object]:
+        """The same for machines."""
+        info = self.info
+        head = {
+            "index": info.index,
+            "name": info.name,
+            "op": info.op,
+            "kernel": info.kernel,
+            "node": self.node,
+        }
+        return {**head, **{name: READ[name](self) for name in TEXTS if name in shown}}
+
+
+TEXTS: Mapping[str, str] = {
+    "meaning": "meaning",
+    "ir": "loops",
+    "c": "C",
+    "asm": "assembly",
+}  # and their titles
+USUAL = ("ir", "c")  # shown where nothing is chosen: they need no compiler
+READ: Mapping[str, Callable[[LayerView], str]] = {
+    "meaning": lambda view: view.meaning,
+    "ir": lambda view: view.ir,
+    "c": lambda view: view.c,
+    "asm": lambda view: view.asm,
+}
+
+
+def views_of(compiled: CompiledModel) -> Iterator[LayerView]:
+    """All layers, in their order."""
+    return (LayerView(layer, compiled) for layer in compiled.layers)
+
+
+def view_of(compiled: CompiledModel, wanted: int | str) -> LayerView:
+    """The layer of that number or name. Raises InputError where there is none."""
+    layers, word = compiled.layers, str(wanted)
+    found = next((v for v in views_of(compiled) if word in (str(v.info.index), v.info.name)), None)
+    if found is not None:
+        return found
+    if word.lstrip("-").isdecimal():
+        raise InputError(
+            f"there is no layer {word}: {compiled.source_name} has {len(layers)}, "
+            f"from 0 to {len(layers) - 1}",
+            hint="deploy inspect --layers lists them",
+        )
+    raise InputError(
+        f'no layer is called "{word}"{did_you_mean(word, [layer.name for layer in layers])}',
+        hint="deploy inspect --layers lists them with their numbers",
+    )

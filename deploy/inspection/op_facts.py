@@ -1,0 +1,109 @@
+"""Lists supported ops, element types, roundings and operators of formats, from the compiler's own tables."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+from aot.frontend.onnx.importers import IMPORTERS as ONNX_IMPORTERS
+from aot.frontend.tflite.importers import IMPORTERS
+from aot.ops import OPS
+from aot.ops.op import Op
+from aot.ops.rounding import MEANINGS, MODES, ROUNDING
+from deploy.cli.console import table
+from deploy.inspection.op_functions import function_lines
+
+Counts = Mapping[str, Mapping[str, int]]
+
+
+def op_facts() -> dict[str, Any]:
+    """The facts for machines."""
+    formats = {
+        "tflite": _operators(set(IMPORTERS), suite_counts()),
+        "onnx": _operators(set(ONNX_IMPORTERS) | set(node_counts()), node_counts()),
+    }
+    return {"ops": [_op(name, op) for name, op in sorted(OPS.items())], "formats": formats}
+
+
+def _operators(codes: set[str], counts: Counts) -> list[dict[str, Any]]:
+    return [{"operator": code, **counts.get(code, {})} for code in sorted(codes)]
+
+
+def suite_counts() -> Counts:
+    """The cases of public kernel tests that are right, and that are refused, by TFLite operator."""
+    return _stored("suite_counts.json")
+
+
+def node_counts() -> Counts:
+    """ONNX's node tests that are right, and that are refused, by ONNX operator."""
+    return _stored("onnx_counts.json")
+
+
+def _stored(name: str) -> Counts:
+    counts: Counts = json.loads(_text(name))
+    return counts
+
+
+def _text(name: str) -> str:
+    return files("deploy.inspection").joinpath(name).read_text(encoding="utf-8")
+
+
+def _op(name: str, op: type[Op]) -> dict[str, Any]:
+    rows = ROUNDING[name]
+    return {
+        "name": name,
+        "means": inspect.getdoc(op) or "",
+        "elements": list(dict.fromkeys(elements.split(",")[0] for elements in rows)),
+        "limits": [constraint.rule for constraint in op.constraints],
+        "rounding": {e: {mode: row[mode].value for mode in MODES} for e, row in rows.items()},
+        **sources_of(name),
+    }
+
+
+def op_sources() -> Mapping[str, Mapping[str, Any]]:
+    """The operators that become an op, and the right cases (node tests) that have it, by format and op."""
+    sources: Mapping[str, Mapping[str, Any]] = json.loads(_text("op_sources.json"))
+    return sources
+
+
+def op_meanings() -> Mapping[str, Mapping[str, str]]:
+    """An example of each op that computes something, and its loops before anything is scheduled."""
+    meanings: Mapping[str, Mapping[str, str]] = json.loads(_text("op_meanings.json"))
+    return meanings
+
+
+def sources_of(op_name: str) -> Mapping[str, Any]:
+    """The sources of an op in each format; a new op has none."""
+    return {form: found.get(op_name, {"operators": [], "cases": 0}) for form, found in op_sources().items()}
+
+
+def rounding_rows(op_name: str) -> list[tuple[str, ...]]:
+    """Groups element types that are rounded alike, with the rounding in each mode."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for elements, row in ROUNDING[op_name].items():
+        alike.setdefault(tuple(row[mode].value for mode in MODES), []).append(elements)
+    return [("; ".join(elements), *values) for values, elements in alike.items()]
+
+
+def op_text() -> str:
+    """Writes the facts for people: a table of ops, and one of each format's operators."""
+    facts = op_facts()
+    ops = [(name, *row) for name in sorted(OPS) for row in rounding_rows(name)]
+    tflite, onnx = (_counted(facts["formats"][name]) for name in ("tflite", "onnx"))
+    return "\n\n".join(
+        (
+            table(("op", "elements", *MODES), ops),
+            "\n".join(function_lines(sorted(OPS))),
+            "\n".join(f"{rounding.value}: {meaning}" for rounding, meaning in MEANINGS.items()),
+            table(("TFLite operator", "cases right", "refused"), tflite),
+            table(("ONNX operator", "node tests right", "refused"), onnx),
+            "The limits of each op are in deploy docs ops, and with --json.",
+        )
+    )
+
+
+def _counted(operators: list[dict[str, Any]]) -> list[tuple[str, str, str]]:
+    return [(o["operator"], str(o.get("right", "-")), str(o.get("refused", "-"))) for o in operators]

@@ -1,0 +1,57 @@
+"""Reads what Python functions about boards are given: a model in any form, and options by keyword."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from boards.board import Board
+from codegen.job import ImportedModel
+from codegen.option_reading import read_given, require_known
+from codegen.options import OPTIONS, CompileOptions
+from deploy.compiler.board_or_target import require_board_or_target
+from deploy.compiler.compile_model import Compiled, compile_for, compile_for_firmware
+from deploy.devices.connection_options import LINE, LineOptions
+from deploy.devices.firmware import Prepared, named_board, prepare, prepare_compiled
+from deploy.inputs.input_options import DATA, DataOptions
+from deploy.python_api.model import Model, imported_with, model_path, options_with, require_same
+
+
+def take_line(options: dict[str, Any]) -> LineOptions:
+    """Takes the options that say how the board is reached out of the others."""
+    require_known(options, {**OPTIONS, **DATA, **LINE})
+    return read_given(LineOptions(), LINE, {name: options.pop(name) for name in LINE if name in options})
+
+
+def take_data(options: dict[str, Any]) -> DataOptions:
+    """The same for those that say what inputs are."""
+    return read_given(DataOptions(), DATA, {name: options.pop(name) for name in DATA if name in options})
+
+
+def prepared_of(
+    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+) -> Prepared:
+    """A model file, an archive, a project folder or a compiled model, as firmware is made of it."""
+    if isinstance(model, Compiled):
+        require_same(model, board, options)
+        return prepare_compiled(model)
+    known = options_with(model, options)
+    if isinstance(model, Model):
+        imported = imported_with(model, known)
+        return prepare_compiled(compile_for_firmware(imported, named_board(board, model.path), known))
+    return prepare(model_path(model), board, known)
+
+
+def compiled_of(
+    model: str | Path | Model | Compiled,
+    board: str | None,
+    options: Mapping[str, object],
+    compiled_by: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for,
+) -> Compiled:
+    """The compiled model; a model file is compiled in that way."""
+    if isinstance(model, Compiled):
+        require_same(model, board, options)
+        return model
+    known = options_with(model, options)
+    return compiled_by(imported_with(model, known), require_board_or_target(board, None), known)

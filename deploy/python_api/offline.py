@@ -1,0 +1,113 @@
+"""The functions of `import deploy` that need no connected board."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+from boards.cores import load_core
+from codegen.options import read_options
+from deploy.compiler.archive_diff import ArchiveDifference
+from deploy.compiler.board_or_target import board_or_target, require_board_or_target
+from deploy.compiler.compile_model import Compiled, compile_for
+from deploy.compiler.jobs import compile_or_explain, job_for
+from deploy.devices.build_cache import cached
+from deploy.frameworks.framework_arguments import ModuleWords, require_no_module_words
+from deploy.frameworks.table import framework_of
+from deploy.inspection.inspect_model import Inspection, inspect_file, inspect_model
+from deploy.python_api.model import (
+    Model,
+    imported_with,
+    model_path,
+    options_with,
+    read_artifact,
+    require_same,
+)
+from deploy.python_api.option_keywords import takes_options
+from platforms.shared_library import HostModel
+from platforms.shared_library import build as build_library
+from platforms.toolchains import find_toolchain
+
+
+@takes_options()
+def compile(
+    model: str | Path | Model | Callable[..., Any],  # PyTorch's, Keras', scikit-learn's, JAX'
+    board: str | None = None,
+    target: str | None = None,
+    example: Any = None,
+    calibration: Any = None,
+    labels: Any = None,
+    signal_to_noise: Any = None,  # a number
+    activation_type: Any = None,  # a word
+    **options: Any,
+) -> Compiled:
+    """Compiles a model to C sources with a static memory plan for a board. `save(path)` writes the archive.
+
+    Instead of a board, `target` may name a core, features and memories: "cortex-m4+fpu,ram=256K". A PyTorch
+    module, a Keras model, a scikit-learn estimator or a JAX function is exported; `example` is an example of
+    its input. With samples for `calibration` it is quantized to int8. With their `labels`, accuracy is
+    measured here and on an emulated board; see `conversion` of the result. With `signal_to_noise`, layers get
+    weights of four bits as long as outputs stay that many decibels above the resulting error. With
+    `activation_type="mixed"` as few values as that needs have 16 bits, and with `activation_type="int16"` all
+    that can. Raises ModelError if the model is not supported, FitError if it does not fit.
+    """
+    framework = framework_of(model)
+    if framework is not None:
+        from deploy.frameworks.compile_framework_model import (
+            compile_module,  # measures, so most of this package is behind it
+        )
+
+        place, known = require_board_or_target(board, target), read_options(options)
+        words = ModuleWords(example, calibration, labels, signal_to_noise, activation_type)
+        return compile_module(model, framework, words, place, known)
+    require_no_module_words(ModuleWords(example, calibration, labels, signal_to_noise, activation_type))
+    model = cast("str | Path | Model", model)
+    known = options_with(model, options)
+    return compile_for(imported_with(model, known), require_board_or_target(board, target), known)
+
+
+@takes_options()
+def inspect(
+    model: str | Path | Model | Compiled,
+    board: str | None = None,
+    target: str | None = None,
+    **options: Any,
+) -> Inspection:
+    """Reports what a model contains and needs, and with a board or a target whether it fits.
+
+    print() shows the page, as_json() returns its facts, layer(n) shows how a layer is computed.
+    """
+    if isinstance(model, Compiled):
+        require_same(model, board, options)
+        return Inspection(model.report, model.board, model.job, model.model)
+    known, found = options_with(model, options), board_or_target(board, target)
+    if isinstance(model, Model):
+        return inspect_model(imported_with(model, known), found, known)
+    return inspect_file(model_path(model), found, known)
+
+
+def diff(one: str | Path | Compiled, other: str | Path | Compiled) -> ArchiveDifference:
+    """Compares two compiled models or archives; the result is false if they are the same."""
+    return ArchiveDifference(*(read_artifact(each) for each in (one, other)))
+
+
+@takes_options()
+def in_process(model: str | Path | Model, **options: Any) -> HostModel:
+    """Compiles the model's C for this machine and loads it; its `run` maps arrays by name to arrays."""
+    host = load_core("host").target()
+    known = options_with(model, options)
+    job, _ = job_for(imported_with(model, known), host, known)
+    compiled = compile_or_explain(job)
+    sources = compiled.sources
+    key = hashlib.sha256(json.dumps([sorted(sources.items()), find_toolchain(host).version]).encode())
+    name = f"{compiled.name}-library-{key.hexdigest()[:16]}"
+    place = cached(name, lambda folder: _keep_nothing(build_library(sources, folder)))
+    (library,) = place.glob("*.so")
+    return HostModel(library, compiled.name)
+
+
+def _keep_nothing(_library: HostModel) -> None:
+    """Does nothing: the library was loaded from a folder that will be renamed."""

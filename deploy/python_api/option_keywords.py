@@ -1,0 +1,45 @@
+"""Shows options as keywords of the Python functions that take them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection
+from typing import Any, ParamSpec, TypeVar
+
+from codegen.option_entry import Option
+from codegen.options import OPTIONS
+from deploy.devices.connection_options import LINE
+from deploy.inputs.input_options import DATA
+from platforms.channels.package import PACKAGE
+
+P = ParamSpec("P")
+R = TypeVar("R")
+READING = tuple(name for name, option in OPTIONS.items() if option.reads_model)
+NOT_FOR_TUNING = ("tuning_records",)  # it makes them
+TUNING = tuple(name for name in OPTIONS if name not in NOT_FOR_TUNING)
+
+
+def takes_options(names: Collection[str] = OPTIONS) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Makes help() and editors show the options of a function that has `**options`."""
+    options = [{**OPTIONS, **DATA, **LINE, **PACKAGE}[name] for name in names]
+
+    def show(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+        own = [each for each in signature.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        shown: Any = function
+        shown.__signature__ = signature.replace(parameters=[*own, *map(_parameter, options)])
+        lines = "\n".join(map(_line, options))
+        shown.__doc__ = f"{inspect.getdoc(function)}\n\nOptions, in the words of the command line:\n{lines}"
+        return function
+
+    return show
+
+
+def _line(option: Option) -> str:
+    form = option.kind.metavar or "True"
+    return f"    {option.name}: {form}{', or several' if option.kind.is_repeated else ''}: {option.help}"
+
+
+def _parameter(option: Option) -> inspect.Parameter:
+    """A keyword whose None means that it is not given, so the default or the loaded model's value counts."""
+    return inspect.Parameter(option.name, inspect.Parameter.KEYWORD_ONLY, default=None)

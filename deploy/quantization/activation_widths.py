@@ -1,0 +1,123 @@
+"""Chooses the values that get 16 bits: those that lose most in eight, as many as a bound of the loss needs.
+
+A value's loss is measured with it alone in eight bits and the others in 16. Values are taken in the order of
+their loss until the outputs, with all of them together, are as near to the float model's as the bound asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot.errors import InputError, ModelError
+from aot.frontend.onnx.wide_activations import Activations, activations, widened
+from aot.ir.types import Array
+from deploy.quantization.model_outputs import decibels, noise_of, outputs_of
+
+ACTIVATIONS = ("int8", "int16", "mixed")
+WIDE, NARROW = 16, 8  # bits
+
+
+@dataclass(frozen=True, slots=True)
+class Wider:
+    """The values that shall have 16 bits: of all that may, or as few as keep the loss within a bound."""
+
+    signal_to_noise_db: float | None = None  # the least; None: all values
+    has_narrow_ends: bool = False  # inputs and outputs of the model keep eight bits
+
+
+def wider_of(activations: str, bound_db: float | None, has_narrow_ends: bool, example: str) -> Wider | None:
+    """The values that one of ACTIVATIONS asks for; None: none. `example` says how a bound is given."""
+    if activations not in ACTIVATIONS:
+        raise InputError(f'activation_type "{activations}" is not known', hint=", ".join(ACTIVATIONS))
+    if activations == "int8":
+        return None
+    if activations == "int16":
+        return Wider(has_narrow_ends=has_narrow_ends)
+    if bound_db is None:
+        raise InputError("mixed activations need a bound, the decibels of signal to noise", hint=example)
+    return Wider(bound_db, has_narrow_ends)
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationWidth:
+    """The bits that a value got, and the loss of the outputs where it alone has eight."""
+
+    value: str
+    op: str  # that makes it; "input" of what nobody makes
+    bits: int
+    signal_to_noise_db: float
+
+
+@dataclass(frozen=True, slots=True)
+class Widened:
+    """The widths that the values of a quantized model got, and the outputs' decibels above their error."""
+
+    activations: tuple[ActivationWidth, ...]
+    int8_db: float  # with all of them in eight bits
+    signal_to_noise_db: float
+
+
+def widen(
+    prepared: Path,
+    int8: Path,
+    samples: Sequence[Mapping[str, Array]],
+    wider: Wider,
+    open_session: Callable[[Path], Any],
+) -> Widened:
+    """Writes the int8 model of the prepared one anew, with values in 16 bits."""
+    outputs = outputs_of(open_session(prepared), samples)
+    trial = prepared.with_name("wider.onnx")
+
+    def noise_with(model: bytes) -> float:
+        trial.write_bytes(model)
+        return noise_of(outputs, outputs_of(open_session(trial), samples))
+
+    data, found = _with_wider_activations(int8.read_bytes(), prepared.read_bytes(), wider, noise_with)
+    int8.write_bytes(data)
+    return found
+
+
+def _with_wider_activations(
+    data: bytes, real: bytes, wider: Wider, noise_of: Callable[[bytes], float]
+) -> tuple[bytes, Widened]:
+    """The quantized model with values in 16 bits; `real` is what it was made of.
+
+    Raises ModelError where all values in 16 bits lose more than the bound allows.
+    """
+    found = [each for each in activations(data, real) if not (wider.has_narrow_ends and each.is_end)]
+
+    def model(chosen: Collection[Activations]) -> bytes:
+        return widened(data, real, [name for each in chosen for name in each.values])
+
+    noises = {each: noise_of(model([other for other in found if other is not each])) for each in found}
+    by_loss = sorted(found, key=lambda each: noises[each], reverse=True)
+    int8 = noise = noise_of(data)
+    wide: list[Activations] = []
+    while len(wide) < len(found) and not _is_within(noise, wider):
+        wide.append(by_loss[len(wide)])
+        if wider.signal_to_noise_db is not None or len(wide) == len(found):
+            noise = noise_of(model(wide))
+    if wider.signal_to_noise_db is not None and not _is_within(noise, wider):
+        raise _too_much(wider.signal_to_noise_db, decibels(noise))
+    widths = tuple(_width(each, WIDE if each in wide else NARROW, noises[each]) for each in found)
+    return model(wide), Widened(widths, decibels(int8), decibels(noise))
+
+
+def _is_within(noise: float, wider: Wider) -> bool:
+    return wider.signal_to_noise_db is not None and decibels(noise) >= wider.signal_to_noise_db
+
+
+def _width(each: Activations, bits: int, noise: float) -> ActivationWidth:
+    return ActivationWidth(each.values[0], each.op or "input", bits, decibels(noise))
+
+
+def _too_much(asked_db: float, reached_db: float) -> ModelError:
+    return ModelError(
+        f"activations of 16 bits keep the outputs {reached_db:.1f} dB above the error,"
+        f" less than the {asked_db:g} dB that they must",
+        "",
+        f"--signal-to-noise {int(reached_db)}, or weights of eight bits, or --refine",
+    )

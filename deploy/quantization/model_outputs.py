@@ -1,0 +1,52 @@
+"""The outputs of float and quantized models on samples, and how far one is from the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from aot.ir.types import Array
+from deploy.quantization.refined_weights import Answers
+from deploy.verification.quality import is_of_classes
+
+
+def answers_of(
+    place: Path, samples: Sequence[Mapping[str, Array]], open_session: Callable[[Path], Any]
+) -> Answers:
+    """A function that runs a model, from a file at that place, on each sample."""
+
+    def run(data: bytes, names: Sequence[str]) -> Iterator[Mapping[str, Array]]:
+        place.write_bytes(data)
+        session = open_session(place)
+        for sample in samples:
+            yield dict(zip(names, session.run(list(names), dict(sample)), strict=True))
+
+    return run
+
+
+def outputs_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> list[Array]:
+    """The answers of a model, all outputs in floats."""
+    found = (output for sample in samples for output in session.run(None, dict(sample)))
+    return [np.asarray(output, np.float64) for output in found if output.dtype.kind == "f"]
+
+
+def noise_of(wanted: Sequence[Array], found: Sequence[Array]) -> float:
+    """The energy of the difference beside that of what is wanted."""
+    signal = sum(float(np.square(each).sum()) for each in wanted)
+    noise = sum(float(np.square(np.subtract(a, b)).sum()) for a, b in zip(wanted, found, strict=True))
+    return noise / signal if signal else noise
+
+
+def decibels(noise: float) -> float:
+    return float(-10 * np.log10(noise)) if noise else float("inf")
+
+
+def classes_of(session: Any, samples: Sequence[Mapping[str, Array]]) -> Array | None:
+    """The place of the largest number in the first output, for each sample; None where it has no classes."""
+    outputs = [session.run(None, dict(sample))[0] for sample in samples]
+    if not all(is_of_classes(output.shape) for output in outputs):
+        return None
+    return np.array([int(np.argmax(output)) for output in outputs])

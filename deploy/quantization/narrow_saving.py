@@ -1,0 +1,81 @@
+"""Keeps weights of four bits only where that saves flash: not every kernel stores two in a byte."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from aot.counted import counted
+from artifact.facts import facts_of
+from artifact.report import make_report
+from boards.board import Board
+from codegen.job import import_data
+from codegen.model import CompiledModel
+from codegen.options import CompileOptions
+from deploy.compiler.board_accelerators import options_on
+from deploy.compiler.jobs import compile_or_explain, job_for
+from deploy.quantization.calibration import Calibration
+from deploy.quantization.onnx_quantizer import LayerWidth, Quantized, quantize
+from deploy.quantization.weight_widths import NARROW, Bound
+
+Place = tuple[Path, Board, CompileOptions]  # the float model's file, and where it is to run
+
+
+@dataclass(frozen=True, slots=True)
+class NarrowSaving:
+    """The flash that a model takes with weights of eight bits, and with four where that saves some."""
+
+    layers: int  # with weights of four bits in the end
+    of_layers: int
+    before_bytes: int  # constants and estimated code
+    after_bytes: int
+
+    def __str__(self) -> str:
+        if not self.layers:
+            return f"weights       of eight bits: four would save no flash of {self.before_bytes:,} bytes"
+        return (
+            f"weights       of four bits in {self.layers} of {counted(self.of_layers, 'layer')}, "
+            f"flash {self.before_bytes:,} -> {self.after_bytes:,} bytes"
+        )
+
+
+def with_less_flash(
+    made: Quantized, place: Place, samples: Calibration, least_db: float
+) -> tuple[Quantized, NarrowSaving]:
+    """The model with four bits in those layers that then take less flash, or with eight in all."""
+    path = place[0]
+    wide = quantize(path, samples, "minmax", {}, refine=True)
+    before = _compiled(wide, place)
+    found = made
+    while any(each.bits == NARROW for each in found.widths):
+        narrow = _compiled(found, place)
+        chosen = [each for each in found.widths if each.bits == NARROW]
+        among = frozenset(each.weights for each in chosen if _saves(each, narrow, before))
+        if len(among) == len(chosen):
+            break
+        found = quantize(path, samples, "minmax", {}, "mixed", Bound(None, least_db, among), refine=True)
+    layers = sum(each.bits == NARROW for each in found.widths)
+    flash = _flash(before)
+    if not layers or _flash(narrow) >= flash:
+        return wide, NarrowSaving(0, len(made.widths), flash, flash)
+    return found, NarrowSaving(layers, len(made.widths), flash, _flash(narrow))
+
+
+def _compiled(made: Quantized, place: Place) -> CompiledModel:
+    path, board, options = place
+    model = import_data(made.data, path, options)
+    return compile_or_explain(job_for(model, board.target, options_on(board, options), board.name)[0])
+
+
+def _saves(width: LayerWidth, narrow: CompiledModel, wide: CompiledModel) -> bool:
+    """True where the layer has fewer bytes of constants than with eight bits, or has no name."""
+    sizes = [_stored(model, width.node) for model in (narrow, wide)]
+    return not width.node or sizes[0] < sizes[1]
+
+
+def _stored(model: CompiledModel, node: str) -> int:
+    return sum(layer.weight_bytes for layer in model.layers if f'"{node}"' in layer.origin)
+
+
+def _flash(model: CompiledModel) -> int:
+    return make_report(facts_of(model)).needed_bytes("flash")

@@ -1,0 +1,261 @@
+"""Writes an int8 model, ONNX or TFLite, of a float ONNX model and samples, and says what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from aot.counted import counted
+from aot.errors import InputError, OutputError, did_you_mean
+from aot.frontend.input_overrides import InputOverrides
+from aot.frontend.load import parse_model
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array
+from artifact.memory_text import shortened
+from artifact.whole_file import write_whole
+from codegen.axis_sizes import Shapes, largest_shapes
+from codegen.options import read_options
+from deploy.cli.command_result import Answer
+from deploy.cli.console import progress, table
+from deploy.cli.renamed import renamed
+from deploy.compiler.several_sizes import require_one_size
+from deploy.inputs.data_doubts import calibration_doubts
+from deploy.inputs.given_arrays import by_name, with_labels
+from deploy.inputs.result_paths import require_place
+from deploy.python_api.model import model_path
+from deploy.quantization.activation_widths import ACTIVATIONS, wider_of
+from deploy.quantization.calibration import make_calibration, read_calibration
+from deploy.quantization.onnx_quantizer import METHODS, WEIGHTS, Quantized, model_specs, with_integers_outside
+from deploy.quantization.onnx_quantizer import quantize as quantized
+from deploy.quantization.weight_widths import Bound
+
+IO_TYPES = ("float32", "int8")
+_WIDEST_NAME = 60
+_FEW_SAMPLES = 10  # fewer are warned of
+_SUFFIXES = (".onnx", ".tflite")
+_ONNX_QUANTISER = "onnx.quantize"  # what ONNX Runtime's calls itself
+
+
+@renamed(io="io_type", weights="weight_type", activations="activation_type")
+def quantize(
+    model: str | Path,
+    data: str | Path | Mapping[str, Array],
+    output: str | Path,
+    method: str = "minmax",
+    io_type: str = IO_TYPES[0],
+    shape: Shapes | None = None,
+    weight_type: str = "int8",
+    flash: int | None = None,
+    signal_to_noise: float | None = None,
+    refine: bool = False,
+    activation_type: str = "int8",
+    labels: Array | None = None,
+) -> Answer:
+    """Quantizes a float ONNX model to int8 with samples of its inputs; writes .onnx or .tflite.
+
+    `data` has samples by input name, counted by the first axis; `labels` are their classes, next to them or
+    among them.
+
+    io_type: "int8" also makes inputs and outputs integers, which saves the conversion on the board.
+    weight_type: "int4" gives convolutions and dense layers weights of four bits. "mixed" gives four bits to
+        the layers that lose least, until the weights need `flash` bytes, or while the outputs stay
+        `signal_to_noise` decibels above the error of the four-bit weights.
+    activation_type: "int16" gives values between layers 16 bits. "mixed" does so for those that lose most,
+        until the outputs are `signal_to_noise` decibels above the error of the whole model.
+    refine: also scales channels to equal ranges and corrects biases, if the outputs of the samples get
+    nearer.
+    """
+    path, place = model_path(model), Path(output)
+    _require_known("method", method, METHODS)
+    _require_known("io_type", io_type, IO_TYPES)
+    _require_known("weight_type", weight_type, WEIGHTS)
+    _require_known("activation_type", activation_type, ACTIVATIONS)
+    example = "--activation-type mixed --signal-to-noise 40"
+    wider = wider_of(activation_type, signal_to_noise, io_type == "int8", example)
+    bound = _bound(weight_type, flash, None if activation_type == "mixed" else signal_to_noise)
+    _require_known_name(place)
+    require_place(place, _is_quantised, "a model that was quantised before")
+    options = read_options({"shape": shape})
+    require_one_size(options, "deploy quantize")
+    shapes = largest_shapes(options.shapes)
+    slots = model_specs(path, shapes)
+    calibration = (
+        read_calibration(Path(data), slots)
+        if isinstance(data, str | Path)
+        else make_calibration(with_labels(by_name(data), labels), slots)
+    )
+    with progress("quantizing", 1) as bar:
+        bar.step(f"{path.name} with {counted(len(calibration.samples), 'sample')}")
+        made = quantized(path, calibration, method, shapes, weight_type, bound, refine, wider)
+    if io_type == "int8":
+        made = with_integers_outside(made, path)
+    doubts = calibration_doubts(calibration.samples)
+    if place.suffix == ".tflite":
+        made = replace(made, data=_as_tflite(made.data, slots, place.name))
+    write_whole(place, made.data)
+    count = len(calibration.samples)
+    warnings = (*_few(count), *doubts)
+    return Answer(_facts(made, place, warnings), _page(made, place, count, method, warnings))
+
+
+def _as_tflite(data: bytes, specs: Sequence[TensorSpec], file_name: str) -> bytes:
+    """The quantized ONNX model as a TFLite file of the same integers; ModelError names what has none."""
+    from aot.frontend.tflite.write import write_model
+
+    shapes = {spec.name: spec.shape for spec in specs}
+    graph = parse_model(data, Path(file_name).with_suffix(".onnx").name, "tflm", InputOverrides(shapes))
+    return write_model(graph, file_name)
+
+
+def _require_known(what: str, name: str, known: Collection[str]) -> None:
+    if name not in known:
+        raise InputError(
+            f'{what} "{name}" is not known{did_you_mean(name, known)}', hint=f"known: {', '.join(known)}"
+        )
+
+
+def _bound(weights: str, flash: int | None, signal_to_noise: float | None) -> Bound | None:
+    given = (flash is not None) + (signal_to_noise is not None)
+    if given != (weights == "mixed"):
+        raise InputError(
+            "mixed weights need a bound, of flash or of signal to noise, and other weights have none",
+            hint="--weight-type mixed --flash 64KB, or --weight-type mixed --signal-to-noise 30",
+        )
+    return Bound(flash, signal_to_noise) if given else None
+
+
+def _is_quantised(path: Path) -> bool:
+    """True where the file has the name that its quantizer writes into it."""
+    from aot.frontend.tflite.write import WRITTEN_BY
+
+    return (WRITTEN_BY if path.suffix == ".tflite" else _ONNX_QUANTISER).encode() in path.read_bytes()
+
+
+def _require_known_name(path: Path) -> None:
+    if path.suffix not in _SUFFIXES:
+        raise OutputError(
+            f"the int8 model is written as ONNX or TFLite, not as {path.suffix or 'a file without a suffix'}",
+            str(path),
+            " or ".join(f"-o {path.with_suffix(suffix)}" for suffix in _SUFFIXES),
+        )
+
+
+def _facts(made: Quantized, path: Path, warnings: Sequence[str]) -> dict[str, object]:
+    return {
+        "model": str(path),
+        "bytes": len(made.data),
+        "float_bytes": made.float_bytes,
+        "edges": [asdict(edge) for edge in made.edges],
+        "same_class": made.same_class,
+        "float_right": made.float_right,
+        "int8_right": made.int8_right,
+        "layers": [asdict(layer) for layer in made.layers],
+        "weights": [asdict(each) for each in made.widths],
+        "widened": None if made.widened is None else asdict(made.widened),
+        "refinements": [asdict(each) for each in made.refinements],
+        "warnings": list(warnings),
+    }
+
+
+def _page(made: Quantized, path: Path, samples: int, method: str, warnings: Sequence[str]) -> str:
+    rows = [
+        (
+            shortened(layer.value, _WIDEST_NAME),
+            layer.op,
+            f"{layer.signal_to_noise_db:.1f}",
+            f"{layer.largest:.4g}",
+            f"{layer.largest_of_range:.2%}",
+        )
+        for layer in made.layers
+    ]
+    heads = ("value", "op", "signal to noise, dB", "largest error", "of its range")
+    return "\n".join(
+        (
+            f"{path}: int8, {counted(samples, 'sample')}, {method}; "
+            f"{made.float_bytes:,} -> {len(made.data):,} bytes",
+            *(f"warning: {each}" for each in warnings),
+            "",
+            table(heads, rows),
+            *_widths(made),
+            *_activations(made),
+            *_refinements(made),
+            *_right(made),
+            *_edges(made),
+        )
+    )
+
+
+def _widths(made: Quantized) -> tuple[str, ...]:
+    if not made.widths:
+        return ()
+    rows = [
+        (
+            shortened(each.value, _WIDEST_NAME),
+            each.op,
+            str(each.bits),
+            f"{each.bytes:,}",
+            f"{each.signal_to_noise_db:.1f}",
+        )
+        for each in made.widths
+    ]
+    heads = ("weights of", "op", "bits", "bytes", "these alone in four bits, dB")
+    total = sum(each.bytes for each in made.widths)
+    note = "(with two of four bits in a byte; deploy inspect --board shows what its kernels store)"
+    return ("", table(heads, rows), f"these weights take {total:,} bytes", note)
+
+
+def _activations(made: Quantized) -> tuple[str, ...]:
+    if made.widened is None:
+        return ()
+    rows = [
+        (shortened(each.value, _WIDEST_NAME), each.op, str(each.bits), f"{each.signal_to_noise_db:.1f}")
+        for each in made.widened.activations
+    ]
+    before, after = made.widened.int8_db, made.widened.signal_to_noise_db
+    return (
+        "",
+        table(("value", "op", "bits", "it alone in eight bits, dB"), rows),
+        f"outputs, signal to noise: {before:.1f} dB with all in eight bits, {after:.1f} dB so",
+    )
+
+
+def _refinements(made: Quantized) -> tuple[str, ...]:
+    if not made.refinements:
+        return ()
+    rows = [
+        (each.name, f"{each.signal_to_noise_db:.1f}", "kept" if each.is_kept else "")
+        for each in made.refinements
+    ]
+    return ("", table(("weights", "outputs, signal to noise, dB", ""), rows))
+
+
+def _edges(made: Quantized) -> tuple[str, ...]:
+    """Explains how callers convert floats to the model's integers and back."""
+    if not made.edges:
+        return ()
+    rows = [
+        ("input" if edge.is_input else "output", edge.name, f"{edge.scale:.9g}", str(edge.zero_point))
+        for edge in made.edges
+    ]
+    return ("", table(("int8", "name", "scale", "zero point"), rows), "real = scale * (integer - zero point)")
+
+
+def _few(samples: int) -> tuple[str, ...]:
+    if samples >= _FEW_SAMPLES:
+        return ()
+    what = "one sample says" if samples == 1 else f"{samples} samples say"
+    return (f"{what} little of the ranges of values; take some hundred",)
+
+
+def _right(made: Quantized) -> tuple[str, ...]:
+    if made.same_class is None:
+        return ()
+    same = ("", f"same class as float  {made.same_class:.1%} of the calibration samples")
+    if made.float_right is None or made.int8_right is None:
+        return same
+    return (
+        *same,
+        f"right, float         {made.float_right:.1%}",
+        f"right, int8          {made.int8_right:.1%}",
+    )

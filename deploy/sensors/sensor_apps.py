@@ -1,0 +1,218 @@
+"""Fits a program for a sensor around a compiled model: what the model must have, its labels, a recording."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aot.backs.anomaly import Anomaly
+from aot.backs.table import declared_back
+from aot.errors import InputError
+from aot.fronts.front import Front
+from aot.fronts.integer_features import IntegerFeatures
+from aot.fronts.movement import Movement
+from aot.fronts.picture import Picture
+from aot.fronts.table import declared_front
+from aot.ops.blobs import Blobs
+from aot.ops.detect import CORNERS, Detect
+from aot.ops.reduce import ArgExtreme
+from artifact.artifact import Artifact
+from boards.board import Board
+from deploy.inputs.recordings import read_recording
+from platforms.project import App, CameraForm, ProjectSource, SensorKind, SensorPipeline
+from platforms.sensor_app import PLATFORMS_OF_SENSOR_APPS, SENSOR_APPS, SensorApp
+
+_MICROSECONDS = 1_000_000
+_SAID = {SensorKind.SOUND: "sound", SensorKind.NUMBERS: "numbers", SensorKind.PICTURE: "pictures"}
+
+
+@dataclass(frozen=True, slots=True)
+class SensorChoices:
+    """The user's words about a program for a sensor."""
+
+    labels: str | None = None  # of classes, with commas between, or a file with one per line
+    rate_hz: int | None = None  # rows or pictures a second, where the front end does not say it
+    recording: Path | None = None  # the sensor's, to be played on the board
+
+
+def with_pipeline(
+    source: ProjectSource, artifact: Artifact, app: App, board: Board, platform: str, choices: SensorChoices
+) -> ProjectSource:
+    """The project's source with the pipeline that the app runs; of other apps as it is. Raises InputError."""
+    if app not in SENSOR_APPS:
+        _refuse_choices(app, choices)
+        return source
+    _require_platform(app, platform)
+    pipeline = _pipeline(source, artifact, app, choices)
+    if choices.recording is not None:
+        if board.core.machine == "host":
+            raise InputError(
+                "this computer's program reads recordings itself",
+                str(choices.recording),
+                f"build/firmware {choices.recording}, in the project's folder",
+            )
+        front = artifact.facts.options.front
+        found = read_recording(choices.recording, pipeline, source.inputs[0].type.dtype, front)
+        pipeline = replace(pipeline, recording=found)
+    arenas = tuple(replace(arena, bytes=arena.bytes * pipeline.lanes) for arena in pipeline.arenas)
+    return replace(source, pipeline=pipeline, arenas=arenas)
+
+
+def _refuse_choices(app: App, choices: SensorChoices) -> None:
+    if choices != SensorChoices():
+        names = ", ".join(each.value for each in SENSOR_APPS)
+        raise InputError(
+            f"labels, a rate and a recording are for the apps of sensors, not for {app.value}",
+            hint=f"--app {names}",
+        )
+
+
+def _require_platform(app: App, platform: str) -> None:
+    if platform not in PLATFORMS_OF_SENSOR_APPS:
+        *others, last = PLATFORMS_OF_SENSOR_APPS
+        known = f"{', '.join(others)} and {last}"
+        raise InputError(
+            f"the app {app.value} is made for the platforms {known}, not for {platform}",
+            hint="a board with one of these; or --app standalone, which is a start",
+        )
+
+
+def _pipeline(source: ProjectSource, artifact: Artifact, app: App, choices: SensorChoices) -> SensorPipeline:
+    kind, options = SENSOR_APPS[app], artifact.facts.options
+    where = artifact.facts.source_name
+    if not source.is_streamed:
+        raise InputError(
+            f"the app {app.value} takes the model's input row by row, and this model takes it at once",
+            where,
+            "deploy compile --stream",
+        )
+    back = None if options.back is None else declared_back(options.back)
+    if back is None or options.back is None or options.back.partition(":")[0] not in kind.backs:
+        found = "no back end" if options.back is None else f"the back end {options.back.partition(':')[0]}"
+        wanted = " or ".join(kind.backs)
+        raise InputError(
+            f"the app {app.value} decides by the back end {wanted}, and this model has {found}",
+            where,
+            f"deploy compile --back {kind.backs[0]}:...",
+        )
+    front = None if options.front is None else declared_front(options.front)
+    _require_sensor(kind, app, options.front, where)
+    rate = _rate(front, choices.rate_hz, where)
+    _, rows, *row = source.inputs[0].type.shape
+    elements = row[0] * row[1]
+    return SensorPipeline(
+        sensor=_sensor(front),
+        rate_hz=round(rate),
+        window_rows=rows,
+        row_elements=elements,
+        window_us=int(_in_window(front, rows, elements) * _MICROSECONDS / rate) if rate else 0,
+        labels=() if isinstance(back, Anomaly) else _labels(artifact, choices.labels),
+        has_threshold=isinstance(back, Anomaly) and back.threshold is not None,
+        arenas=artifact.facts.arenas,
+        lanes=1 if isinstance(front, IntegerFeatures) and front.continuous else kind.lanes,
+        camera=_camera(front),
+        most_boxes=_most_boxes(artifact),
+    )
+
+
+def _sensor(front: Front | None) -> SensorKind:
+    """The kind of rows that the model takes."""
+    if front is None or isinstance(front, Movement):
+        return SensorKind.NUMBERS
+    return SensorKind.PICTURE if isinstance(front, Picture) else SensorKind.SOUND
+
+
+def _in_window(front: Front | None, rows: int, row_elements: int) -> int:
+    """The samples of a window, or rows of numbers, or the one picture."""
+    return {
+        SensorKind.SOUND: rows * row_elements,
+        SensorKind.NUMBERS: rows,
+        SensorKind.PICTURE: 1,
+    }[_sensor(front)]
+
+
+def _rate(front: Front | None, given_hz: int | None, where: str) -> float:
+    if front is None or isinstance(front, Picture):
+        return given_hz or 0
+    if given_hz is not None:
+        raise InputError(
+            f"the front end says how many {'rows' if isinstance(front, Movement) else 'samples'} a second "
+            f"there are: {front.sample_rate:g}",
+            where,
+            "leave --rate out",
+        )
+    return front.sample_rate
+
+
+def _require_sensor(kind: SensorApp, app: App, declared: str | None, where: str) -> None:
+    if _sensor(None if declared is None else declared_front(declared)) in kind.sensors:
+        return
+    takes = " or ".join(_SAID[each] for each in kind.sensors)
+    has = "no front end" if declared is None else f"the front end {declared.partition(':')[0]}"
+    raise InputError(
+        f"the app {app.value} takes {takes}, and this model has {has}",
+        where,
+        "deploy docs apps says what each app takes",
+    )
+
+
+def _labels(artifact: Artifact, given: str | None) -> tuple[str, ...]:
+    """A name for each class: the user's, or its number."""
+    count = _classes(artifact)
+    if given is None:
+        return tuple(f"class {number}" for number in range(count))
+    labels = _read_labels(given)
+    if len(labels) != count:
+        raise InputError(
+            f"there are {len(labels)} labels, the model has {count} classes",
+            given,
+            "one for each class, with commas between, or a file with one per line",
+        )
+    wrong = next((each for each in labels if not _is_label(each)), None)
+    if wrong is not None:
+        raise InputError(
+            f"the label {wrong!r} is empty or has a letter that the log has no room for",
+            given,
+            "letters of ASCII, without comma, star, dollar, backslash and quotes",
+        )
+    return tuple(labels)
+
+
+def _read_labels(given: str) -> Sequence[str]:
+    path = Path(given)
+    if "," in given or not path.is_file():
+        return [label.strip() for label in given.split(",")]
+    try:
+        return [line.strip() for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("the file of labels cannot be read", f"{given}: {error}") from error
+
+
+def _is_label(text: str) -> bool:
+    return text != "" and text.isascii() and text.isprintable() and not set(text) & set(',*$\\"')
+
+
+def _classes(artifact: Artifact) -> int:
+    """The number of classes, as the last nodes of the back end have it."""
+    graph = artifact.graph
+    for node in reversed(graph.nodes):
+        scores = graph.types[node.inputs[0] or ""].shape
+        if isinstance(node.op, Blobs):
+            return scores[3] - 1
+        if isinstance(node.op, Detect) and len(node.inputs) == CORNERS + 1:
+            return graph.types[node.inputs[CORNERS] or ""].shape[2]
+        if isinstance(node.op, ArgExtreme):
+            return scores[node.op.axis]
+    return 1  # of which no best is to be found
+
+
+def _most_boxes(artifact: Artifact) -> int:
+    found = [node.op for node in artifact.graph.nodes if isinstance(node.op, Blobs | Detect)]
+    return found[-1].count if found else 0
+
+
+def _camera(front: Front | None) -> CameraForm | None:
+    if not isinstance(front, Picture):
+        return None
+    return CameraForm(front.width, front.height, front.form, front.crop)

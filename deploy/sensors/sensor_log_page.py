@@ -1,0 +1,183 @@
+"""The log of a program for a sensor as people read it: a line for each window, and at the end a summary."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from statistics import median
+
+from aot.counted import counted
+from aot.printable import printable
+from deploy.benchmark.field_statistics import Observed, observed_lines
+from deploy.sensors.sensor_log import (
+    FoundBox,
+    LogError,
+    Losses,
+    Record,
+    Start,
+    ToldCounters,
+    WindowRun,
+    read_line,
+)
+
+Instructions = Callable[[int], int]  # of an emulated board's ticks
+_NOBODY_KNOWS = Start("", "", 1, 0, 1, 1)
+_NOTHING_LOST = Losses(is_end=False, runs=0, row=0, lost_rows=0, lost_windows=0, stalls=0)
+_LONGEST_LINE = 4096  # what has no end by then is not a line of a log
+
+
+@dataclass
+class LogReader:
+    """Takes what the program sends, in pieces of any size, and gives lines for people."""
+
+    instructions: Instructions | None = None  # where the program's time is an emulator's
+    start: Start = _NOBODY_KNOWS
+    faults: list[str] = field(default_factory=list)
+    _rest: bytes = b""
+    _runs: list[WindowRun] = field(default_factory=list)
+    _boxes: Counter[str] = field(default_factory=Counter)
+    _losses: Losses = _NOTHING_LOST
+    _counters: Observed | None = None  # as the program reported them last
+    _missing: int = 0  # runs of which no line has come
+    _damaged: int = 0  # lines
+    _reported: int = 0  # runs that the program has reported
+
+    def feed(self, received: bytes) -> Iterator[str]:
+        """The lines for what is complete now. Raises InputError for a log of another format."""
+        *lines, self._rest = (self._rest + received).split(b"\n")
+        if len(self._rest) > _LONGEST_LINE:
+            lines, self._rest = [*lines, self._rest], b""
+        for line in lines:
+            yield from self._shown(line)
+
+    def _shown(self, line: bytes) -> Iterator[str]:
+        try:
+            record = read_line(line)
+        except LogError as error:
+            self._damaged += 1
+            yield f"a line is lost: {error}: {printable(line.decode('utf-8', 'replace'))}"
+            return
+        if record is None:
+            text = printable(line.decode("utf-8", "replace").rstrip("\r"))
+            yield from [text] if text else []
+        else:
+            yield self._take(record)
+
+    def _take(self, record: Record) -> str:
+        if isinstance(record, Start):
+            self._forget()
+            self.start = record
+            return self._start_line()
+        if isinstance(record, WindowRun):
+            return self._run_line(record)
+        if isinstance(record, FoundBox):
+            return self._box_line(record)
+        if isinstance(record, Losses):
+            return self._losses_line(record)
+        if isinstance(record, ToldCounters):
+            self._counters = record.counters
+            return f"            {counted(record.counters.runs, 'run')} observed"
+        self.faults.append(record.says)
+        return f"the program ends: {printable(record.says)}"
+
+    def _forget(self) -> None:
+        """Begins anew, as a program does that is started again."""
+        self._runs, self._losses, self._counters = [], _NOTHING_LOST, None
+        self._boxes.clear()
+        self._missing = self._reported = 0
+
+    def _start_line(self) -> str:
+        start = self.start
+        span = f"{start.window_us / 1000:,g} ms" if start.window_us else "a time that is not known"
+        lanes = f", {start.lanes} open at a time" if start.lanes > 1 else ""
+        name = f"{printable(start.app)} with {printable(start.model)}"
+        return f"{name}: windows of {counted(start.window_rows, 'row')}, {span}{lanes}"
+
+    def _run_line(self, run: WindowRun) -> str:
+        before = self._runs[-1] if self._runs else None
+        self._missing += max(0, run.number - self._reported - 1)
+        self._reported = run.number
+        self._runs.append(run)
+        share = self._busy_share(run.busy_ticks, run.row - (before.row if before else 0))
+        found = printable(run.found) or "-"
+        return f"{self._at(run.row)}  {found:12} {run.score:7.3f}   {self._time(run.latency_ticks)}{share}"
+
+    def _box_line(self, box: FoundBox) -> str:
+        self._boxes[box.found] += 1
+        name = printable(box.found)
+        return f"            {name:12} {box.score:7.3f}   at {box.left},{box.top} to {box.right},{box.bottom}"
+
+    def _losses_line(self, losses: Losses) -> str:
+        rows = losses.lost_rows - self._losses.lost_rows
+        stalls = losses.stalls - self._losses.stalls
+        self._losses = losses
+        self._missing += max(0, losses.runs - self._reported)
+        self._reported = losses.runs
+        if losses.is_end:
+            return f"{self._at(losses.row)}  the end"
+        what = counted(rows, "row") + " lost" if rows else ""
+        stalled = "the sensor gives nothing" if stalls else ""
+        return (
+            f"{self._at(losses.row)}  {' and '.join(filter(None, [what, stalled]))}: the windows begin anew"
+        )
+
+    def _at(self, row: int) -> str:
+        start = self.start
+        if not start.window_us:
+            return f"row {row:6,}"
+        return f"{row * start.window_us / start.window_rows / 1e6:8.2f} s"
+
+    def _time(self, ticks: int) -> str:
+        if self.instructions is not None:
+            return f"{self.instructions(ticks):12,} instructions"
+        return f"{ticks / self.start.ticks_hz * 1000:9.2f} ms"
+
+    def _busy_share(self, ticks: int, rows: int) -> str:
+        """The part of the rows' time in which the processor was busy; nothing of an emulator's."""
+        span_us = rows * self.start.window_us / self.start.window_rows
+        if self.instructions is not None or span_us <= 0:
+            return ""
+        return f"   busy {ticks / self.start.ticks_hz * 1e8 / span_us:5.1f} %"
+
+    @property
+    def has_ended(self) -> bool:
+        """True when the program has reported its end."""
+        return self._losses.is_end
+
+    def summary(self) -> Iterator[str]:
+        """The lines of the summary."""
+        losses, runs = self._losses, self._runs
+        found = Counter(run.found for run in runs if run.found)
+        names = ", ".join(f"{printable(name)} {count}" for name, count in sorted(found.items()))
+        yield f"{counted(len(runs), 'window')}, {counted(sum(found.values()), 'decision')}" + (
+            f": {names}" if names else ""
+        )
+        if self._boxes:
+            each = ", ".join(f"{printable(name)} {count}" for name, count in sorted(self._boxes.items()))
+            yield f"{counted(self._boxes.total(), 'thing')} in boxes: {each}"
+        yield (
+            f"lost: {counted(losses.lost_rows, 'row')}, {counted(losses.lost_windows, 'window')} given up, "
+            f"{counted(losses.stalls, 'stall')}"
+        )
+        if self._missing or self._damaged:
+            yield (
+                f"of the log itself: {counted(self._missing, 'window')} without a line, "
+                f"{counted(self._damaged, 'damaged line')}"
+            )
+        if runs:
+            ticks = [run.latency_ticks for run in runs]
+            yield (
+                f"latency: {self._time(round(median(ticks))).strip()} (median), "
+                f"{self._time(max(ticks)).strip()} at most{self._whole_load()}"
+            )
+        if self._counters is not None:
+            yield from observed_lines(self._counters, lambda each: self._time(round(each)).strip())
+
+    def _whole_load(self) -> str:
+        """Says how busy the processor was on the whole."""
+        ticks, rows = sum(run.busy_ticks for run in self._runs), self._runs[-1].row
+        if self.instructions is None or not self.start.window_us:
+            return self._busy_share(ticks, rows).replace("   busy ", "; busy ")
+        seconds = rows * self.start.window_us / self.start.window_rows / 1e6
+        return f"; busy with {round(self.instructions(ticks) / seconds):,} instructions a second"

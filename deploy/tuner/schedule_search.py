@@ -1,0 +1,180 @@
+"""Searches a schedule for a proc: sketches of its nest are measured on a board, and the best one kept."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from aot.errors import InputError, did_you_mean
+from aot.ir.types import Array
+from boards.board import Board
+from codegen.isa.table import lanes_of
+from codegen.kernels.kernel import Kernel
+from codegen.kernels.knobs import Point
+from codegen.lang.argument_checks import checks_arguments
+from codegen.lang.loops_op import over_rows
+from codegen.lang.misuse import misuse
+from codegen.lang.schedule import LoopSchedule
+from codegen.lang.template import Template, applied, require_template, template_space
+from codegen.loops.ir import Proc, Role
+from codegen.loops.lanes import Lanes
+from codegen.loops.sketches import is_sound, nest_of
+from codegen.loops.text import print_proc
+from deploy.compiler.board_or_target import board_or_target_of
+from deploy.devices.buildable_boards import require_board
+from deploy.devices.kernel_build import require_sound, schedule_of
+from deploy.tuner.tune_model import TuneChoices, Tuning, begin_nest, search_from
+from platforms.tuning.auto import AutoTask, auto_task, template_task
+from platforms.tuning.search import OnTrial, keep_silent
+from platforms.tuning.tuners import TUNERS
+
+
+@dataclass(frozen=True)
+class SearchedSchedule:
+    """The best schedule that was measured, beside the proc as it was meant."""
+
+    schedule: LoopSchedule
+    unit: str  # "instructions", "cycles" or "ticks"
+    naive: int  # of the proc as it was meant, in that unit
+    best: int
+    trials: int
+    failed: int  # of the trials
+
+    @property
+    def speedup(self) -> float:
+        return self.naive / self.best
+
+    def __str__(self) -> str:
+        head = (
+            f"# {self.naive:,} to {self.best:,} {self.unit} in {self.trials} trials, {self.failed} failed\n"
+        )
+        return head + self.schedule.script()
+
+
+@checks_arguments
+def search(
+    kernel: LoopSchedule | Proc,
+    board: str,
+    trials: int = 300,
+    template: Template | None = None,
+    tuner: str | None = None,
+    seed: int = 0,
+    records: str | Path | None = None,
+    on_trial: OnTrial = keep_silent,
+) -> SearchedSchedule:
+    """Searches the schedule of a proc that has none: tiles, the order of loops, what is written out.
+
+    A `template(schedule, knobs)` says itself what is done and asks `knobs` for what is to be searched.
+    `records` keeps every trial, so that a search goes on where it was left. Candidates whose results differ
+    from the loop interpreter's are not candidates.
+    """
+    schedule = schedule_of(kernel)
+    if trials < 1:
+        raise misuse(f"{trials} trials find nothing: there must be 1 or more")
+    if tuner is not None and tuner not in TUNERS:
+        raise misuse(
+            f'there is no tuner "{tuner}"{did_you_mean(tuner, TUNERS)}', f"there are {', '.join(TUNERS)}"
+        )
+    if template is not None:
+        require_template(template)
+    if seed < 0:
+        raise misuse(f"a seed of {seed} is none", "0 or more")
+    require_sound(schedule)
+    _require_unscheduled(schedule)
+    place, choices = board_or_target_of(board), TuneChoices(trials=trials, tuner=tuner, seed=seed)
+    require_board(place)
+    marked, lanes = _marked(schedule.proc), _lanes(schedule.proc, place)
+    auto = (
+        _sketched(schedule, marked, lanes, seed)
+        if template is None
+        else _of_template(template, schedule, marked, seed)
+    )
+
+    def begin(file: Path) -> Tuning:
+        return search_from(
+            lambda known: begin_nest(auto, place, choices, known), place, choices, file, _reporting(on_trial)
+        )
+
+    if records is not None:
+        tuning = begin(Path(records))
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            tuning = begin(Path(folder) / "records.jsonl")
+    (progress,) = tuning.searches
+    if progress.best is None or progress.best_cost is None or progress.default_cost is None:
+        raise InputError(
+            f"none of {progress.tried} trials of {schedule.proc.name} ran on {place.name}",
+            hint="build the proc as it is first: that shows why",
+        )
+    found = _best(schedule, template, lanes, progress.best)
+    return SearchedSchedule(
+        found, tuning.setting.unit, progress.default_cost, progress.best_cost, progress.tried, progress.failed
+    )
+
+
+def _reporting(on_trial: OnTrial) -> Callable[[Tuning], OnTrial]:
+    return lambda _tuning: on_trial
+
+
+def _lanes(proc: Proc, board: Board) -> Lanes | None:
+    """The core's lanes, where they compute what the proc does."""
+    lanes = lanes_of(board.target)
+    nest = nest_of(proc, lanes)
+    if lanes is None or nest is None:
+        return None
+    alone = {**dict.fromkeys(nest.open_numbers, 1), "lanes": lanes.count}
+    return lanes if is_sound(proc, nest.steps(alone)) else None
+
+
+def _sketched(schedule: LoopSchedule, marked: Proc, lanes: Lanes | None, seed: int) -> AutoTask:
+    if nest_of(schedule.proc) is None:
+        raise InputError(
+            f"{schedule.proc.name} is not one nest whose elements can be computed in any order",
+            hint="search each tensor that needs a reduction for itself",
+        )
+    return auto_task(over_rows(marked), seed, lanes)
+
+
+def _of_template(template: Template, schedule: LoopSchedule, marked: Proc, seed: int) -> AutoTask:
+    def kernel(point: Point, constants: Mapping[str, Array]) -> Kernel:
+        made = applied(template, schedule, point)
+        proc = over_rows(replace(made.proc, name=marked.name))
+        return Kernel("template", "searched", proc, "", (), made.stored(constants))
+
+    return template_task(
+        over_rows(marked), template_space(f"{marked.name} template", template, schedule), kernel, seed
+    )
+
+
+def _best(
+    schedule: LoopSchedule, template: Template | None, lanes: Lanes | None, point: Point
+) -> LoopSchedule:
+    if template is not None:
+        return applied(template, schedule, point)
+    nest, found = nest_of(schedule.proc, lanes), copy(schedule)
+    assert nest is not None
+    found.apply_sketch(nest.steps(point))
+    return found
+
+
+def _require_unscheduled(schedule: LoopSchedule) -> None:
+    proc = schedule.proc
+    if schedule.trace:
+        raise InputError(
+            f"{proc.name} has {len(schedule.trace)} steps of its own", hint="search a schedule without any"
+        )
+    if any(p.role is Role.SCRATCH for p in proc.params):
+        raise InputError(
+            f"{proc.name} has tensors between its nests",
+            hint="search each tensor that needs a reduction for itself",
+        )
+
+
+def _marked(proc: Proc) -> Proc:
+    """The proc under a name that others of other sizes do not have, since records name it."""
+    digest = zlib.crc32(print_proc(proc).encode())
+    return replace(proc, name=f"{proc.name}_{digest:08x}")

@@ -1,0 +1,136 @@
+"""Compares what a board computed with the reference, and names the first layer that differs.
+
+Integers must be equal in every bit. Floats are sums in another order: they must lie within
+REAL_TOLERANCE of the largest one. Layers are compared by checksums, so only those that write integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from aot.interpret import run_all, run_series
+from aot.ir.graph import Graph
+from aot.ir.tensor_spec import TensorSpec
+from aot.ir.types import Array, DType
+from artifact.row_packing import rows_crc32
+from codegen.model import LayerInfo
+from deploy.inputs.samples import Samples
+
+REAL_TOLERANCE = 1e-5
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """The difference between one output of one sample and the reference."""
+
+    sample: int
+    output: str
+    elements: int
+    differing: int
+    first_index: tuple[int, ...]
+    expected: float
+    found: float
+    most: float  # largest difference
+
+    def __str__(self) -> str:
+        return (
+            f'sample {self.sample}, output "{self.output}": {self.differing} of {self.elements} elements '
+            f"differ, by {self.most:g} at most; "
+            f"first at {list(self.first_index)}: {self.found:g}, expected {self.expected:g}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class WrongLayer:
+    """The first layer of a sample whose rows are not the reference's."""
+
+    sample: int
+    layer: LayerInfo
+
+    def __str__(self) -> str:
+        layer = self.layer
+        what = f"{layer.op}, {layer.origin or layer.name}, kernel {layer.kernel}"
+        return f"sample {self.sample}, layer {layer.index} {what}"
+
+
+def reference_outputs(graph: Graph, samples: Samples) -> list[tuple[Array, ...]]:
+    """The outputs of the graph as the importer made it, which no pass has changed, for each sample.
+
+    A streamed input may be an image there and a vector here.
+    """
+    series = (
+        {
+            name: array.reshape(graph.types[name].shape)
+            for name, array in zip(graph.inputs, sample, strict=True)
+        }
+        for sample in samples.each
+    )
+    return [tuple(outputs.values()) for outputs in run_series(graph, series)]
+
+
+def differences(
+    expected: Sequence[tuple[Array, ...]],
+    found: Sequence[tuple[Array, ...]],
+    specs: Sequence[TensorSpec],
+    tolerance: float = REAL_TOLERANCE,
+) -> list[Difference]:
+    pairs = (
+        (sample, spec, e, f)
+        for sample, (all_expected, all_found) in enumerate(zip(expected, found, strict=True))
+        for spec, e, f in zip(specs, all_expected, all_found, strict=True)
+    )
+    return [
+        _difference(sample, spec.name, e, f) for sample, spec, e, f in pairs if not _agree(e, f, tolerance)
+    ]
+
+
+def _agree(expected: Array, found: Array, tolerance: float = REAL_TOLERANCE) -> bool:
+    if expected.dtype.kind != "f":
+        return expected.dtype == found.dtype and expected.tobytes() == found.tobytes()
+    largest = float(np.abs(expected[np.isfinite(expected)]).max(initial=0.0))
+    return bool(np.allclose(found, expected, rtol=0.0, atol=tolerance * largest, equal_nan=True))
+
+
+def has_real_outputs(graph: Graph) -> bool:
+    return any(graph.types[value].dtype is DType.F32 for value in graph.outputs)
+
+
+def comparable_layers(graph: Graph, layers: Sequence[LayerInfo]) -> list[LayerInfo]:
+    """The layers that write integers: only their checksums can be compared."""
+    return [
+        layer
+        for layer in layers
+        if all(graph.types[result.value].dtype is not DType.F32 for result in layer.results)
+    ]
+
+
+def _difference(sample: int, output: str, expected: Array, found: Array) -> Difference:
+    unequal = expected != found
+    first = tuple(int(i) for i in np.argwhere(unequal)[0]) if unequal.any() else (0,) * expected.ndim
+    by = np.abs(expected.astype(np.float64) - found.astype(np.float64))
+    return Difference(
+        sample,
+        output,
+        expected.size,
+        int(unequal.sum()),
+        first,
+        float(expected[first]),
+        float(found[first]),
+        float(by.max(initial=0)),
+    )
+
+
+def first_wrong_layer(
+    graph: Graph, layers: Sequence[LayerInfo], checksums: Sequence[int], sample: Mapping[str, Array]
+) -> LayerInfo | None:
+    """The first layer of the compiled graph whose rows have another checksum than the reference's."""
+    values = {**graph.constants, **run_all(graph, sample)}
+    comparable = comparable_layers(graph, layers)
+    for layer, checksum in zip(layers, checksums, strict=True):
+        made = [values[result.value] for result in layer.results]
+        if layer in comparable and rows_crc32(made, layer) != checksum:
+            return layer
+    return None

@@ -1,0 +1,269 @@
+"""Oracles: runtimes of other people's that run a model's file here, to judge what a board computed."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+from aot.distribution import pip_install
+from aot.errors import InputError, ModelError, ToolError, did_you_mean
+from aot.frontend.load import is_tflite
+from aot.ir.graph import Graph
+from aot.ir.types import Array
+from codegen.axis_sizes import is_open
+from codegen.job import ImportedModel
+from codegen.options import CompileOptions, Rounding
+from deploy.inputs.samples import Samples
+from deploy.inspection.counted_outputs import counted, counts_of, in_whole
+from deploy.verification.compare_layers import REAL_TOLERANCE
+
+Outputs = tuple[Array, ...]
+Item = Array | dict[object, float] | list["Item"]  # a tensor, a map by label, or a sequence
+RunOne = Callable[[Sequence[Array]], Outputs]
+_TFLM_ARENA_BYTES = 64 << 20
+_ORT_ERRORS_ONLY = 3
+NO_ORACLE = "none"
+USUAL_TOLERANCE = 1e-3  # two runtimes sum in other orders: digits that a model loses they lose differently
+# Element types of the file that a value given in words, or a float here, has not.
+_WIDTHS: Mapping[str, type] = {
+    "tensor(double)": np.float64,
+    "tensor(float)": np.float32,
+    "tensor(float16)": np.float16,
+    "tensor(int32)": np.int32,
+    "tensor(int64)": np.int64,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Oracle:
+    """A runtime, the rounding of Solder's that follows its own, and how a model's file is opened in it."""
+
+    title: str
+    module: str
+    package: str
+    extra: str
+    is_for_tflite: bool
+    rounding: Rounding
+    open: Callable[[ImportedModel, CompileOptions], RunOne]  # states go on from one run to the next
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The outputs of a model's file in a runtime, for each sample."""
+
+    name: str
+    runtime: str  # with its version
+    outputs: tuple[Outputs, ...]
+    hint: str  # says where the model was compiled with another rounding
+    tolerance: float = REAL_TOLERANCE  # of floats, as a share of the largest
+
+
+def known_oracle(name: str | None) -> str | None:
+    """The same name. Raises InputError where there is no such oracle."""
+    if name is not None and name not in CHOICES:
+        near = did_you_mean(name, CHOICES)
+        raise InputError(f'there is no oracle "{name}"{near}', hint=f"known: {', '.join(CHOICES)}")
+    return name
+
+
+def ask_usual_oracle(model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged | str:
+    """The outputs of the runtime that has this model's rounding, or why there are none."""
+    if not model.file or options.front is not None or options.back is not None:
+        return "what is compiled is more than a model's file"
+    if options.approximate or options.half_weights:
+        return "the options change the model's numbers"
+    if is_open(options.shapes):
+        return "the model has several sizes"
+    usual = _usual(model, options)
+    if usual is None:
+        return f"none has --rounding {options.rounding.value} for such files"
+    oracle = ORACLES[usual]
+    if importlib.util.find_spec(oracle.module) is None:
+        return f"{oracle.title} is not installed ({pip_install(oracle.extra)})"
+    try:
+        return replace(ask_oracle(usual, model, options, samples), tolerance=USUAL_TOLERANCE)
+    except ModelError as error:
+        return ": ".join([error.what, *error.where.splitlines()[1:]])
+
+
+def _usual(model: ImportedModel, options: CompileOptions) -> str | None:
+    """The oracle for files of its kind whose rounding is that of the options; without integers, any."""
+    found = [name for name, each in ORACLES.items() if each.is_for_tflite == is_tflite(model.file)]
+    if all(tensor.quant is None for tensor in model.graph.types.values()):
+        known = [name for name in found if importlib.util.find_spec(ORACLES[name].module) is not None]
+        return [*known, *found][0]
+    return next((name for name in found if ORACLES[name].rounding is options.rounding), None)
+
+
+def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples: Samples) -> Judged:
+    """Runs the model's file in this runtime. Raises InputError, ToolError, ModelError."""
+    oracle = ORACLES[name]
+    if not model.file:
+        raise InputError(
+            f"{oracle.title} reads a model's file, and this model has none",
+            model.source_name,
+            "save it as a file, and give that",
+        )
+    if options.front is not None:
+        raise InputError(
+            f"{oracle.title} takes what the model's file takes, the front end takes samples",
+            f"--front {options.front}",
+            "leave --front out: the network alone is judged then; the front end is held against its library",
+        )
+    if is_tflite(model.file) != oracle.is_for_tflite:
+        others = [n for n, each in ORACLES.items() if each.is_for_tflite != oracle.is_for_tflite]
+        raise InputError(
+            f"{oracle.title} does not read {'TFLite' if is_tflite(model.file) else 'ONNX'} models",
+            model.source_name,
+            f"--oracle {' or '.join(others)}",
+        )
+    _require_package(oracle)
+    with _failures_named(oracle, model.source_name):
+        run = oracle.open(model, options)
+        outputs = tuple(run(_as_in_the_file(model.graph, sample)) for sample in samples.each)
+    return Judged(name, f"{oracle.title} {metadata.version(oracle.package)}", outputs, _hint(oracle, options))
+
+
+def _hint(oracle: Oracle, options: CompileOptions) -> str:
+    """The way out where the model was compiled with another rounding than the oracle's."""
+    if options.rounding is oracle.rounding:
+        return "this may be a fault of Solder's: the model and these inputs show it"
+    return (
+        f"this is compiled with --rounding {options.rounding.value};"
+        f" --rounding {oracle.rounding.value} is {oracle.title}'s"
+    )
+
+
+def _as_in_the_file(graph: Graph, sample: Sequence[Array]) -> list[Array]:
+    """A streamed input is an image there and may be a vector here."""
+    types = (graph.types[name] for name in graph.inputs)
+    return [np.ascontiguousarray(a.reshape(type.shape)) for a, type in zip(sample, types, strict=True)]
+
+
+def _require_package(oracle: Oracle) -> None:
+    try:
+        importlib.import_module(oracle.module)
+    except ImportError:
+        hint = pip_install(oracle.extra)
+        raise ToolError(
+            f"{oracle.title} is not installed", f"Python package {oracle.package}", hint
+        ) from None
+
+
+@contextmanager
+def _failures_named(oracle: Oracle, file: str) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:  # their exceptions share no base class
+        first = (str(error).strip() or type(error).__name__).splitlines()[0]
+        raise ModelError(f"{oracle.title} does not run this model", f"{file}\n{first}") from None
+
+
+def _open_litert(model: ImportedModel, _options: CompileOptions) -> RunOne:
+    from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+    # Its optimized kernels are not an oracle: they round some products another way.
+    kernels = OpResolverType.BUILTIN_REF
+    interpreter = Interpreter(model_content=model.file, experimental_op_resolver_type=kernels)
+    interpreter.allocate_tensors()
+    sources, results = interpreter.get_input_details(), interpreter.get_output_details()
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        for source, array in zip(sources, sample, strict=True):
+            interpreter.set_tensor(source["index"], array)
+        interpreter.invoke()
+        return tuple(interpreter.get_tensor(result["index"]) for result in results)
+
+    return run
+
+
+def _open_tflm(model: ImportedModel, _options: CompileOptions) -> RunOne:
+    from tflite_micro.python.tflite_micro import runtime
+
+    interpreter = runtime.Interpreter.from_bytes(model.file, arena_size=_TFLM_ARENA_BYTES)
+    outputs = range(len(model.graph.outputs))
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        for number, array in enumerate(sample):
+            interpreter.set_input(array, number)
+        interpreter.invoke()
+        return tuple(np.array(interpreter.get_output(number)) for number in outputs)
+
+    return run
+
+
+def onnx_session(file: bytes) -> Any:
+    """Opens a file to be run operator by operator, with the same bits on every processor."""
+    import onnxruntime
+
+    from aot.frontend.onnx.exact_sums import with_exact_sums
+
+    its = onnxruntime.SessionOptions()
+    its.log_severity_level = _ORT_ERRORS_ONLY
+    its.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(with_exact_sums(file), its, providers=["CPUExecutionProvider"])
+
+
+def _open_ort(model: ImportedModel, options: CompileOptions) -> RunOne:
+    from aot.frontend.onnx.more_outputs import with_outputs
+
+    counts = [*counts_of(model.graph)]
+    file = with_outputs(model.file, counted(counts)) if counts else model.file
+    session = onnx_session(file)
+    names = [each.name for each in session.get_outputs()]
+    fixed = {name: np.asarray(value) for name, value in options.input_overrides.values.items()}
+    inputs = {each.name: each.type for each in session.get_inputs()}
+
+    def run(sample: Sequence[Array]) -> Outputs:
+        given = fixed | dict(zip(model.graph.inputs, sample, strict=True))
+        fed = {
+            name: _whole(name, kind, given, options.input_overrides.shapes) for name, kind in inputs.items()
+        }
+        found = session.run(None, {name: item for name, item in fed.items() if item is not None})
+        if counts:
+            return in_whole(model.graph, counts, dict(zip(names, found, strict=True)))
+        return tuple(_tensors(found))
+
+    return run
+
+
+def _whole(
+    name: str, kind: str, tensors: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
+) -> Item | None:
+    """An input of the file, of which a sequence is several of the graph; None where it is absent."""
+    if name not in tensors:
+        several = name in shapes
+        return [tensors[f"{name}_{number}"] for number in range(shapes[name][0])] if several else None
+    return tensors[name].astype(_WIDTHS[kind]) if kind in _WIDTHS else tensors[name]
+
+
+def _tensors(items: Sequence[Item | None]) -> Iterator[Array]:
+    """The outputs that the graph has too: of a sequence each, and none without elements.
+
+    Maps by label, which scikit-learn's exporter makes, are one tensor of their numbers.
+    """
+    for item in items:
+        if isinstance(item, list):
+            maps = [list(each.values()) for each in item if isinstance(each, dict)]
+            yield from [np.array(maps, np.float32)] if maps else _tensors(item)
+        elif not isinstance(item, dict) and item is not None and item.size:
+            yield item
+
+
+ORACLES: Mapping[str, Oracle] = {
+    "litert": Oracle(
+        "LiteRT", "ai_edge_litert", "ai-edge-litert", "oracle", True, Rounding.LITERT_REF, _open_litert
+    ),
+    "tflm": Oracle(
+        "TensorFlow Lite Micro", "tflite_micro", "tflite-micro", "tflm", True, Rounding.TFLM, _open_tflm
+    ),
+    "ort": Oracle("ONNX Runtime", "onnxruntime", "onnxruntime", "quantize", False, Rounding.ONNX, _open_ort),
+}
+CHOICES = (*ORACLES, NO_ORACLE)  # of a user

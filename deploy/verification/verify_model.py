@@ -1,0 +1,232 @@
+"""Runs a model on a board and in the reference, and says whether they agree."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from aot.counted import counted
+from aot.errors import DeviceError
+from codegen.kernels.approximate import STATED
+from deploy.benchmark.run_series import Measured, run_series
+from deploy.cli.command_result import Paged
+from deploy.cli.console import progress
+from deploy.compiler.compile_model import Compiled
+from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled, ready_for
+from deploy.devices.session import Device, open_device
+from deploy.inputs.samples import Samples
+from deploy.verification.compare_layers import (
+    REAL_TOLERANCE,
+    Difference,
+    WrongLayer,
+    comparable_layers,
+    differences,
+    first_wrong_layer,
+    has_real_outputs,
+    reference_outputs,
+)
+from deploy.verification.memory_guard import require_inside
+from deploy.verification.oracles import NO_ORACLE, Judged, ask_oracle, ask_usual_oracle
+from deploy.verification.quality import (
+    NOTHING_KNOWN,
+    Accuracy,
+    Distance,
+    Truth,
+    accuracy_of,
+    distances_text,
+    distances_to,
+    quality_json,
+)
+from platforms.base import BuildChoices
+
+
+@dataclass(frozen=True, slots=True)
+class OracleVerdict:
+    """The board's outputs beside those of a runtime of other people's."""
+
+    name: str  # as in --oracle
+    runtime: str  # with its version
+    differences: tuple[Difference, ...]
+    has_reals: bool
+    hint: str  # the way out, where there may be one
+    tolerance: float = REAL_TOLERANCE
+
+    def __str__(self) -> str:
+        if self.differences:
+            return "\n".join([f"{self.runtime} says otherwise", *(f"  {each}" for each in self.differences)])
+        return f"{self.runtime} gives the same outputs, {_how_equal(self.has_reals, self.tolerance)}"
+
+    def require_equal(self, model: str, board: str) -> None:
+        """Raises DeviceError where the outputs differ."""
+        if self.differences:
+            what = f"{board} computes {model} otherwise than {self.runtime}"
+            raise DeviceError(what, str(self.differences[0]), self.hint)
+
+
+def _how_equal(has_reals: bool, tolerance: float = REAL_TOLERANCE) -> str:
+    return f"within {tolerance:g} of the largest" if has_reals else "in every bit"
+
+
+@dataclass(frozen=True)
+class Verdict(Paged):
+    """The result of a comparison."""
+
+    model: str
+    board: str
+    samples: int
+    differences: tuple[Difference, ...]
+    wrong_layer: WrongLayer | None  # None also where layers were not looked at
+    layers: int  # how many of each sample were compared
+    has_reals: bool  # outputs that are floats need not be equal in every bit
+    accuracy: Accuracy | None = None  # where there are labels
+    distances: tuple[Distance, ...] = ()  # to the outputs that somebody expects
+    oracle: OracleVerdict | None = None  # where another runtime was asked
+    no_oracle: str = ""  # why none was, though one was wanted
+    approximate: bool = False  # functions of floats are polynomials
+    others: tuple[Verdict, ...] = ()  # on the model at its other sizes
+
+    @property
+    def equal(self) -> bool:
+        judged_otherwise = self.oracle is not None and self.oracle.differences
+        return self._is_as_reference and not judged_otherwise and all(each.equal for each in self.others)
+
+    @property
+    def _is_as_reference(self) -> bool:
+        return not self.differences and self.wrong_layer is None
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def __str__(self) -> str:
+        judged = [self._bits()] + ([str(self.oracle)] if self.oracle else [])
+        judged += [f"not compared with another runtime: {self.no_oracle}"] if self.no_oracle else []
+        parts = ["\n".join(judged), str(self.accuracy or "")]
+        parts += [distances_text(self.distances)] if self.distances else []
+        parts += [str(each) for each in self.others]
+        return "\n\n".join(filter(None, parts))
+
+    def _bits(self) -> str:
+        what = f"{self.model} on {self.board}: {counted(self.samples, 'sample')}"
+        compared = f"outputs and {counted(self.layers, 'layer')}" if self.layers else "outputs"
+        if self._is_as_reference:
+            how = f"{_how_equal(self.has_reals)}{f'; {STATED}' if self.approximate else ''}"
+            return f"{what}, {compared} equal to the reference {how}"
+        lines = [f"{what}, {compared} compared with the reference", *(f"  {d}" for d in self.differences)]
+        if self.wrong_layer is not None:
+            lines.append(f"first layer that differs: {self.wrong_layer}")
+        return "\n".join(lines)
+
+    def require_equal(self) -> None:
+        """Raises DeviceError where the outputs differ."""
+        for each in self.others:
+            each.require_equal()
+        if self._is_as_reference:
+            if self.oracle is not None:
+                self.oracle.require_equal(self.model, self.board)
+            return
+        where = str(self.wrong_layer or self.differences[0])
+        hint = "" if self.layers else "deploy verify --layers names the first layer that differs"
+        raise DeviceError(f"{self.board} computes {self.model} otherwise than the reference", where, hint)
+
+    def as_json(self) -> dict[str, Any]:
+        wrong = self.wrong_layer
+        return {
+            "model": self.model,
+            "board": self.board,
+            "samples": self.samples,
+            "equal": self.equal,
+            "differences": [asdict(difference) for difference in self.differences],
+            "layers_compared": self.layers,
+            **quality_json(self.accuracy, self.distances),
+            "oracle": self.oracle
+            and {
+                "name": self.oracle.name,
+                "runtime": self.oracle.runtime,
+                "differences": [asdict(difference) for difference in self.oracle.differences],
+            },
+            "no_oracle": self.no_oracle or None,
+            "first_wrong_layer": wrong
+            and {
+                "sample": wrong.sample,
+                "index": wrong.layer.index,
+                "name": wrong.layer.name,
+                "op": wrong.layer.op,
+                "origin": wrong.layer.origin,
+                "kernel": wrong.layer.kernel,
+            },
+            **({"sizes": [each.as_json() for each in self.others]} if self.others else {}),
+        }
+
+
+def verify_model(
+    compiled: Compiled,
+    samples: Samples,
+    layers: bool,
+    toolchain: str | None,
+    line: LineOptions,
+    truth: Truth = NOTHING_KNOWN,
+    oracle: str | None = None,
+    firmware: Compiled | None = None,
+) -> Verdict:
+    """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
+
+    They are compared with what the oracle makes of the file, too: by default the installed runtime that has
+    the model's rounding, with NO_ORACLE none. `firmware` has the model as one of its sizes.
+    """
+    judged = _judged(oracle, compiled, samples)
+    facts, graph = compiled.artifact.facts, compiled.job.model.graph
+    prepared = replace(prepare_compiled(firmware or compiled), model=facts.name if firmware else None)
+    ready = ready_for(prepared, BuildChoices(toolchain, profile=layers), line.runner)
+    with open_device(ready, line) as device:
+        with progress("running", len(samples)) as bar:
+            measured = run_series(device, samples, 1, bar.step)
+        wrong = _wrong_layer(device, compiled, samples) if layers else None
+    if compiled.job.options.check:
+        require_inside(compiled.model, samples)
+    expected = reference_outputs(graph, samples)
+    return Verdict(
+        facts.name,
+        compiled.board.name,
+        len(samples),
+        tuple(differences(expected, measured.outputs, measured.specs)),
+        wrong,
+        len(comparable_layers(compiled.artifact.graph, facts.layers)) if layers else 0,
+        has_real_outputs(graph),
+        accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
+        distances_to(truth.expected or {}, measured.outputs, facts.outputs),
+        _oracle_verdict(judged, measured, has_real_outputs(graph)) if isinstance(judged, Judged) else None,
+        judged if isinstance(judged, str) else "",
+        compiled.job.options.approximate,
+    )
+
+
+def _judged(oracle: str | None, compiled: Compiled, samples: Samples) -> Judged | str | None:
+    """Its outputs, why a default oracle has none, or None where none is wanted."""
+    if oracle == NO_ORACLE:
+        return None
+    asked = compiled.job.model, compiled.job.options, samples
+    return ask_usual_oracle(*asked) if oracle is None else ask_oracle(oracle, *asked)
+
+
+def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> OracleVerdict:
+    outputs = [
+        tuple(a.reshape(spec.shape) for a, spec in zip(each, measured.specs, strict=True))
+        for each in judged.outputs
+    ]
+    found = differences(outputs, measured.outputs, measured.specs, judged.tolerance)
+    return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint, judged.tolerance)
+
+
+def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:
+    graph, layers, specs = compiled.artifact.graph, compiled.artifact.facts.layers, device.model.inputs
+    with progress("comparing layers", len(samples)) as bar:
+        for number, sample in enumerate(samples.each):
+            bar.step(f"sample {number + 1} of {len(samples)}")
+            inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
+            profile = device.session.profile(device.model, inputs)
+            by_name = dict(zip(graph.inputs, sample, strict=True))
+            wrong = first_wrong_layer(graph, layers, [layer.crc32 for layer in profile], by_name)
+            if wrong is not None:
+                return WrongLayer(number, wrong)
+    return None
