@@ -44,7 +44,6 @@ class Member:
     flash_bytes: int
     state: State
     number: int  # in the order in which plans were made
-    slowdown: float = 0.0  # the share of its time that a convolution along a sequence may have lost
 
     @property
     def arena_bytes(self) -> int:
@@ -68,6 +67,7 @@ class Archive:
     rows: int = 0  # planned so far
     made: int = 1  # plans
     fastest: int = 0  # cycles below which no plan is taken to be, where none are measured
+    least: Member | None = None  # the smallest plan whose sequences are split at no cost
 
     @property
     def by_cycles(self) -> Sequence[Member]:
@@ -321,7 +321,6 @@ class ArchiveSearch:
             extra_bytes(variant),
             state,
             self.archive.made,
-            self.start.slowdown,
         )
         self.archive.made += 1
         self.archive.add(member)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from codegen.fit.archive import Archive, Member
 
 _KEPT = 4  # archives of the models compiled last
-_MAX_SLOWDOWN_FOR_RAM = 0.05  # of convolutions along sequences, where nothing limits the arena
+_MAX_SLOWDOWN_FOR_RAM = 0.05  # by short rows of sequences, where nothing limits the arena
 _SHOWN = 3  # buffers at the peak that an error names
 Accepts = Callable[[CompiledPlan], bool]
 
@@ -74,7 +74,9 @@ def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
     """Returns plans, fastest first; if RAM is the goal, the smallest first of those that cost little time."""
     if job.options.optimize is not Optimize.RAM:
         return archive.by_cycles
-    return [m for m in archive.by_arena if m.slowdown <= _MAX_SLOWDOWN_FOR_RAM]
+    assert archive.least is not None
+    most = archive.least.cycles * (1 + _MAX_SLOWDOWN_FOR_RAM)
+    return [m for m in archive.by_arena if m.cycles <= most]
 
 
 def _keeps_to_flash(plan: CompiledPlan) -> bool:
@@ -125,6 +127,8 @@ def _searched(meaning: PassRun, job: Job) -> Archive:
     begins = list(starts(meaning, job))
     for start in begins:
         ArchiveSearch(archive, start, table, PLANNED_ROWS // len(begins)).run()
+        if start.slowdown == begins[0].slowdown:
+            archive.least = archive.by_arena[0]
     return archive
 
 
