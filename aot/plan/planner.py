@@ -77,7 +77,12 @@ def find_plan_below(
 
 
 def plan_like(
-    request: PlanRequest, other: PlanRequest, its: Plan, limit: int, exact: bool = False
+    request: PlanRequest,
+    other: PlanRequest,
+    its: Plan,
+    limit: int,
+    exact: bool = False,
+    effort: tuple[int, int] = CAREFUL,
 ) -> Plan | None:
     """Plans in the order of a similar request's plan; returns None if `limit` bytes are too few."""
     steps = number_steps(request)
@@ -89,7 +94,7 @@ def plan_like(
         return None
     offsets = {name: buffer.offset for name, buffer in its.buffers.items()}
     again = place_again(placed.packing, offsets)
-    placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), CAREFUL, limit)
+    placed = _refine(replace(placed, placement=min(placed.placement, again, key=_cost)), effort, limit)
     if not _keeps_to(limit, placed) and isinstance(placed.packing, BlockPacking):
         placed = replace(placed, placement=place_no_lower(placed.packing, offsets))
     if not _keeps_to(limit, placed):

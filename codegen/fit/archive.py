@@ -7,13 +7,12 @@ slower.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations, pairwise
 from sys import maxsize
 
 from aot.passes.pipeline import PassRun
-from aot.plan.groups import group_steps
 from aot.plan.planner import CAREFUL, QUICK, floor_like
 from codegen.fit.choices import COMPACT, FASTEST, LEAST, Choices, State, choices_of
 from codegen.fit.effects import Effect, Effects
@@ -31,7 +30,9 @@ _STEPS_DOWN = 12
 _CLIMBS = 3
 _PART_FOR_CARE = 6  # of the work: to place the plans that were found with more care
 _NEIGHBOURS = 3  # plans on either side whose orders are tried
-_ROWS_OF_A_LOOK = 5  # a look at a change takes a fifth of a plan
+_TURNS = 3  # of which one looks for flash
+_WORTH = 0.999  # of the cycles: a plan that saves less is not looked around
+_ROWS_OF_A_LOOK = 2  # a look at a change takes half the time of a plan
 
 
 @dataclass(frozen=True)
@@ -103,6 +104,27 @@ class Archive:
         )
 
 
+def _flash_of(member: Member) -> int:
+    return member.flash_bytes
+
+
+def _arena_of(member: Member) -> int:
+    return member.arena_bytes
+
+
+def _beside_gaps(members: Sequence[Member], memory: Callable[[Member], int]) -> Sequence[Member]:
+    """Those that are fastest in their memory, arena or flash, the ones beside the widest gaps first."""
+    front: list[Member] = []
+    for member in sorted(members, key=lambda m: (memory(m), m.rank)):
+        if not front or member.cycles < front[-1].cycles * _WORTH:
+            front.append(member)
+    gaps = list[tuple[int, int, Member]]()
+    for lower, upper in pairwise(front):
+        gap = (memory(upper) - memory(lower)) * (lower.cycles - upper.cycles)
+        gaps += [(-gap, m.number, m) for m in (upper, lower)]
+    return [m for _, _, m in sorted(gaps, key=lambda each: each[:2])]
+
+
 def _beats(member: Member, other: Member) -> bool:
     figures = other.arena_bytes, other.flash_bytes, other.cycles
     return other.number > 0 and member.is_no_worse(*figures)  # the plan without a budget stays
@@ -119,6 +141,8 @@ class ArchiveSearch:
     tried: set[State] = field(default_factory=set)
     expanded: set[State] = field(default_factory=set)
     choices: Choices = field(init=False)
+    variants: dict[State, Variant] = field(default_factory=dict)
+    first: Member | None = None  # the plan without a budget, as a state of these choices
     last_row: int = 0  # of all that may be planned before the search ends
 
     @property
@@ -129,9 +153,12 @@ class ArchiveSearch:
     def _own(self) -> Sequence[Member]:
         """The plans of this placement with known states, smallest first."""
         spread = self.variant.decisions.spread
+        members = [
+            self.first if self.first is not None and m.number == 0 else m for m in self.archive.by_arena
+        ]
         return [
             m
-            for m in self.archive.by_arena
+            for m in members
             if m.state
             and m.placement is self.start.placement
             and m.planned.variant.decisions.spread == spread
@@ -146,6 +173,7 @@ class ArchiveSearch:
         self.last_row = whole - self.most_rows // _PART_FOR_CARE
         self.choices = choices_of(self.variant, self.table)
         self.archive.choices.append(self.choices)
+        self.first = self._without_budget()
         seeds = list(dict.fromkeys(self.choices.state_like(way) for way in _SEEDS))
         for state in seeds:
             self._try(state, list(self.archive.members), effort=CAREFUL)
@@ -159,6 +187,19 @@ class ArchiveSearch:
             self._expand(member)
         self.last_row = whole
         self._try_orders()
+
+    def _without_budget(self) -> Member | None:
+        """The plan without a budget, where all layers go the fastest way in no more memory."""
+        (first,) = (m for m in self.archive.members if m.number == 0)
+        if first.placement.graph.nodes != self.start.placement.graph.nodes:
+            return None
+        state = self.choices.state_like(FASTEST)
+        variant = self._variant(state)
+        planned = variant.like(first.planned, first.arena_bytes)
+        if planned is None:
+            return None
+        figures = self._cycles(variant), extra_bytes(variant)
+        return Member(planned, self.start.placement, *figures, state, first.number)
 
     def _transformed(self) -> Iterator[State]:
         """Yields states in which some of the layers with the heaviest transformed weights do without."""
@@ -176,18 +217,21 @@ class ArchiveSearch:
                 )
 
     def _next_to_expand(self) -> Member | None:
-        """Returns the smallest unexpanded plan, then those next to the widest gaps."""
-        members, gaps = self._own, list[tuple[float, int, Member]]()
+        """The smallest plan, then those beside the widest gaps, of which no changes have been looked at.
+
+        Gaps of arenas come first, and in every third turn those of flash.
+        """
+        members = self._own
         if members and members[0].state not in self.expanded:
             return members[0]  # where memory is the goal, its cycles count
-        for lower, upper in pairwise(members):
-            gap = (upper.arena_bytes - lower.arena_bytes) * max(lower.cycles - upper.cycles, 1)
-            gaps += [(-gap, m.number, m) for m in (lower, upper) if m.state not in self.expanded]
-        alone = [(0.0, m.number, m) for m in members if m.state not in self.expanded]
-        return min(gaps or alone, key=lambda each: each[:2], default=(0, 0, None))[2]
+        is_flash = len(self.expanded) % _TURNS == _TURNS - 1
+        by_arena, by_flash = (_beside_gaps(members, of) for of in (_arena_of, _flash_of))
+        found = [*by_flash, *by_arena] if is_flash else [*by_arena, *by_flash]
+        return next((m for m in (*found, *members) if m.state not in self.expanded), None)
 
     def _expand(self, member: Member) -> None:
-        """Plans the most promising states around a plan, by the effects of single changes."""
+        """Plans the states that promise most by the effects of changes around a plan."""
+        self.variants.clear()
         effects = self._effects(member)
         arenas = [m.arena_bytes for m in self.archive.members]
         least, most = min(arenas), max(arenas)
@@ -237,7 +281,7 @@ class ArchiveSearch:
             return None
         variant = self._variant(state)
         self.archive.rows += len(member.planned.plan.order) // _ROWS_OF_A_LOOK
-        planned = variant.like(member.planned, limit)
+        planned = variant.like(member.planned, limit, effort=QUICK)
         if planned is None:
             return None
         self.tried.add(state)
@@ -275,7 +319,7 @@ class ArchiveSearch:
                 break
             state = (*member.state[:layer], way, *member.state[layer + 1 :])
             changed = self._variant(state)
-            floor, live = floor_like(group_steps(changed.request).request, like, order)
+            floor, live = floor_like(changed.grouped.request, like, order)
             self.archive.rows += len(order) // _ROWS_OF_A_LOOK
             cycles = self._cycles(changed) - member.cycles
             found.append(Effect(layer, way, cycles, extra_bytes(changed) - member.flash_bytes, live, floor))
@@ -285,7 +329,11 @@ class ArchiveSearch:
         return max(self.table.run(variant.lowered), self.archive.fastest)
 
     def _variant(self, state: State) -> Variant:
-        return replace(self.variant, decisions=self.choices.decided(state, self.variant.decisions))
+        """The variant of a state; those around one plan are lowered once."""
+        if state not in self.variants:
+            decided = self.choices.decided(state, self.variant.decisions)
+            self.variants[state] = replace(self.variant, decisions=decided)
+        return self.variants[state]
 
     def _try(
         self,
@@ -303,7 +351,7 @@ class ArchiveSearch:
         limit = self.archive.arena_to_beat(flash, cycles)
         found: PlannedVariant | None = None
         for parent in parents:
-            again = variant.like(parent.planned, limit - 1)
+            again = variant.like(parent.planned, limit - 1, effort=QUICK)
             self.archive.rows += len(parent.planned.plan.order)
             if again is not None:
                 found, limit = again, again.plan.arena_bytes

@@ -135,6 +135,11 @@ class Variant:
             tensors, stages = without_io(tensors, stages)
         return PlanRequest(tensors, stages, self.pools, options.takes_turns, starts_at_once)
 
+    @cached_property
+    def grouped(self) -> Grouped:
+        """The request with very many steps in groups."""
+        return group_steps(self.request)
+
     def decided(self, **changes: Any) -> Variant:
         """Returns the variant with other decisions, given by field name."""
         return replace(self, decisions=replace(self.decisions, **changes))
@@ -150,24 +155,28 @@ class Variant:
         return self.request.tensors, self.request.stages
 
     def least(self) -> PlannedVariant:
-        """Plans the variant in as little memory as the planner finds. Raises FitError."""
-        grouped = group_steps(self.request)
+        """The variant in as little memory as the planner finds. Raises FitError."""
         try:
-            return PlannedVariant(self, grouped, least_plan(grouped.request, self.options.has_solver))
+            plan = least_plan(self.grouped.request, self.options.has_solver)
+            return PlannedVariant(self, self.grouped, plan)
         except FitError as error:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
     def below(self, limit: int, effort: tuple[int, int] = CAREFUL) -> PlannedVariant | None:
-        """Plans for least memory; returns None if that needs `limit` bytes or more."""
-        grouped = group_steps(self.request)
-        plan = plan_below(grouped.request, limit, self.options.has_solver, effort)
-        return None if plan is None else PlannedVariant(self, grouped, plan)
+        """The variant in as little memory, or None if it needs `limit` bytes or more."""
+        plan = plan_below(self.grouped.request, limit, self.options.has_solver, effort)
+        return None if plan is None else PlannedVariant(self, self.grouped, plan)
 
-    def like(self, other: PlannedVariant, limit: int, exact: bool = False) -> PlannedVariant | None:
-        """Plans the variant in the order of another; returns None if that needs more than `limit` bytes."""
-        grouped = group_steps(self.request)
-        plan = plan_like(grouped.request, other.grouped.request, other.plan, limit, exact)
-        return None if plan is None else PlannedVariant(self, grouped, plan)
+    def like(
+        self,
+        other: PlannedVariant,
+        limit: int,
+        exact: bool = False,
+        effort: tuple[int, int] = CAREFUL,
+    ) -> PlannedVariant | None:
+        """The variant planned in the order of another, or None if that needs more than `limit` bytes."""
+        plan = plan_like(self.grouped.request, other.grouped.request, other.plan, limit, exact, effort)
+        return None if plan is None else PlannedVariant(self, self.grouped, plan)
 
 
 def work_of(graph: Graph) -> Mapping[str, int]:
