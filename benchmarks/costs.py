@@ -10,15 +10,17 @@ from pathlib import Path
 
 from aot.errors import DeployError
 from aot.ir.graph import Graph
+from aot.ops.conv2d import Conv2d
 from aot.passes.pipeline import run_meaning
 from aot.target import Optimize, Target
 from artifact.artifact import artifact_of
 from benchmarks.shared import model_file, shapes_for
+from benchmarks.spread import SPREAD, chain
 from codegen.c.arenas import ANY_REGION
 from codegen.compile import compile_plan
 from codegen.fit.layer_cycles import FEATURES, Measured, Work, cycle_key, deciding, work_of_stage
 from codegen.fit.variant import CompiledPlan, Variant
-from codegen.job import Job, import_model
+from codegen.job import ImportedModel, Job, import_model
 from codegen.lower.decisions import Decisions, all_layers
 from codegen.options import CompileOptions
 from deploy.benchmark.cycle_model import recorded_run
@@ -45,7 +47,7 @@ def measure_costs(core: str, models: Sequence[str] = ()) -> None:
     """Adds to the core's table what these models need, or makes it anew for all."""
     file = FOLDER / f"{core}.json"
     known = _read(file) if models else {}
-    for name in models or MODELS:
+    for name in models or (*SPREAD, *MODELS):
         for planned in _states(name, BOARDS[core], known):
             try:
                 found = dict(_measured(planned, BOARDS[core]))
@@ -59,8 +61,8 @@ def measure_costs(core: str, models: Sequence[str] = ()) -> None:
 
 def _states(name: str, board: str, known: Mapping[str, object]) -> Iterator[CompiledPlan]:
     """Plans of a model in which kernels occur that are not known yet."""
-    options = CompileOptions(shapes=shapes_for(name))
-    job = Job(import_model(model_file(name), options), load_board(board).target, options)
+    options = CompileOptions() if name in SPREAD else CompileOptions(shapes=shapes_for(name))
+    job = Job(_model(name, options), load_board(board).target, options)
     meaning = run_meaning(job.model.graph)
     for goal, decided in corners(meaning.graph):
         its = replace(job, options=replace(options, optimize=goal))
@@ -71,13 +73,24 @@ def _states(name: str, board: str, known: Mapping[str, object]) -> Iterator[Comp
         yield variant.least().checked(its, meaning.steps)
 
 
+def _model(name: str, options: CompileOptions) -> ImportedModel:
+    if name in SPREAD:
+        return ImportedModel(chain(*SPREAD[name]), name, "0" * 64, name)
+    return import_model(model_file(name), options)
+
+
 def corners(graph: Graph) -> Iterator[tuple[Optimize, Decisions]]:
-    """The same decisions for all layers: each layer has each of its kernels in one of them."""
+    """The same decisions for all layers, or transformed weights in every second convolution.
+
+    Each layer has each of its kernels in one of them, beside layers that go its way and others.
+    """
     every, none = all_layers(graph), frozenset[str]()
+    half = frozenset([node.name for node in graph.nodes if isinstance(node.op, Conv2d)][::2])
     choices = (
         (every, none, none),
         (every, every, none),
         (every, none, every),
+        (every, half, none),
         (none, every, every),
         (none, every, none),
     )
@@ -101,7 +114,7 @@ def _measured(planned: CompiledPlan, board_name: str) -> Iterator[tuple[str, Mea
 
 def _text(known: Mapping[str, Measured], target: Target) -> str:
     """A line for the core's features, and one for each kernel: cycles, and the counts of what it does."""
-    rows = {key: [cycles, work.inside, work.outside, work.calls] for key, (cycles, work) in known.items()}
+    rows = {key: [cycles, *work.counts] for key, (cycles, work) in known.items()}
     head = f" {json.dumps(FEATURES)}: {json.dumps(sorted(deciding(target)))},\n"
     return "{\n" + head + ",\n".join(f" {json.dumps(key)}: {rows[key]}" for key in sorted(rows)) + "\n}\n"
 

@@ -7,24 +7,40 @@ estimated from what its loops do, with factors fitted to the kernels of its kind
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib.resources import files
+from math import prod
 
 import numpy as np
 
+from aot.plan.steps import Ints
 from aot.target import Feature, Target
 from codegen.formats import RowFormat
-from codegen.loops.ir import Accumulate, Apply, Declare, Expr, For, Invoke, Load, Proc, Stmt, Store, parts_of
+from codegen.kernels.kernel import Kernel
+from codegen.loops.ir import (
+    Accumulate,
+    Apply,
+    Declare,
+    Expr,
+    For,
+    Invoke,
+    Load,
+    Stmt,
+    Store,
+    parts_of,
+    walk,
+)
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor
 
 TABLES = "codegen.fit.measured"
 FEATURES = ""  # the row of a table that is no kernel
 _BAR = " | "  # between the parts of a key: the kind, the kernel, the rows
-# Cycles of a statement that an instruction stands for, of an operation in a plain loop, and of a call.
-Factors = tuple[float, float, float]
-_NOTHING_MEASURED: Factors = (0.7, 1.2, 30.0)
+_COPY, _CONVERTING = "copy", "converting"
+# Cycles of a product and of a load inside instructions, of an operation in a plain loop, and of a call.
+Factors = tuple[float, float, float, float]
+_NOTHING_MEASURED: Factors = (0.5, 0.4, 1.2, 30.0)
 
 # What decides the kernels of integers: a core without a table is served by one that has the same of these.
 _DECIDING = frozenset({Feature.DSP, Feature.MVE, Feature.VECTORS})
@@ -40,14 +56,19 @@ class LayerCycles:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a layer does in a run of the model: three counts that its cycles are a sum of."""
+    """What a layer does in a run of the model: four counts that its cycles are a sum of."""
 
     inside: int  # statements that instructions stand for
+    loads: int  # of elements in instructions: a tile of several pixels loads a weight once for all of them
     outside: int  # operations in plain loops
     calls: int  # of its kernel
 
+    @property
+    def counts(self) -> Factors:
+        return self.inside, self.loads, self.outside, self.calls
+
     def cycles(self, factors: Factors) -> float:
-        return self.inside * factors[0] + self.outside * factors[1] + self.calls * factors[2]
+        return sum(count * factor for count, factor in zip(self.counts, factors, strict=True))
 
 
 Measured = tuple[int, Work]  # cycles, and what they were spent on
@@ -60,20 +81,35 @@ class CycleTable:
     source: str  # where the figures are from, as reports say it
     measured: Mapping[str, Measured] = field(default_factory=dict)  # by cycle_key
     features: frozenset[str] = frozenset()  # of its core, that decide kernels
+    asked: dict[object, tuple[Kernel, LayerCycles]] = field(default_factory=dict)  # by what is read how
 
     def of(self, stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> LayerCycles:
+        """The cycles of a layer; variants of one search share kernels, of which each is looked at once."""
+        formats = tuple(r.view or tensors[r.tensor].format for r in stage.reads if r.tensor != STREAMED_ROW)
+        asked = id(stage.kernel), formats, stage.result.format, stage.op, stage.steps
+        if asked not in self.asked:
+            self.asked[asked] = stage.kernel, self._found(stage, tensors)
+        return self.asked[asked][1]
+
+    def _found(self, stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> LayerCycles:
         known = self.measured.get(cycle_key(stage, tensors))
         if known is not None:
             return LayerCycles(known[0], True)
-        factors = self._factors.get(kind_of(stage)) or self._factors.get("", _NOTHING_MEASURED)
-        return LayerCycles(round(work_of_stage(stage).cycles(factors)), False)
+        return LayerCycles(round(work_of_stage(stage).cycles(self.factors_of(kind_of(stage)))), False)
+
+    def factors_of(self, kind: str) -> Factors:
+        """The factors of a kind of kernel; of one that was not measured, those of kinds computed alike."""
+        known = (self._factors.get(name) for name in (kind, _family_of(kind), ""))
+        return next((each for each in known if each is not None), _NOTHING_MEASURED)
 
     @cached_property
     def _factors(self) -> Mapping[str, Factors]:
-        """The factors of each kind of kernel; for kinds that were not measured, of all together."""
+        """The factors of each kind of kernel, of each family of kinds, and of all together."""
         kinds: dict[str, list[Measured]] = {"": list(self.measured.values())} if self.measured else {}
         for key, each in self.measured.items():
-            kinds.setdefault(key.partition(_BAR)[0], []).append(each)
+            kind = key.partition(_BAR)[0]
+            kinds.setdefault(kind, []).append(each)
+            kinds.setdefault(_family_of(kind), []).append(each)
         return {kind: _fitted(each) for kind, each in kinds.items()}
 
     def run(self, lowered: Lowered) -> int:
@@ -85,12 +121,12 @@ def cycle_table(target: Target) -> CycleTable:
     """The table of the target's core, of one like it, or one without entries."""
     tables = _tables()
     if target.core in tables:
-        return tables[target.core]
+        return replace(tables[target.core], asked={})
     alike = next((t for t in tables.values() if t.features and t.features == deciding(target)), None)
     unknown = f"nothing is measured for {target.core}"
     if alike is None:
         return CycleTable(f"counted from loops: {unknown}")
-    return replace(alike, source=f"{alike.source}: {unknown}")
+    return replace(alike, source=f"{alike.source}: {unknown}", asked={})
 
 
 def deciding(target: Target) -> frozenset[str]:
@@ -115,8 +151,8 @@ def _tables() -> Mapping[str, CycleTable]:
 def _fitted(measured: Sequence[Measured]) -> Factors:
     """Factors that are not negative, with the least sum of squares of relative errors."""
     cycles = np.array([max(each, 1) for each, _ in measured], float)
-    works = np.array([(work.inside, work.outside, work.calls) for _, work in measured], float)
-    used, found = [0, 1, 2], [0.0, 0.0, 0.0]
+    works = np.array([work.counts for _, work in measured], float)
+    used, found = [*range(works.shape[1])], [0.0] * works.shape[1]
     while used:
         part = np.linalg.lstsq(works[:, used] / cycles[:, None], np.ones(len(cycles)), rcond=None)[0]
         if (part >= 0).all():
@@ -124,7 +160,7 @@ def _fitted(measured: Sequence[Measured]) -> Factors:
                 found[column] = factor
             break
         used.remove(used[int(part.argmin())])
-    return found[0], found[1], found[2]
+    return found[0], found[1], found[2], found[3]
 
 
 def cycle_key(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> str:
@@ -134,16 +170,48 @@ def cycle_key(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> str:
     rows = " ".join(dict.fromkeys(map(_rows_text, formats)))
     written = f" to {_rows_text(stage.result.format)}" if stage.node is None else ""
     point = ".".join(str(value) for value in kernel.point.values())
-    tables = "+".join(sorted(kernel.constants))
-    parts = " ".join(part for part in (kernel.proc.name, point, tables) if part)
+    tiles, functions = _made_of(kernel.proc.body)
+    parts = " ".join(part for part in (kernel.proc.name, point, *sorted(functions)) if part)
     strides = ".".join(str(access.stride) for access in kernel.access)
-    return f"{kind_of(stage)}{_BAR}{parts}{_BAR}{rows}{written} by {strides} x{_runs(stage)}"
+    tiled = f" in {tiles} tiles" if tiles else ""
+    return f"{kind_of(stage)}{_BAR}{parts}{tiled}{_BAR}{rows}{written} by {strides} x{_runs(stage)}"
+
+
+def _made_of(body: tuple[Stmt, ...]) -> tuple[int, frozenset[str]]:
+    """Counts the instructions of a nest, and names its scalar functions without the numbers in them."""
+    nests = tuple(walk(body))
+    values = [stmt.value for stmt in nests if isinstance(stmt, Store | Accumulate)]
+    applied = (part for value in values for part in _parts(value) if isinstance(part, Apply))
+    functions = frozenset(_without_numbers(part.function.name) for part in applied)
+    return sum(isinstance(stmt, Invoke) for stmt in nests), functions
+
+
+def _without_numbers(name: str) -> str:
+    words = name.partition("@")[0].split("_")
+    return "_".join(word for word in words if not any(letter.isdigit() for letter in word))
+
+
+def _parts(value: Expr) -> Iterator[Expr]:
+    yield value
+    for part in parts_of(value):
+        yield from _parts(part)
 
 
 def kind_of(stage: LoweredStage) -> str:
     """The op, the schedule, and what the kernel's task says beside numbers and its name."""
-    task = stage.kernel.space.task.split()[1:] if stage.kernel.space else []
-    return " ".join((stage.op, stage.kernel.schedule, *(word for word in task if not word.isdigit())))
+    kernel = stage.kernel
+    task = kernel.space.task.split()[1:] if kernel.space else []
+    words = [word for word in task if not word.isdigit()]
+    widths = {row.dtype.bytes for row in kernel.row_params} | {stage.result.format.dtype_bytes}
+    if kernel.schedule == _COPY and len(widths) > 1:
+        words.insert(0, _CONVERTING)  # element by element, and not by words
+    return " ".join((stage.op, kernel.schedule, *words))
+
+
+def _family_of(kind: str) -> str:
+    """Kinds that are computed alike: what estimates a kind that was not measured."""
+    _, schedule, *words = kind.split()
+    return f" {schedule} {_CONVERTING}" if words[:1] == [_CONVERTING] else f" {schedule}"
 
 
 def _rows_text(fmt: RowFormat) -> str:
@@ -160,45 +228,46 @@ def _runs(stage: LoweredStage) -> int:
 def work_of_stage(stage: LoweredStage) -> Work:
     """What a layer does; of a library's function the multiplications are known."""
     kernel, runs = stage.kernel, _runs(stage)
-    inside, outside = _work(kernel.proc, runs)
+    counts = _counted(kernel.proc.body) * runs
     for proc in kernel.procs:
         if proc is not kernel.proc:
-            more = _work(proc, 1)
-            inside, outside = inside + more[0], outside + more[1]
-    return Work(inside, outside, runs)
+            counts = counts + _counted(proc.body)
+    inside, loads, outside = counts.tolist()
+    return Work(inside, loads, outside, runs)
 
 
-def _work(proc: Proc, runs: int) -> tuple[int, int]:
-    inside, outside = _counted(proc.body)
-    return inside * runs, outside * runs
-
-
-def _counted(body: tuple[Stmt, ...]) -> tuple[int, int]:
-    """The statements inside instructions, and the operations outside."""
-    inside = outside = 0
+def _counted(body: tuple[Stmt, ...]) -> Ints:
+    """Counts the statements and the loads inside instructions, and the operations outside."""
+    counts = np.zeros(3, np.int64)
     for stmt in body:
         match stmt:
             case For(_, extent, inner, unrolled, _):
-                within, beside = _counted(inner)
-                inside += extent * within
-                outside += extent * (beside + (not unrolled))
+                counts += extent * _counted(inner)
+                counts[2] += 0 if unrolled else extent
             case Store(_, value):
-                outside += 1 + _operations(value)
+                counts[2] += 1 + _operations(value)
             case Accumulate(_, value):
-                outside += 2 + _operations(value)
+                counts[2] += 2 + _operations(value)
             case Invoke(instruction, _):
-                inside += _statements(instruction.body)
-                outside += 1
+                counts += (*_inside(instruction.body, {}), 1)
             case Declare():
                 pass
-    return inside, outside
+    return counts
 
 
-def _statements(body: tuple[Stmt, ...]) -> int:
-    return sum(
-        stmt.extent * _statements(stmt.body) if isinstance(stmt, For) else not isinstance(stmt, Declare)
-        for stmt in body
-    )
+def _inside(body: tuple[Stmt, ...], extents: Mapping[str, int]) -> tuple[int, int]:
+    """Counts statements, and elements that are loaded: each once, however often it is used."""
+    statements = loads = 0
+    for stmt in body:
+        match stmt:
+            case For(variable, extent, inner, _, _):
+                more = _inside(inner, {**extents, variable: extent})
+                statements, loads = statements + more[0], loads + more[1]
+            case Store(_, value) | Accumulate(_, value):
+                statements += prod(extents.values())
+                loaded = (part.place for part in _parts(value) if isinstance(part, Load))
+                loads += sum(prod(extents[v] for v in place.variables) for place in loaded)
+    return statements, loads
 
 
 def _operations(value: Expr) -> int:
