@@ -68,7 +68,7 @@ def test_a_limit_of_the_users_is_kept_on_a_board_that_has_little_more() -> None:
 def test_a_limit_above_what_the_board_has_is_that_of_the_board() -> None:
     fast = for_board(ROOMY, CompileOptions())
     board = with_ram(needed(fast) - 1)
-    small = for_board(board, CompileOptions(ram_bytes=fast.arena_bytes))
+    small = for_board(board, CompileOptions(ram_bytes=needed(fast)))
     assert small.report.fits
     assert unlimited(small) == unlimited(for_board(board, CompileOptions()))
 

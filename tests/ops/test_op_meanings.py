@@ -26,7 +26,7 @@ def test_the_meaning_of_an_op_reads_back(name: str) -> None:
 
 
 def test_what_is_stored_is_what_the_compiler_starts_from() -> None:
-    """Otherwise: PYTHONPATH=.:tests/ops python tests/ops/op_meanings.py --store."""
+    """Otherwise: PYTHONPATH=.:tests/ops:tests/one_op python tests/ops/op_meanings.py --store."""
     assert STORED.read_text(encoding="utf-8") == meanings_text()
 
 

@@ -128,7 +128,7 @@ def test_the_page_shows_the_table_that_the_loader_follows(repo_root: Path) -> No
     (states,) = re.findall(r"/\* +(.*?) \*/", table)
     rows = dict(re.findall(r"\[(\w+)\] += \{(.*?)\}", table))
     page = (repo_root / "docs" / "cartridges.md").read_text(encoding="utf-8")
-    shown = page.partition("## What may come when")[2].partition("\n## ")[0]
+    shown = page.partition("## Loader states")[2].partition("\n## ")[0]
     wanted = [f"| request | {' | '.join(states.split())} |", "|---|---|---|---|---|"]
     for request, cells in rows.items():
         after = ["refused" if cell.strip() == "OFF" else cell.strip() for cell in cells.split(",")]

@@ -67,6 +67,7 @@ RUNTIME_DEVIATIONS = (
     Deviation("11.6", _REQUIRED, "The depth of the stack is a difference of addresses."),
     Deviation("11.8", _REQUIRED, "A call is timed with its argument as it is given: it is not written here."),
     Deviation("12.1", _ADVISORY, "Sums and comparisons, whose precedence nobody mistakes."),
+    Deviation("12.2", _REQUIRED, "A bit of an unsigned int is shifted, which has 32."),
     Deviation("13.3", _ADVISORY, "A byte is read and the place counted up in one statement."),
     Deviation("14.2", _REQUIRED, "A list, and painted memory, are walked by a pointer."),
     Deviation("14.4", _REQUIRED, "A count or a pointer is tested for being there."),
