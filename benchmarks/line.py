@@ -12,7 +12,7 @@ from platforms.rpc.session import Session
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
-CODE_BYTES, RAM_BYTES = 6 * 1024, 2 * 1024  # what the runtime may take beside the model
+CODE_BYTES, RAM_BYTES = 6_208, 2 * 1024  # what the runtime may take beside the model
 LEAST_SHARE = 0.85
 BAUD, BITS_PER_BYTE = 115_200, 10
 TURNAROUND_S = 0.001  # a full-speed USB serial adapter holds bytes back until its next frame

@@ -125,8 +125,10 @@ def sum_of_plain_numbers_with_a_scale() -> bytes:
 
 
 FOUND = {
-    slice_of_two_thousand_million: "it makes shape [2, 2147483647, 1], the file declares [2, 4, 1]",
-    slice_of_negative_sizes: "it makes shape [-2, -4, 1], the file declares [2, 4, 1]",
+    slice_of_two_thousand_million: (
+        "elements from [0, 0, 0], [2, 2147483647, 1] of them, are outside [2, 4, 1]"
+    ),
+    slice_of_negative_sizes: "elements from [0, 0, 0], [-2, -4, 1] of them, are outside [2, 4, 1]",
     pool_of_a_thousand_million_rows: "window 1036248006x1: must be at most 16384",
     image_resized_to_a_vector: '"y" has shape [4], it must have 4 dimensions',
     sum_of_plain_numbers_with_a_scale: "quantised sums must have a scale and fit 31 bits in the output's "
