@@ -26,7 +26,7 @@ ERROR_CODE = re.compile(r"^error\[(E\d{3})\]: ", re.MULTILINE)
 GOLDEN = Path(__file__).resolve().parent / "golden"
 
 
-_COLLECTED_AFTER = 2_000_000  # new objects, as in the command: plans are many objects and no cycles
+_COLLECTED_AFTER = 2_000_000  # new objects: plans are many objects and no cycles
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
