@@ -19,7 +19,7 @@ from datetime import date
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TITLE = "# Changelog\n\nWhat a user can notice, by version.\n"
+TITLE = "# Changelog\n\nChanges that users notice, by version.\n"
 _NUMBER = re.compile(r"\d+\.\d+\.\d+")
 _CITED = re.compile(r"(?m)^version: \S+$")
 _VERSION_LINE = re.compile(r'(?m)^VERSION = "([^"]+)"')

@@ -42,7 +42,7 @@ def tree(tmp_path: Path) -> Path:
 def test_fragments_become_a_version_by_kind_and_leave_their_folder(release: ModuleType, tree: Path) -> None:
     release.gather(tree, "0.10.0", DAY)
     assert (tree / "CHANGELOG.md").read_text() == (
-        "# Changelog\n\nWhat a user can notice, by version.\n"
+        "# Changelog\n\nChanges that users notice, by version.\n"
         "\n## 0.10.0 (2031-02-03)\n"
         "\n### Added\n\n- Wasps are known,\n  all of them.\n"
         "\n### Fixed\n\n- Ants are counted.\n- Bees are counted.\n"
