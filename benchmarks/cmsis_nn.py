@@ -137,7 +137,7 @@ def _folder() -> str:
 def _measured(name: str, board_name: str, *accelerators: str) -> list[Computed]:
     options, board = CompileOptions(accelerators=accelerators), load_board(board_name)
     compiled = compile_for(import_model(model_file(name), options), board, options)
-    found = layer_cycles(compiled, board, None, LineOptions())
+    found = layer_cycles(compiled.artifact, board, None, LineOptions())
     return with_copies(compiled.model.layers, {index: _cost(cycles) for index, cycles in found.items()})
 
 

@@ -151,7 +151,7 @@ def measured(layer: OneLayer, bits: int, goal: Optimize, board_name: str) -> Mea
         file = Path(folder) / "layer.tflite"
         file.write_bytes(layer.file(bits))
         compiled = compile_for(import_model(file, options), board, options)
-    cycles = sum(each.count for each in layer_cycles(compiled, board, None, LineOptions()).values())
+    cycles = sum(each.count for each in layer_cycles(compiled.artifact, board, None, LineOptions()).values())
     (info,) = (each for each in compiled.model.layers if each.macs)
     return Measured(info, cycles)
 

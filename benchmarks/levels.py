@@ -14,6 +14,7 @@ from codegen.levels import LEVELS
 from codegen.options import CompileOptions
 from deploy.benchmark.bench_model import BenchChoices, measure_file
 from deploy.devices.connection_options import LineOptions
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 
 HEAD = (
@@ -34,7 +35,9 @@ def level_rows(name: str) -> Iterator[str]:
         except DeployError as error:
             yield f"| {name} | -O{level} | {error.what} | | | |\n"
             continue
-        choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
+        choices = BenchChoices(
+            options=options, build=BuildChoices(), line=LineOptions(), repeat=1, layers=False
+        )
         try:
             count = f"{measure_file(model_file(name), board, choices).count:,}"
         except DeployError:

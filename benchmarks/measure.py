@@ -9,10 +9,13 @@ from benchmarks.shared import model_file, shapes_for
 from boards.board import Board
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benchmark.bench_model import BenchChoices, measure_compiled
+from deploy.benchmark.bench_model import BenchChoices
+from deploy.benchmark.bench_model import measure as measure_model
 from deploy.benchmark.cycle_model import model_cycles
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.cycles.model import lacks
 
@@ -22,10 +25,10 @@ MOST_RECORDED = 30_000_000  # instructions: each block of a run is recorded, and
 
 def measure(case: Case) -> Result:
     options = CompileOptions(optimize=Optimize(case.optimize), shapes=shapes_for(case.model))
-    choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
+    choices = BenchChoices(options, BuildChoices(), LineOptions(), repeat=1, layers=False)
     board = load_board(case.board)
     compiled = compile_for(import_model(model_file(case.model), options), board, options)
-    cost = measure_compiled(compiled, NOT_TIMED_S, choices)
+    cost = measure_model(prepare_compiled(compiled), NOT_TIMED_S, choices)
     assert cost.count is not None, f"{case.board} does not count instructions"
     assert cost.code_bytes is not None  # it was built here
     return Result(
@@ -47,4 +50,4 @@ def _cycles(compiled: Compiled, board: Board) -> int | None:
     """The count by the model, of memory that never waits; None for a core without a table."""
     if lacks(board):
         return None
-    return model_cycles(compiled, board, None, LineOptions(), layers=False).run.count
+    return model_cycles(compiled.artifact, board, None, LineOptions(), layers=False).run.count

@@ -30,7 +30,7 @@ def compiled_with(name: str, *accelerators: str) -> Compiled:
 
 
 def cycles_of(compiled: Compiled) -> int:
-    return model_cycles(compiled, load_board(BOARD), None, LineOptions(), layers=False).run.count
+    return model_cycles(compiled.artifact, load_board(BOARD), None, LineOptions(), layers=False).run.count
 
 
 def compared(

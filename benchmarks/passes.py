@@ -16,6 +16,7 @@ from codegen.model import CompiledModel
 from codegen.options import CompileOptions
 from deploy.benchmark.bench_model import BenchChoices, measure_file
 from deploy.devices.connection_options import LineOptions
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 
 HEAD = (
@@ -60,7 +61,7 @@ def _describe(without: Sequence[str]) -> str:
 
 def _instructions(name: str, board: Board, options: CompileOptions) -> int | None:
     """The instructions of a run; None of a model that is not for the board."""
-    choices = BenchChoices(options=options, toolchain=None, line=LineOptions(), repeat=1, layers=False)
+    choices = BenchChoices(options, BuildChoices(), LineOptions(), repeat=1, layers=False)
     try:
         return measure_file(model_file(name), board, choices).count
     except DeployError:

@@ -9,9 +9,11 @@ import deploy
 from benchmarks.shared import model_file
 from codegen.job import import_model
 from codegen.options import CompileOptions
-from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_compiled
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.project import project_source
 
@@ -61,9 +63,9 @@ def _compiled(file: Path, cores: int) -> Compiled:
 
 def _cost(compiled: Compiled) -> BoardCost:
     choices = BenchChoices(
-        compiled.job.options, None, LineOptions(), repeat=1, layers=True, cycles=Modelled.NONE
+        compiled.job.options, BuildChoices(), LineOptions(), repeat=1, layers=True, cycles=Modelled.NONE
     )
-    return measure_compiled(compiled, compiled.seconds, choices)
+    return measure(prepare_compiled(compiled), compiled.seconds, choices)
 
 
 def _in_halves(compiled: Compiled) -> list[int]:

@@ -33,6 +33,7 @@ class BuildChoices:
 
     toolchain: str | None = None  # by name; None: the first that is found
     profile: bool = False  # whether the model reports its layers
+    platform: str | None = None  # by name; None: the board's first that builds on this machine
 
 
 AS_FOUND = BuildChoices()

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from aot.errors import BoardError, InputError
+from artifact.archive_file import is_archive
+from artifact.artifact import Artifact
 from boards.board import Board
 from codegen.job import import_model
 from codegen.model import LayerInfo
@@ -21,7 +23,14 @@ from deploy.benchmark.meter import Meter, is_emulated
 from deploy.benchmark.run_series import keep_quiet, run_series
 from deploy.compiler.compile_model import Compiled, compile_for_firmware, compile_on
 from deploy.devices.connection_options import LineOptions
-from deploy.devices.firmware import build_source, prepare_compiled, ready_for
+from deploy.devices.firmware import (
+    Prepared,
+    build,
+    build_source,
+    prepare,
+    prepare_compiled,
+    ready_for,
+)
 from deploy.devices.session import Device, open_device
 from deploy.inputs.samples import Samples, random_samples
 from platforms.base import BuildChoices
@@ -59,7 +68,7 @@ class BoardCost:
     run_stack_bytes: int | None  # at most, by the compiler's account; None where it gives none
     code_bytes: int | None  # None where the firmware is the user's own
     constants_bytes: int
-    compile_s: float
+    compile_s: float | None  # None of an archive
     toolchain: str  # "" where the firmware is the user's own
     layers: tuple[LayerCost, ...]  # where they were asked for
     cycles: ModelCycles | None = None  # by the model of the core and its memory, where it was asked
@@ -92,7 +101,7 @@ class BoardCost:
             "run_stack_bytes": self.run_stack_bytes,
             "code_bytes": self.code_bytes,
             "constants_bytes": self.constants_bytes,
-            "compile_s": round(self.compile_s, 3),
+            "compile_s": None if self.compile_s is None else round(self.compile_s, 3),
             **({"cores": self.cores} if self.cores > 1 else {}),
             "toolchain": self.toolchain,
         }
@@ -124,7 +133,7 @@ class BenchChoices:
     """The user's choices for measuring."""
 
     options: CompileOptions
-    toolchain: str | None
+    build: BuildChoices
     line: LineOptions
     repeat: int
     layers: bool
@@ -132,18 +141,29 @@ class BenchChoices:
 
 
 def measure_file(path: Path, board: Board, choices: BenchChoices) -> BoardCost:
-    """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile."""
+    """Compiles a model file, writes its archive, and measures it; that is what counts as time to compile.
+
+    An archive is measured as it is.
+    """
+    if is_archive(path) or path.is_dir():
+        return measure(replace(prepare(path, board.name, choices.options), board=board), None, choices)
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         compiled = compile_for_firmware(import_model(path, choices.options), board, choices.options)
         compiled.save(Path(folder) / "out.tar")
         compile_s = time.perf_counter() - start
-    return measure_compiled(compiled, compile_s, choices)
+    return measure(prepare_compiled(compiled), compile_s, choices)
 
 
-def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices) -> BoardCost:
+def measure(prepared: Prepared, compile_s: float | None, choices: BenchChoices) -> BoardCost:
     """Runs the model on random inputs, in firmware that is built or runs already; the median run counts."""
-    board = compiled.board
+    board, artifact = prepared.board, prepared.artifact
+    if artifact is None:
+        raise InputError(
+            "a project does not hold the facts about its model",
+            str(prepared.source),
+            f"deploy bench ARCHIVE --board {board.name}, with the archive that it was made from",
+        )
     _require_clock(board)
     is_own = choices.line.runner == ATTACH
     if is_own and choices.layers:
@@ -152,13 +172,13 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
             board.name,
             "leave out --layers, or --runner attach",
         )
-    ready = ready_for(prepare_compiled(compiled), BuildChoices(choices.toolchain), choices.line.runner)
+    ready = ready_for(prepared, choices.build, choices.line.runner)
     with open_device(ready, choices.line) as device:
         ticks = statistics.median_low(run_series(device, _sample(device), choices.repeat, keep_quiet).ticks)
         stack_bytes = device.session.stats().stack_used_by_runs
         board, arena_bytes = device.board, device.model.arena_bytes
-    meter, facts = Meter(board), compiled.report.facts
-    cycles = None if is_own else _cycles(compiled, board, choices)
+    meter, facts = Meter(board), artifact.facts
+    cycles = None if is_own else _cycles(artifact, board, choices)
     depth = None if is_own else run_stack(ready.built, ready.model_name)
     return BoardCost(
         model=facts.name,
@@ -170,13 +190,13 @@ def measure_compiled(compiled: Compiled, compile_s: float, choices: BenchChoices
         io_bytes=facts.io_bytes_beside,
         stack_bytes=stack_bytes or None,
         run_stack_bytes=depth.bytes if depth else None,
-        code_bytes=None if is_own else _code_bytes(compiled, board, choices.toolchain),
+        code_bytes=None if is_own else _code_bytes(artifact, board, choices.build),
         constants_bytes=facts.constants_bytes,
         compile_s=compile_s,
         toolchain="" if is_own else str(ready.built.toolchain),
-        layers=_layer_costs(compiled, board, choices, cycles) if choices.layers else (),
+        layers=_layer_costs(prepared, board, choices, cycles) if choices.layers else (),
         cycles=cycles,
-        cores=compiled.artifact.facts.options.cores,
+        cores=facts.options.cores,
     )
 
 
@@ -188,35 +208,35 @@ def _require_clock(board: Board) -> None:
         )
 
 
-def _cycles(compiled: Compiled, board: Board, choices: BenchChoices) -> ModelCycles | None:
+def _cycles(artifact: Artifact, board: Board, choices: BenchChoices) -> ModelCycles | None:
     wanted = choices.cycles is Modelled.ALL or (choices.cycles is Modelled.EMULATED and is_emulated(board))
-    if not wanted or lacks(board) or compiled.artifact.facts.options.cores > 1:
+    if not wanted or lacks(board) or artifact.facts.options.cores > 1:
         return None
-    return model_cycles(compiled, board, choices.toolchain, choices.line, choices.layers)
+    return model_cycles(artifact, board, choices.build.toolchain, choices.line, choices.layers)
 
 
 def _sample(device: Device) -> Samples:
     return random_samples(device.model.inputs, 1)
 
 
-def _code_bytes(compiled: Compiled, board: Board, toolchain: str | None) -> int:
+def _code_bytes(artifact: Artifact, board: Board, build: BuildChoices) -> int:
     """The code of firmware that only runs the model, with startup code and what it uses of the C library."""
-    ready = build_source(project_source(compiled.artifact), board, BuildChoices(toolchain), App.STANDALONE)
-    return sizes(ready.built.elf).code - compiled.artifact.facts.constants_bytes
+    ready = build_source(project_source(artifact), board, build, App.STANDALONE)
+    return sizes(ready.built.elf).code - artifact.facts.constants_bytes
 
 
 def _layer_costs(
-    compiled: Compiled, board: Board, choices: BenchChoices, cycles: ModelCycles | None
+    prepared: Prepared, board: Board, choices: BenchChoices, cycles: ModelCycles | None
 ) -> tuple[LayerCost, ...]:
-    source, meter = project_source(compiled.artifact), Meter(board)
-    ready = build_source(source, board, BuildChoices(choices.toolchain, profile=True))
+    meter = Meter(board)
+    ready = build(replace(prepared, board=board), replace(choices.build, profile=True))
     with open_device(ready, choices.line) as device:
         specs = device.model.inputs
         (sample,) = _sample(device).each
         inputs = [spec.to_bytes(array) for spec, array in zip(specs, sample, strict=True)]
         profile = device.session.profile(device.model, inputs)
     by_model = cycles.layers if cycles else {}
-    unplaced = _unplaced_layers(compiled, board, choices) if by_model else {}
+    unplaced = _unplaced_layers(prepared.compiled, board, choices) if by_model else {}
     return tuple(
         LayerCost(
             layer,
@@ -225,14 +245,16 @@ def _layer_costs(
             by_model.get(layer.index),
             unplaced.get(layer.index),
         )
-        for layer, found in zip(compiled.artifact.facts.layers, profile, strict=True)
+        for layer, found in zip(prepared.layers, profile, strict=True)
     )
 
 
-def _unplaced_layers(compiled: Compiled, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
-    """The cycles of each layer with all constants where they were; nothing where none was placed."""
+def _unplaced_layers(compiled: Compiled | None, board: Board, choices: BenchChoices) -> Mapping[int, Cycles]:
+    """The cycles of each layer with all constants where they were; nothing if none was placed."""
+    if compiled is None:  # an archive holds its plan only
+        return {}
     placement, job = compiled.artifact.facts.placement, compiled.job
     if placement is None or not placement.layers:
         return {}
     before = compile_on(board, replace(job, options=replace(job.options, place=False)))
-    return layer_cycles(before, board, choices.toolchain, choices.line)
+    return layer_cycles(before.artifact, board, choices.build.toolchain, choices.line)

@@ -65,7 +65,14 @@ def _row(cost: BoardCost) -> tuple[str, ...]:
     times = (time, _per_mac(cost.count, cost.macs))
     memory = (cost.arena_bytes, cost.stack_bytes, cost.run_stack_bytes, cost.code_bytes, cost.constants_bytes)
     sizes = (count_text(size) for size in memory)
-    return (cost.model, cost.board.name, *counts, *times, *sizes, f"{cost.compile_s:.2f}")
+    return (
+        cost.model,
+        cost.board.name,
+        *counts,
+        *times,
+        *sizes,
+        "" if cost.compile_s is None else f"{cost.compile_s:.2f}",
+    )
 
 
 def _measured_cycles(cost: BoardCost) -> int | None:

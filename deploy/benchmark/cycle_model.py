@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from aot.ir.types import Array
+from artifact.artifact import Artifact
 from boards.board import Board
-from deploy.compiler.compile_model import Compiled
 from deploy.devices.buildable_boards import require_board
 from deploy.devices.connection_options import LineOptions
 from deploy.devices.firmware import Ready, build_source
@@ -47,23 +47,23 @@ class ModelCycles:
 
 
 def model_cycles(
-    compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions, layers: bool
+    artifact: Artifact, board: Board, toolchain: str | None, line: LineOptions, layers: bool
 ) -> ModelCycles:
     """Runs the model on random inputs in an emulator that records it."""
     require_board(board)
-    source, emulated = project_source(compiled.artifact), stand_in(board)
+    source, emulated = project_source(artifact), stand_in(board)
     run = _estimate(build_source(source, emulated, BuildChoices(toolchain)), line).run
     if not layers:
         return ModelCycles(board, run, {})
-    return ModelCycles(board, run, layer_cycles(compiled, board, toolchain, line))
+    return ModelCycles(board, run, layer_cycles(artifact, board, toolchain, line))
 
 
 def layer_cycles(
-    compiled: Compiled, board: Board, toolchain: str | None, line: LineOptions
+    artifact: Artifact, board: Board, toolchain: str | None, line: LineOptions
 ) -> Mapping[int, Cycles]:
     """The cycles of each layer, by index, in a build that reports each row."""
     choices = BuildChoices(toolchain, profile=True)
-    return _estimate(build_source(project_source(compiled.artifact), stand_in(board), choices), line).layers
+    return _estimate(build_source(project_source(artifact), stand_in(board), choices), line).layers
 
 
 def cycles_of_sample(ready: Ready, sample: Sequence[Array], line: LineOptions) -> ModelCycles:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from aot.errors import InputError
 from codegen.option_entry import Option
@@ -18,6 +19,9 @@ from deploy.cli.help_page import group as group
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.inputs.input_options import DATA, DataOptions
 from deploy.inspection.pass_page import known_names
+
+if TYPE_CHECKING:
+    from platforms.base import BuildChoices
 
 _UNSET = argparse.SUPPRESS  # the default of an inner parser would undo what stood before its word
 CONNECTION, EXPERT = "Board and connection", "Debugging and expert options"
@@ -52,6 +56,11 @@ def percent(text: str) -> float:
 
 def add_model(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("model", metavar="MODEL", type=Path, help="A .tflite or .onnx file")
+
+
+def add_model_or_archive(parser: argparse.ArgumentParser, dest: str = "model", **more: Any) -> None:
+    help_text = "A model file, or a result of 'deploy compile'"
+    parser.add_argument(dest, metavar="MODEL|ARCHIVE", type=Path, help=help_text, **more)
 
 
 def add_project(parser: argparse.ArgumentParser) -> None:
@@ -200,6 +209,22 @@ def add_toolchain(parser: argparse.ArgumentParser) -> None:
         "--toolchain", metavar="NAME", help="C compiler [first found, see 'deploy doctor']"
     )
     as_detail(action)
+
+
+def add_build(parser: argparse.ArgumentParser) -> None:
+    """Adds the options that say how firmware is built, which `build_choices` reads."""
+    action = group(parser, CONNECTION).add_argument(
+        "--platform", metavar="NAME", help="Platform to build for [the board's first that builds here]"
+    )
+    as_detail(action)
+    add_toolchain(parser)
+
+
+def build_choices(arguments: argparse.Namespace) -> BuildChoices:
+    """The options that `add_build` added to the parser."""
+    from platforms.base import BuildChoices  # platforms take their time, and most commands build nothing
+
+    return BuildChoices(arguments.toolchain, platform=arguments.platform)
 
 
 def add_line(parser: argparse.ArgumentParser, names: Collection[str] = LINE, can_attach: bool = True) -> None:

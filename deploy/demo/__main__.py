@@ -91,7 +91,7 @@ def try_board(board: Board) -> Trial:
         samples = read_samples(HERE / "digits_test.npz", device.model.inputs)
         with progress(f"running on {board.name}", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)
-    choices = BenchChoices(CompileOptions(), toolchain=None, line=LineOptions(), repeat=1, layers=False)
+    choices = BenchChoices(CompileOptions(), BuildChoices(), LineOptions(), repeat=1, layers=False)
     return Trial(
         cost=measure_file(MODEL, board, choices),
         runner=choose_runner(board),

@@ -160,7 +160,7 @@ class OpenLine:
             (model, *_) = device.session.describe()
             self._device = replace(device, model=model)
         self.model, self._functions = model, None
-        self._prepared = replace(self._prepared, inputs=None, outputs=None, layers=(), sizes=())
+        self._prepared = replace(self._prepared, artifact=None, compiled=None, model=None)
 
     @property
     def awaitable(self) -> AwaitableLine:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from artifact.artifact import Artifact
 from artifact.facts import ModelFacts
 from artifact.report import make_report
 from boards.board import Board
-from codegen.job import import_model
+from codegen.job import ImportedModel, import_model
 from codegen.model import LayerInfo
 from codegen.options import CompileOptions
 from deploy.benchmark.meter import emulated_board
@@ -65,33 +65,82 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """The facts about a model and its board that are known before anything is built."""
+    """A model and its board, before firmware is built."""
 
     board: Board
     source: ProjectSource | Path  # to make a project of, or the project's folder
-    inputs: tuple[TensorSpec, ...] | None  # None: only the firmware knows
-    outputs: tuple[TensorSpec, ...] | None = None  # likewise
-    layers: tuple[LayerInfo, ...] = ()  # none of a project's folder
-    front: str | None = None  # the declared front end, likewise
-    sizes: tuple[ModelFacts, ...] = ()  # where the firmware has several: of each, the largest first
-    model: str | None = None  # which of the firmware's models is run; None: its first
-    may_observe: bool = True  # False: its runs count nothing
+    artifact: Artifact | None = None  # None of a project's folder, and once a cartridge was loaded
+    compiled: Compiled | None = None  # None of an archive, too
+    model: str | None = None  # the one of the firmware's models that is run; None: its first
+
+    @property
+    def each_size(self) -> tuple[Prepared, ...]:
+        """The same firmware, to run the model at each of its sizes, the largest first."""
+        if self.compiled is not None:
+            parts = [(each.artifact, each) for each in (self.compiled, *self.compiled.others)]
+            found = [replace(self, artifact=a, compiled=c, model=a.name) for a, c in parts]
+        elif self.artifact is not None:
+            artifacts = (self.artifact, *self.artifact.sizes)
+            found = [replace(self, artifact=each, model=each.name) for each in artifacts]
+        else:
+            found = []
+        return tuple(found) if len(found) > 1 else (self,)
+
+    @property
+    def facts(self) -> ModelFacts | None:
+        """None if only the firmware knows them."""
+        return self.artifact.facts if self.artifact else None
+
+    @property
+    def reference(self) -> ImportedModel:
+        """The model as its file had it, before any pass. An archive holds its graph, but not the file."""
+        if self.compiled is not None:
+            return self.compiled.job.model
+        assert self.artifact is not None
+        facts = self.artifact.facts
+        return ImportedModel(self.artifact.imported, facts.source_name, facts.model_hash, facts.name)
+
+    @property
+    def inputs(self) -> tuple[TensorSpec, ...] | None:
+        return self.facts.inputs if self.facts else None
+
+    @property
+    def outputs(self) -> tuple[TensorSpec, ...] | None:
+        return self.facts.outputs if self.facts else None
+
+    @property
+    def layers(self) -> tuple[LayerInfo, ...]:
+        return self.facts.layers if self.facts else ()
+
+    @property
+    def front(self) -> str | None:
+        return self.facts.options.front if self.facts else None
+
+    @property
+    def may_observe(self) -> bool:
+        """False if the model was compiled without counters."""
+        return self.facts is None or self.facts.options.observe
 
 
-def prepare(path: Path, board_name: str | None, options: CompileOptions) -> Prepared:
+def prepare(
+    path: Path,
+    board_name: str | None,
+    options: CompileOptions,
+    compile_model: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for_firmware,
+) -> Prepared:
     """Compiles a model file, or reads an archive or a project folder. Raises DeployError."""
     if not path.is_dir() and not is_archive(path):
         board = named_board(board_name, path)
-        return prepare_compiled(compile_for_firmware(import_model(path, options), board, options))
+        return prepare_compiled(compile_model(import_model(path, options), board, options))
     require_no_options(options, path)
     if path.is_dir():
         board, _ = project_board(path, board_name)
-        return Prepared(board, path, None)
+        return Prepared(board, path)
     board, artifact = named_board(board_name, path), read_archive(path)
-    return _prepared(board, source_for(artifact, board), artifact)
+    return Prepared(board, source_for(artifact, board), artifact)
 
 
-def on_emulator(prepared: Prepared) -> Prepared:
+def on_emulator(prepared: Prepared, clock_hz: int | None = None) -> Prepared:
     """Returns the same model for an emulated board with the core of its board. Raises InputError for
     projects.
     """
@@ -101,25 +150,11 @@ def on_emulator(prepared: Prepared) -> Prepared:
             str(prepared.source),
             "give the model or the archive instead of the project",
         )
-    return replace(prepared, board=emulated_board(prepared.board))
+    return replace(prepared, board=emulated_board(prepared.board, clock_hz))
 
 
 def prepare_compiled(compiled: Compiled) -> Prepared:
-    return _prepared(compiled.board, project_source(compiled.artifact), compiled.artifact)
-
-
-def _prepared(board: Board, source: ProjectSource, artifact: Artifact) -> Prepared:
-    facts, others = artifact.facts, [each.facts for each in artifact.sizes]
-    return Prepared(
-        board,
-        source,
-        facts.inputs,
-        facts.outputs,
-        facts.layers,
-        facts.options.front,
-        sizes=(facts, *others) if others else (),
-        may_observe=facts.options.observe,
-    )
+    return Prepared(compiled.board, project_source(compiled.artifact), compiled.artifact, compiled)
 
 
 def named_board(name: str | None, path: Path) -> Board:
@@ -153,7 +188,7 @@ def build(prepared: Prepared, choices: BuildChoices) -> Ready:
 
 def build_source(source: ProjectSource, board: Board, choices: BuildChoices, app: App = App.RPC) -> Ready:
     """Makes and builds a project in the cache, unless the cache has it."""
-    platform = platform_here(board)
+    platform = platform_for(board, choices.platform) if choices.platform else platform_here(board)
     files = platform.files(source, board, app)
 
     def make(folder: Path) -> None:
@@ -179,6 +214,12 @@ def _build_project(directory: Path, board: Board, choices: BuildChoices) -> Read
             f'this project is of app "{info.app.value}", which answers no requests',
             str(directory),
             "deploy new --app rpc makes one that does; deploy monitor shows what this one prints",
+        )
+    if choices.platform not in (None, info.platform):
+        raise InputError(
+            f"the project is for platform {info.platform}, not for {choices.platform}",
+            str(directory),
+            f"deploy new OUT.tar DIR --board {board.name} --platform {choices.platform} makes one for that",
         )
     platform = platform_for(board, info.platform)
     firmware = build_project(platform, directory, board, choices)

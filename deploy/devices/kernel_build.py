@@ -81,7 +81,7 @@ class BuiltKernel:
     def cycles(self) -> int:
         """The cycles of a run, by the model of the board's core."""
         return model_cycles(
-            self.compiled, self.compiled.board, self.toolchain, LineOptions(), layers=False
+            self.compiled.artifact, self.compiled.board, self.toolchain, LineOptions(), layers=False
         ).run.count
 
     @checks_arguments

@@ -24,6 +24,7 @@ from deploy.cli.command_result import Paged
 from deploy.cli.console import table
 from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
 from deploy.frameworks.framework import Framework, FrameworkModel
 from deploy.frameworks.framework_arguments import ModuleWords
 from deploy.frameworks.judging import Judgement, is_quantized, judge
@@ -40,6 +41,7 @@ from deploy.quantization.weight_widths import Bound
 from deploy.verification.oracles import NO_ORACLE
 from deploy.verification.quality import Truth, is_of_classes
 from deploy.verification.verify_model import Verdict, verify_model
+from platforms.base import BuildChoices
 
 _WORST = 5  # layers that are shown
 
@@ -318,4 +320,6 @@ def _on_emulator(compiled: Compiled, samples: Calibration) -> Verdict:
     here = compiled if is_here else replace(compiled, board=emulated_board(compiled.board))
     arrays = {name: np.stack([sample[name] for sample in samples.samples]) for name in samples.samples[0]}
     given = make_samples(arrays, compiled.artifact.facts.inputs, "calibration")
-    return verify_model(here, given, False, None, LineOptions(), Truth(samples.labels), NO_ORACLE)
+    return verify_model(
+        prepare_compiled(here), given, False, BuildChoices(), LineOptions(), Truth(samples.labels), NO_ORACLE
+    )

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from aot.errors import InputError
 from aot.ir.tensor_spec import TensorSpec
 from aot.ir.types import Array
-from artifact.facts import ModelFacts
 from deploy.devices.firmware import Prepared
 
 
@@ -19,26 +17,22 @@ def at_size_of(prepared: Prepared, arrays: Mapping[str, Array] | None) -> Prepar
 
     Where the model has one size, or no inputs are given, nothing changes. Raises InputError.
     """
-    if not prepared.sizes or arrays is None:
-        return prepared
-    facts = _facts_for(prepared.sizes, arrays)
-    return replace(
-        prepared, inputs=facts.inputs, outputs=facts.outputs, layers=facts.layers, model=facts.name
-    )
+    sizes = prepared.each_size
+    return prepared if len(sizes) < 2 or arrays is None else _size_for(sizes, arrays)
 
 
-def _facts_for(sizes: tuple[ModelFacts, ...], arrays: Mapping[str, Array]) -> ModelFacts:
+def _size_for(sizes: Sequence[Prepared], arrays: Mapping[str, Array]) -> Prepared:
     for axes in (0, 1):  # of a series
-        for facts in sizes:
+        for each in sizes:
             if all(
                 _shape_of(arrays, spec, number)[axes:] == spec.shape
-                for number, spec in enumerate(facts.inputs)
+                for number, spec in enumerate(each.inputs or ())
             ):
-                return facts
-    first = sizes[0].inputs
+                return each
+    first = sizes[0].inputs or ()
     given = ", ".join(f"{spec.name} {list(_shape_of(arrays, spec, n))}" for n, spec in enumerate(first))
     known = "; ".join(
-        ", ".join(f"{spec.name} {list(spec.shape)}" for spec in facts.inputs) for facts in sizes
+        ", ".join(f"{spec.name} {list(spec.shape)}" for spec in each.inputs or ()) for each in sizes
     )
     raise InputError(f"the model has no code for inputs of these sizes: {given}", hint=f"it has: {known}")
 

@@ -10,8 +10,7 @@ from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.option_reading import read_given, require_known
 from codegen.options import OPTIONS, CompileOptions
-from deploy.compiler.board_or_target import require_board_or_target
-from deploy.compiler.compile_model import Compiled, compile_for, compile_for_firmware
+from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import Prepared, named_board, prepare, prepare_compiled
 from deploy.inputs.input_options import DATA, DataOptions
@@ -30,7 +29,10 @@ def take_data(options: dict[str, Any]) -> DataOptions:
 
 
 def prepared_of(
-    model: str | Path | Model | Compiled, board: str | None, options: Mapping[str, object]
+    model: str | Path | Model | Compiled,
+    board: str | None,
+    options: Mapping[str, object],
+    compile_model: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for_firmware,
 ) -> Prepared:
     """A model file, an archive, a project folder or a compiled model, as firmware is made of it."""
     if isinstance(model, Compiled):
@@ -39,19 +41,5 @@ def prepared_of(
     known = options_with(model, options)
     if isinstance(model, Model):
         imported = imported_with(model, known)
-        return prepare_compiled(compile_for_firmware(imported, named_board(board, model.path), known))
-    return prepare(model_path(model), board, known)
-
-
-def compiled_of(
-    model: str | Path | Model | Compiled,
-    board: str | None,
-    options: Mapping[str, object],
-    compiled_by: Callable[[ImportedModel, Board, CompileOptions], Compiled] = compile_for,
-) -> Compiled:
-    """The compiled model; a model file is compiled in that way."""
-    if isinstance(model, Compiled):
-        require_same(model, board, options)
-        return model
-    known = options_with(model, options)
-    return compiled_by(imported_with(model, known), require_board_or_target(board, None), known)
+        return prepare_compiled(compile_model(imported, named_board(board, model.path), known))
+    return prepare(model_path(model), board, known, compile_model)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aot.ir.types import Array
 from codegen.job import Job
 from codegen.option_reading import read_given
-from codegen.options import OPTIONS
+from codegen.options import OPTIONS, CompileOptions
 from deploy.benchmark.baseline_changes import (
     LIMIT_PERCENT,
     changes_page,
@@ -18,14 +18,14 @@ from deploy.benchmark.baseline_changes import (
     read_baseline,
     require_cases,
 )
-from deploy.benchmark.bench_model import BenchChoices, Modelled, measure_compiled
+from deploy.benchmark.bench_model import BenchChoices, Modelled, measure
 from deploy.benchmark.bench_page import bench_page
-from deploy.benchmark.meter import Meter, Spread, emulated_board, spread
+from deploy.benchmark.meter import Meter, Spread, spread
 from deploy.benchmark.run_series import Measured, keep_quiet, run_series
 from deploy.cli.command_result import Answer, Paged
 from deploy.cli.renamed import renamed
 from deploy.compiler.board_accelerators import options_on
-from deploy.compiler.compile_model import Compiled, compile_for_firmware
+from deploy.compiler.compile_model import Compiled, compile_for
 from deploy.devices.connection_options import LINE, LineOptions
 from deploy.devices.firmware import Prepared, on_emulator, ready_for
 from deploy.devices.session import open_device
@@ -34,7 +34,7 @@ from deploy.inputs.input_options import DATA, Fill, make_data
 from deploy.inputs.quantized_values import as_reals
 from deploy.inputs.samples import RANDOM_SAMPLES, Samples
 from deploy.inputs.size_choice import at_size_of
-from deploy.python_api.board_arguments import compiled_of, prepared_of, take_data, take_line
+from deploy.python_api.board_arguments import prepared_of, take_data, take_line
 from deploy.python_api.model import Model, imported_with, options_with
 from deploy.python_api.option_keywords import TUNING, takes_options
 from deploy.tuner.tune_model import TuneChoices, Tuning, tune_model
@@ -73,6 +73,7 @@ def run(
     board: str | None = None,
     repeat: int = 1,
     toolchain: str | None = None,
+    platform: str | None = None,
     dequantize: bool = False,
     emulated: bool = False,
     **options: Any,
@@ -81,7 +82,8 @@ def run(
 
     `inputs` are arrays by name, in order, or a single one; a batch, or one extra leading axis, is a series of
     samples. `quantize` converts float inputs to the model's integers, `dequantize` outputs to floats.
-    `emulated` emulates the core of a board that is not here.
+    `emulated` emulates the core of a board that is not here. `platform` is what firmware is built for: by
+    default the board's first platform that builds on this computer.
     """
     line, data = take_line(options), take_data(options)
     arrays = None if inputs is None else by_name(inputs)
@@ -89,7 +91,7 @@ def run(
     prepared = on_emulator(prepared) if emulated else prepared
     if prepared.inputs is not None:
         make_data(arrays, data, prepared.inputs, 1)  # complains before anything is built
-    ready = ready_for(prepared, BuildChoices(toolchain), line.runner)
+    ready = ready_for(prepared, BuildChoices(toolchain, platform=platform), line.runner)
     with open_device(ready, line) as device:
         samples = make_data(arrays, data, prepared.inputs or device.model.inputs, 1)
         measured = run_series(device, samples, repeat, keep_quiet)
@@ -115,14 +117,15 @@ def verify(
     inputs: Inputs | None = None,
     layers: bool = False,
     toolchain: str | None = None,
+    platform: str | None = None,
     labels: Array | None = None,
     expected: Mapping[str, Array] | None = None,
     oracle: str | None = None,
     emulated: bool = False,
     **options: Any,
 ) -> Verdict:
-    """Compares a board's outputs with the reference, bit for bit; `layers` finds the first layer that
-    differs.
+    """Compares the outputs of a model file, an archive or a compiled model on a board with the reference, bit
+    for bit; `layers` finds the first layer that differs.
 
     Without inputs, uses random ones, the same each time. With `labels`, the classes of the samples, next to
     the inputs or among them, the verdict has accuracy and confusion; with `expected`, outputs by name, their
@@ -135,12 +138,13 @@ def verify(
         arrays, labels = without_labels(arrays, labels)
     truth = Truth(None if labels is None else plain(labels), expected)
     judge = known_oracle(oracle)
-    compiled = compiled_of(model, board, options)
+    prepared = prepared_of(model, board, options, compile_for)
+    build = BuildChoices(toolchain, platform=platform)
     return verify_sizes(
-        replace(compiled, board=emulated_board(compiled.board)) if emulated else compiled,
+        on_emulator(prepared) if emulated else prepared,
         arrays,
         lambda specs: make_data(arrays, data, specs, RANDOM_SAMPLES, Fill.RANDOM),
-        lambda whole, at, samples: verify_model(at, samples, layers, toolchain, line, truth, judge, whole),
+        lambda at, samples: verify_model(at, samples, layers, build, line, truth, judge),
         truth,
     )
 
@@ -158,10 +162,11 @@ def bench(
     baseline: str | Path | Sequence[Mapping[str, Any]] | Mapping[str, Any] | None = None,
     worse: float = LIMIT_PERCENT,
     toolchain: str | None = None,
+    platform: str | None = None,
     **options: Any,
 ) -> Answer:
-    """Measures a model on a board: instructions, cycles, time, RAM, stack and flash; with `layers`, of each
-    layer.
+    """Measures a model file, an archive or a compiled model on a board: instructions, cycles, time, RAM,
+    stack and flash; with `layers`, of each layer.
 
     Each time is the median of `median_of` runs. `emulated` emulates a board that is not here, at `clock` Hz
     if given, and estimates its cycles. `compare` shows how far the cycle model is off for a measured board.
@@ -169,11 +174,13 @@ def bench(
     more than `worse` percent worse.
     """
     line = take_line(options)
-    compiled = compiled_of(model, board, options, compile_for_firmware)
-    compiled = replace(compiled, board=emulated_board(compiled.board, clock)) if emulated else compiled
+    prepared = prepared_of(model, board, options)
+    prepared = on_emulator(prepared, clock) if emulated else prepared
     modelled = Modelled.ALL if compare else Modelled.EMULATED
-    choices = BenchChoices(compiled.job.options, toolchain, line, median_of, layers, modelled)
-    cost = measure_compiled(compiled, compiled.seconds, choices)
+    build = BuildChoices(toolchain, platform=platform)
+    choices = BenchChoices(CompileOptions(), build, line, median_of, layers, modelled)
+    seconds = prepared.compiled.seconds if prepared.compiled else None
+    cost = measure(prepared, seconds, choices)
     facts = cost.as_json()
     if baseline is None:
         return Answer(facts, bench_page([cost]))

@@ -10,11 +10,13 @@ from artifact.report import Report
 from boards.board import Board
 from codegen.job import ImportedModel
 from codegen.options import ALL_OPTIONS, CompileOptions
-from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_compiled
+from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure
 from deploy.benchmark.meter import emulated_board
 from deploy.compiler.compile_model import Compiled, compile_for_firmware
 from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
 from deploy.inspection.inspect_model import inspect_model
+from platforms.base import BuildChoices
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,10 @@ class Measuring:
         options = compiled.job.options
         try:
             here = emulated_board(compiled.board)
-            choices = BenchChoices(options, self.toolchain, LineOptions(), 1, True, Modelled.EMULATED)
-            cost = measure_compiled(replace(compiled, board=here), compiled.seconds, choices)
+            choices = BenchChoices(
+                options, BuildChoices(self.toolchain), LineOptions(), 1, True, Modelled.EMULATED
+            )
+            cost = measure(prepare_compiled(replace(compiled, board=here)), compiled.seconds, choices)
         except DeployError as error:
             return None, error.what
         return cost, ""

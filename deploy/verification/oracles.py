@@ -109,7 +109,7 @@ def ask_oracle(name: str, model: ImportedModel, options: CompileOptions, samples
         raise InputError(
             f"{oracle.title} reads a model's file, and this model has none",
             model.source_name,
-            "save it as a file, and give that",
+            "give the model file itself",
         )
     if options.front is not None:
         raise InputError(

@@ -6,14 +6,14 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from aot.counted import counted
-from aot.errors import DeviceError
+from aot.errors import DeviceError, InputError
+from artifact.artifact import Artifact
 from codegen.kernels.approximate import STATED
 from deploy.benchmark.run_series import Measured, run_series
 from deploy.cli.command_result import Paged
 from deploy.cli.console import progress
-from deploy.compiler.compile_model import Compiled
 from deploy.devices.connection_options import LineOptions
-from deploy.devices.firmware import prepare_compiled, ready_for
+from deploy.devices.firmware import Prepared, ready_for
 from deploy.devices.session import Device, open_device
 from deploy.inputs.samples import Samples
 from deploy.verification.compare_layers import (
@@ -159,54 +159,70 @@ class Verdict(Paged):
         }
 
 
+def require_graph(prepared: Prepared) -> None:
+    """Raises InputError for a project: it holds the C, but not the graph to compare with."""
+    if prepared.artifact is None:
+        raise InputError(
+            "a project does not hold the graph that its C was made from",
+            str(prepared.source),
+            f"deploy verify ARCHIVE --board {prepared.board.name}, with the archive that it was made from; "
+            "add --runner attach to verify the firmware that runs on the board",
+        )
+
+
 def verify_model(
-    compiled: Compiled,
+    prepared: Prepared,
     samples: Samples,
     layers: bool,
-    toolchain: str | None,
+    build: BuildChoices,
     line: LineOptions,
     truth: Truth = NOTHING_KNOWN,
     oracle: str | None = None,
-    firmware: Compiled | None = None,
 ) -> Verdict:
     """Compares outputs with the model as its file has it, and layers with the graph that was compiled.
 
-    They are compared with what the oracle makes of the file, too: by default the installed runtime that has
-    the model's rounding, with NO_ORACLE none. `firmware` has the model as one of its sizes.
+    They are also compared with the outputs of another runtime for the file: by default the installed one that
+    has the model's rounding, with NO_ORACLE none.
     """
-    judged = _judged(oracle, compiled, samples)
-    facts, graph = compiled.artifact.facts, compiled.job.model.graph
-    prepared = replace(prepare_compiled(firmware or compiled), model=facts.name if firmware else None)
-    ready = ready_for(prepared, BuildChoices(toolchain, profile=layers), line.runner)
+    assert prepared.artifact is not None
+    facts, reference = prepared.artifact.facts, prepared.reference
+    judged = _judged(oracle, prepared, samples)
+    ready = ready_for(prepared, replace(build, profile=layers), line.runner)
     with open_device(ready, line) as device:
         with progress("running", len(samples)) as bar:
             measured = run_series(device, samples, 1, bar.step)
-        wrong = _wrong_layer(device, compiled, samples) if layers else None
-    if compiled.job.options.check:
-        require_inside(compiled.model, samples)
-    expected = reference_outputs(graph, samples)
+        wrong = _wrong_layer(device, prepared.artifact, samples) if layers else None
+    if facts.options.check and prepared.compiled is not None:
+        require_inside(prepared.compiled.model, samples)
+    expected = reference_outputs(reference.graph, samples)
+    has_reals = has_real_outputs(reference.graph)
     return Verdict(
         facts.name,
-        compiled.board.name,
+        prepared.board.name,
         len(samples),
         tuple(differences(expected, measured.outputs, measured.specs)),
         wrong,
-        len(comparable_layers(compiled.artifact.graph, facts.layers)) if layers else 0,
-        has_real_outputs(graph),
+        len(comparable_layers(prepared.artifact.graph, facts.layers)) if layers else 0,
+        has_reals,
         accuracy_of(truth.labels, measured.outputs, expected) if truth.labels is not None else None,
         distances_to(truth.expected or {}, measured.outputs, facts.outputs),
-        _oracle_verdict(judged, measured, has_real_outputs(graph)) if isinstance(judged, Judged) else None,
+        _oracle_verdict(judged, measured, has_reals) if isinstance(judged, Judged) else None,
         judged if isinstance(judged, str) else "",
-        compiled.job.options.approximate,
+        facts.options.approximate,
     )
 
 
-def _judged(oracle: str | None, compiled: Compiled, samples: Samples) -> Judged | str | None:
-    """Its outputs, why a default oracle has none, or None where none is wanted."""
+def _judged(oracle: str | None, prepared: Prepared, samples: Samples) -> Judged | str | None:
+    """Its outputs, why a default oracle has none, or None if none is wanted."""
     if oracle == NO_ORACLE:
         return None
-    asked = compiled.job.model, compiled.job.options, samples
-    return ask_usual_oracle(*asked) if oracle is None else ask_oracle(oracle, *asked)
+    assert prepared.facts is not None
+    reference, options = prepared.reference, prepared.facts.options
+    if oracle is not None:
+        return ask_oracle(oracle, reference, options, samples)
+    if prepared.compiled is None:
+        return "an archive does not hold the model's file; verify the file for that"
+    return ask_usual_oracle(reference, options, samples)
 
 
 def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> OracleVerdict:
@@ -218,8 +234,8 @@ def _oracle_verdict(judged: Judged, measured: Measured, has_reals: bool) -> Orac
     return OracleVerdict(judged.name, judged.runtime, tuple(found), has_reals, judged.hint, judged.tolerance)
 
 
-def _wrong_layer(device: Device, compiled: Compiled, samples: Samples) -> WrongLayer | None:
-    graph, layers, specs = compiled.artifact.graph, compiled.artifact.facts.layers, device.model.inputs
+def _wrong_layer(device: Device, artifact: Artifact, samples: Samples) -> WrongLayer | None:
+    graph, layers, specs = artifact.graph, artifact.facts.layers, device.model.inputs
     with progress("comparing layers", len(samples)) as bar:
         for number, sample in enumerate(samples.each):
             bar.step(f"sample {number + 1} of {len(samples)}")

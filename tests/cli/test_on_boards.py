@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from aot.frontend.load import load_model
 from aot.interpret import run_graph
 from aot.ops.average_pool2d import AveragePool2d
+from artifact.archive import read_archive
+from artifact.artifact import Artifact
 
 Run = Callable[..., Any]
 BENCH_KEYS = {
@@ -228,3 +231,55 @@ def test_a_spectrogram_that_the_file_has_as_a_vector_is_verified_row_by_row(
     outcome = run_deploy("verify", model, "--board", "host", "--stream")
     assert outcome.status == 0, outcome.err
     assert "outputs equal to the reference in every bit" in outcome.out
+
+
+@pytest.mark.cc
+def test_verify_and_bench_take_what_compile_has_made(archive: Path, run_deploy: Run) -> None:
+    verified = run_deploy("verify", archive, "--board", "host", "--layers")
+    assert verified.status == 0, verified.err
+    assert "layers equal to the reference in every bit" in verified.out
+    assert "an archive does not hold the model's file" in verified.out
+    measured = run_deploy("bench", archive, "--board", "host", "--json")
+    assert measured.status == 0, measured.err
+    (facts,) = json.loads(measured.out)
+    assert facts["model"] == "tiny"
+    assert facts["compile_s"] is None, "nothing was compiled"
+
+
+@pytest.mark.cc
+def test_an_archive_is_verified_as_it_is_and_not_compiled_again(
+    archive: Path, run_deploy: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    graph = read_archive(archive).imported
+    broken = replace(graph, outputs=(graph.nodes[0].outputs[0],))
+    monkeypatch.setattr(Artifact, "imported", broken)
+    outcome = run_deploy("verify", archive, "--board", "host")
+    assert outcome.status != 0, "the reference is the archive's graph"
+
+
+@pytest.mark.parametrize("command", ["verify", "bench"])
+def test_a_project_has_no_graph_to_verify_or_facts_to_bench(
+    command: str, project: Path, run_deploy: Run
+) -> None:
+    outcome = run_deploy(command, project, "--board", "host")
+    assert outcome.status == 1
+    assert "with the archive that it was made from" in outcome.err
+
+
+@pytest.mark.cc
+@pytest.mark.parametrize("command", ["run", "verify", "bench"])
+def test_a_platform_that_a_board_does_not_have_is_refused(
+    command: str, archive: Path, run_deploy: Run
+) -> None:
+    more = ["--fill", "random"] if command == "run" else []
+    outcome = run_deploy(command, archive, "--board", "host", "--platform", "zephyr", *more)
+    assert outcome.status == 1
+    assert 'board "host" has no platform "zephyr"' in outcome.err
+    assert run_deploy(command, archive, "--board", "host", "--platform", "host", *more).status == 0
+
+
+@pytest.mark.cc
+def test_a_project_stays_on_its_platform(project: Path, run_deploy: Run) -> None:
+    outcome = run_deploy("run", project, "--platform", "zephyr", "--fill", "random")
+    assert outcome.status == 1
+    assert "the project is for platform host, not for zephyr" in outcome.err

@@ -72,8 +72,13 @@ COMMANDS = ("inspect", "compile", "verify", "run", "bench")
 
 @pytest.mark.parametrize(
     ("name", "command"),
-    # run takes project folders too
-    [(name, command) for name in MISTAKES for command in COMMANDS if (name, command) != ("folder", "run")],
+    # a folder is looked at as a project by commands about boards
+    [
+        (name, command)
+        for name in MISTAKES
+        for command in COMMANDS
+        if name != "folder" or command in ("inspect", "compile")
+    ],
 )
 def test_a_file_that_is_not_a_good_model_is_refused_the_same_by_every_command(
     name: str, command: str, complaint: Complain, tmp_path: Path

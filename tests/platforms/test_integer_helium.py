@@ -14,8 +14,10 @@ from codegen.job import import_model
 from codegen.options import CompileOptions
 from deploy.compiler.compile_model import compile_for
 from deploy.devices.connection_options import LineOptions
+from deploy.devices.firmware import prepare_compiled
 from deploy.inputs.samples import random_samples
 from deploy.verification.verify_model import verify_model
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 
 BOARD = load_board("mps3-an547")
@@ -42,10 +44,10 @@ def test_helium_without_an_fpu_computes_the_references_bits(
     compiled = compile_for(import_model(path, options), WITHOUT_FPU, options)
     assert any("vmladav" in text for text in compiled.model.write_sources().values())
     verdict = verify_model(
-        compiled,
+        prepare_compiled(compiled),
         random_samples(compiled.artifact.facts.inputs, 2),
         layers=False,
-        toolchain=compiler,
+        build=BuildChoices(compiler),
         line=LineOptions(),
     )
     assert verdict.equal, verdict

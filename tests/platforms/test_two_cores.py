@@ -18,6 +18,7 @@ from codegen.options import CompileOptions
 from deploy.benchmark.bench_model import BenchChoices, BoardCost, Modelled, measure_file
 from deploy.devices.connection_options import LineOptions
 from platforms.baremetal import PLATFORM
+from platforms.base import BuildChoices
 from platforms.board_files import load_board
 from platforms.project import App, project_source
 from platforms.second_core import COUNTED
@@ -48,7 +49,9 @@ def network(tmp_path: Path) -> Path:
 
 def cost(model: Path, cores: int, layers: bool = False) -> BoardCost:
     """One run on the board, without the cycles of a model, which take longer."""
-    choices = BenchChoices(CompileOptions(cores=cores), None, LineOptions(), 1, layers, Modelled.NONE)
+    choices = BenchChoices(
+        CompileOptions(cores=cores), BuildChoices(), LineOptions(), 1, layers, Modelled.NONE
+    )
     return measure_file(model, load_board("mps2-an521"), choices)
 
 

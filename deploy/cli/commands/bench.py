@@ -31,7 +31,7 @@ deploy bench kws.tflite --board mps2-an386 --layers --baseline b.json
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("models", metavar="MODEL", nargs="+", type=Path, help="A .tflite or .onnx file")
+    options.add_model_or_archive(parser, dest="models", nargs="+")
     what = options.group(parser, "What is measured")
     what.add_argument("--layers", action="store_true", help="Also show each layer")
     where = what.add_mutually_exclusive_group()
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     options.add_boards(parser)
     options.add_line(parser)
-    options.add_toolchain(parser)
+    options.add_build(parser)
     options.add_compile_options(parser)
     options.add_json(parser)
 
@@ -90,7 +90,7 @@ def run(arguments: argparse.Namespace) -> None:
     line = options.line_options(arguments)
     choices = BenchChoices(
         options.compile_options(arguments),
-        arguments.toolchain,
+        options.build_choices(arguments),
         line,
         arguments.median_of,
         arguments.layers,

@@ -82,7 +82,7 @@ def run(arguments: argparse.Namespace) -> None:
 def _show_counters(arguments: argparse.Namespace) -> None:
     """Asks firmware with the server what its model's runs have counted."""
     ready = build(
-        Prepared(project_board(arguments.directory)[0], arguments.directory, None),
+        Prepared(project_board(arguments.directory)[0], arguments.directory),
         BuildChoices(arguments.toolchain),
     )
     with open_device(ready, options.line_options(arguments)) as device:

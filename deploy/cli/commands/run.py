@@ -25,7 +25,6 @@ from deploy.inputs.quantized_values import as_reals
 from deploy.inputs.samples import Samples, read_arrays
 from deploy.inputs.size_choice import at_size_of
 from deploy.inputs.top_outputs import top_facts, top_text
-from platforms.base import BuildChoices
 from platforms.cycles.model import described, lacks_program
 from platforms.second_core import COUNTED, uses_two_cores
 
@@ -77,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_board(parser, required=False, instead=". A project has its own")
     options.add_emulated(parser)
     options.add_line(parser)
-    options.add_toolchain(parser)
+    options.add_build(parser)
     options.add_compile_options(parser)
     options.add_json(parser)
 
@@ -87,7 +86,7 @@ def run(arguments: argparse.Namespace) -> None:
         require_results_place(arguments.output)
     prepared = prepare(arguments.source, arguments.board, options.compile_options(arguments))
     prepared = on_emulator(prepared) if arguments.emulated else prepared
-    if prepared.sizes and arguments.inputs:
+    if len(prepared.each_size) > 1 and arguments.inputs:
         prepared = at_size_of(prepared, read_arrays(arguments.inputs))
     data = options.data_options(arguments)
     cartridge = read_cartridge(arguments.cartridge) if arguments.cartridge else None
@@ -95,7 +94,7 @@ def run(arguments: argparse.Namespace) -> None:
         # Complains before anything is built.
         read_data(arguments.inputs, data, prepared.inputs, 1, front=prepared.front)
     line = options.line_options(arguments)
-    choices = BuildChoices(arguments.toolchain)
+    choices = options.build_choices(arguments)
     ready = ready_for(prepared, choices, line.runner).asked_for(arguments.model or prepared.model)
     with open_device(ready, line) as device:
         if cartridge:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 
-from codegen.job import import_model
-from deploy.benchmark.meter import emulated_board
 from deploy.cli import options
 from deploy.cli.console import print_result
 from deploy.compiler.compile_model import compile_for
+from deploy.devices.firmware import on_emulator, prepare
 from deploy.inputs.input_options import Fill, read_data
 from deploy.inputs.samples import RANDOM_SAMPLES, read_arrays
 from deploy.verification.oracles import CHOICES
 from deploy.verification.quality import Truth, read_labels
 from deploy.verification.verify_model import verify_model
 from deploy.verification.verify_sizes import verify_sizes
-from platforms.board_files import load_board
 
 EXAMPLE = """
 deploy verify kws.tflite --board mps2-an386 --layers
@@ -27,7 +24,7 @@ deploy verify kws.tflite --board host --oracle tflm
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    options.add_model(parser)
+    options.add_model_or_archive(parser)
     data = options.group(parser, "Inputs and outputs")
     data.add_argument(
         "--inputs",
@@ -58,25 +55,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     options.add_board(parser)
     options.add_emulated(parser)
     options.add_line(parser)
-    options.add_toolchain(parser)
+    options.add_build(parser)
     options.add_compile_options(parser)
     options.add_json(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    chosen = options.compile_options(arguments)
-    compiled = compile_for(import_model(arguments.model, chosen), load_board(arguments.board), chosen)
-    if arguments.emulated:
-        compiled = replace(compiled, board=emulated_board(compiled.board))
-    front, data = compiled.artifact.facts.options.front, options.data_options(arguments)
-    truth, line, given = _truth(arguments), options.line_options(arguments), arguments.inputs
+    prepared = prepare(arguments.model, arguments.board, options.compile_options(arguments), compile_for)
+    prepared = on_emulator(prepared) if arguments.emulated else prepared
+    data, truth, given = options.data_options(arguments), _truth(arguments), arguments.inputs
+    line, build, oracle = options.line_options(arguments), options.build_choices(arguments), arguments.oracle
     verdict = verify_sizes(
-        compiled,
-        read_arrays(given) if given and compiled.others else None,
-        lambda specs: read_data(given, data, specs, RANDOM_SAMPLES, Fill.RANDOM, front),
-        lambda whole, at, samples: verify_model(
-            at, samples, arguments.layers, arguments.toolchain, line, truth, arguments.oracle, whole
-        ),
+        prepared,
+        read_arrays(given) if given and len(prepared.each_size) > 1 else None,
+        lambda specs: read_data(given, data, specs, RANDOM_SAMPLES, Fill.RANDOM, prepared.front),
+        lambda at, samples: verify_model(at, samples, arguments.layers, build, line, truth, oracle),
         truth,
     )
     print_result(arguments.json, verdict.as_json(), str(verdict))
