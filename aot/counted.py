@@ -1,4 +1,4 @@
-"""Counts things as people say it: 1 layer, 2 layers."""
+"""Formats a number with a noun: 1 layer, 2 layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The name by which pip knows Solder: on PyPI "solder" is another project."""
+"""The name of Solder on PyPI, where "solder" is another project."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ DISTRIBUTION = "solder-mcu"
 
 
 def pip_install(*extras: str) -> str:
-    """The command that adds extras, as hints give it."""
+    """Returns the pip command that installs these extras, for hints."""
     return f"pip install '{DISTRIBUTION}[{','.join(extras)}]'"

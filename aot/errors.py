@@ -1,4 +1,4 @@
-"""The errors a user can meet: what happened, where, and the way out."""
+"""Errors that a user can meet: what happened, where, and the fix."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterable
 
 
 class DeployError(Exception):
-    """A user's problem, not ours: printed without a traceback, exit status 1.
+    """A user's mistake, not a bug in Solder: printed without a traceback, exit status 1.
 
-    `what` says in one line what is wrong, with the limit in numbers; `where` names
-    the file, node or tensor; `hint` is the way out.
+    `what` states the problem in one line, with the limit in numbers; `where` names the file, node or
+    tensor; `hint` is the fix.
     """
 
     def __init__(self, what: str, where: str = "", hint: str = "") -> None:
@@ -29,23 +29,23 @@ class DeployError(Exception):
 
 
 class ModelError(DeployError):
-    """The model file is not one, is broken, or asks for what is not supported."""
+    """The model file is not a model, is broken, or uses something unsupported."""
 
 
 class NoModelFileError(ModelError):
-    """The file is not there, or is something else than a model."""
+    """The file does not exist, or is not a model."""
 
 
 class BrokenFileError(ModelError):
-    """The model file is damaged, or breaks the rules of its format."""
+    """The model file is damaged or violates the rules of its format."""
 
 
 class UnsupportedError(ModelError):
-    """The model asks for operators, types or versions that are not supported."""
+    """The model uses unsupported operators, types or versions."""
 
 
 class ArchiveError(ModelError):
-    """The archive of a compiled model is not whole, or of another version."""
+    """The archive of a compiled model is incomplete or of another version."""
 
 
 class FitError(DeployError):
@@ -57,15 +57,15 @@ class BoardError(DeployError):
 
 
 class UnknownBoardError(BoardError):
-    """There is no board of that name."""
+    """No board has that name."""
 
 
 class BoardFileError(BoardError):
-    """The file of a board or a core breaks the rules of such files."""
+    """A board file or core file violates the rules of such files."""
 
 
 class CheckError(DeployError):
-    """A pass or a schedule makes something else than what it was given: a mistake of its author's."""
+    """A pass or a schedule changes the results of its input: a mistake of its author."""
 
 
 class InputError(DeployError):
@@ -73,38 +73,38 @@ class InputError(DeployError):
 
 
 class OutputError(DeployError):
-    """A result cannot be written where it was asked for."""
+    """A result cannot be written to the requested place."""
 
 
 class ToolError(DeployError):
-    """A program that is needed is missing or failed."""
+    """A required program is missing or failed."""
 
 
 class MissingToolError(ToolError):
-    """A program, a package or a tree that is needed is not on this machine."""
+    """A required program, package or source tree is not on this machine."""
 
 
 class BuildError(ToolError):
-    """The compiler does not take the sources."""
+    """The compiler rejects the sources."""
 
 
 class ExtensionError(DeployError):
-    """An extension cannot be used as it is: its package has to change."""
+    """An extension cannot be used until its package changes."""
 
 
 class DeviceError(DeployError):
-    """The device does not answer, or answers with a fault."""
+    """The device does not answer, or reports a fault."""
 
 
 class FiguresError(DeployError):
-    """A measured figure is worse than it may be, or could not be measured."""
+    """A measured figure is worse than its limit, or could not be measured."""
 
 
 class MachineError(DeployError):
-    """This computer lacks room, memory or rights."""
+    """This computer lacks disk space, memory or permissions."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Writes ' - did you mean "x"?' for the nearest known name, or nothing."""
+    """Returns ' - did you mean "x"?' for the nearest known name, or an empty string."""
     near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.6)
     return f' - did you mean "{near[0]}"?' if near else ""

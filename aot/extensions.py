@@ -1,7 +1,7 @@
-"""Finds what is added from outside this tree: by entry points of installed packages, by calls of programs.
+"""Finds extensions from outside this repository: entry points of installed packages, and calls of `register`.
 
-A package names its objects under the group of a table ("solder.ops", "solder.platforms", ...); the table then
-holds them beside the tree's own entries. Nothing is imported before a table of that group is consulted.
+A package lists its objects under the group of a table ("solder.ops", "solder.platforms", ...); the table
+adds them to its built-in entries. Nothing is imported before a table of that group is used.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ OPS, PASSES, ISAS, ACCELERATORS = "solder.ops", "solder.passes", "solder.isa", "
 SCHEDULES = "solder.schedules"
 BOARDS, PLATFORMS, RUNNERS = "solder.boards", "solder.platforms", "solder.runners"
 CHANNELS = "solder.channels"
-# Group -> what its entry points are.
+# Group -> meaning of its entry points.
 GROUPS: Mapping[str, str] = {
     OPS: "modules with OP and KERNEL, and TFLITE and ONNX where files have an operator for it",
     PASSES: "modules with a function of the pass's name, and TABLE, BEFORE and WHY",
@@ -44,7 +44,7 @@ _SHIPPED = "extensions"
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """One object that a package or a program adds."""
+    """An object that a package or a program adds."""
 
     group: str
     name: str
@@ -56,25 +56,25 @@ _registered: list[Extension] = []
 
 
 def register(group: str, name: str, value: object) -> None:
-    """Adds an object to a group for as long as this program runs, as an entry point of that name would."""
+    """Adds an object to a group while this program runs, like an entry point of that name."""
     _require_group(group)
     _registered.append(Extension(group, name, "this program", lambda: value))
     _loaded.cache_clear()
 
 
 def unregister(group: str, name: str) -> None:
-    """Takes back what `register` added."""
+    """Removes an object added by `register`."""
     _registered[:] = [e for e in _registered if (e.group, e.name) != (group, name)]
     _loaded.cache_clear()
 
 
 def loaded(group: str) -> Mapping[str, object]:
-    """The objects of a group by name. Raises ExtensionError where two have one name, or one does not load."""
+    """Returns the objects of a group by name. Raises ExtensionError for duplicate names and failing loads."""
     return _loaded(group)
 
 
 def forget_loaded() -> None:
-    """Looks installed packages up again."""
+    """Makes the next use search installed packages again."""
     _declared.cache_clear()
     _loaded.cache_clear()
 
@@ -91,7 +91,7 @@ def _loaded(group: str) -> Mapping[str, object]:
 
 
 def shipped(table: str) -> tuple[str, ...]:
-    """A table of the package `extensions`, which comes with Solder: names of its parts. Empty without it."""
+    """Returns the names in a table of the package `extensions`, which is optional; empty without it."""
     if find_spec(_SHIPPED) is None:
         return ()
     names: tuple[str, ...] = getattr(import_module(_SHIPPED), table, ())
@@ -99,12 +99,12 @@ def shipped(table: str) -> tuple[str, ...]:
 
 
 def part(name: str, module: str) -> Any:
-    """That module of one of the parts."""
+    """Imports that module of one part of `extensions`."""
     return import_module(f"{_SHIPPED}.{name.replace('-', '_')}.{module}")
 
 
 def origin_of(module: str) -> str:
-    """The installed package, with its version, that declares extensions and has that module; "" if none."""
+    """Returns the installed extension package, with version, that contains the module; "" if none does."""
     top = module.partition(".")[0]
     points = (point for group in _declared().values() for point in group)
     own = (point for point in points if re.split("[.:]", point.value)[0] == top)
@@ -118,8 +118,8 @@ def _installed(group: str) -> Iterator[Extension]:
 
 @functools.cache
 def _declared() -> Mapping[str, Sequence[EntryPoint]]:
-    """The entry points of all groups: looking for one group's walks through every package too."""
-    from importlib.metadata import entry_points  # takes as long as the rest of an emulated board's imports
+    """Returns the entry points of all groups at once: a search for one group reads every package, too."""
+    from importlib.metadata import entry_points  # slow: doubles the import time of an emulated board
 
     points = entry_points()
     return {group: tuple(points.select(group=group)) for group in GROUPS}
@@ -132,7 +132,7 @@ def _package(point: EntryPoint) -> str:
 def _load(extension: Extension) -> object:
     try:
         return extension.load()
-    except Exception as error:  # whatever a foreign module does while it is imported
+    except Exception as error:  # foreign code: its import may raise anything
         raise ExtensionError(
             f'"{extension.name}" of {extension.group} cannot be loaded: {type(error).__name__}: {error}',
             f"it is declared by {extension.origin}",
@@ -152,7 +152,7 @@ def _require_group(group: str) -> None:
 
 
 def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:
-    """Reads a mapping of that name from an extension, if it has one."""
+    """Returns a reader of the mapping with that name in an extension, or an empty one."""
 
     def entries(name: str, extension: object) -> Mapping[str, T]:
         found: Mapping[str, T] = getattr(extension, attribute, {})
@@ -162,7 +162,7 @@ def entries_of(attribute: str) -> Callable[[str, object], Mapping[str, T]]:
 
 
 def module_with(attribute: str) -> Callable[[str, object], Mapping[str, str]]:
-    """The name of a module that has this: groups of modules may hold several kinds."""
+    """Returns a reader that names the module if it has this attribute: groups may mix kinds of modules."""
 
     def entries(name: str, extension: object) -> Mapping[str, str]:
         return module_of(name, extension) if hasattr(extension, attribute) else {}
@@ -171,12 +171,12 @@ def module_with(attribute: str) -> Callable[[str, object], Mapping[str, str]]:
 
 
 def module_of(name: str, extension: object) -> Mapping[str, str]:
-    """The name of a module, which tables of modules hold."""
+    """Returns the name of a module, for tables of modules."""
     return {name: str(getattr(extension, "__name__", ""))}
 
 
 def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, object], Mapping[str, T]]:
-    """Reads the object of that name from an extension, where it must be."""
+    """Returns a reader of the required object with that name in an extension."""
 
     def entry(name: str, extension: object) -> Mapping[str, T]:
         found = getattr(extension, attribute, None)
@@ -189,7 +189,7 @@ def entry_of(attribute: str, kind: type[T] | None = None) -> Callable[[str, obje
 
 
 class LazyTable(Mapping[str, T], Generic[T]):
-    """Loads each entry when it is first asked for: most programs need few of a large table."""
+    """Loads each entry on first use: most programs need few entries of a large table."""
 
     def __init__(self, names: Iterable[str], load: Callable[[str], T]) -> None:
         self._names, self._load = dict.fromkeys(names), load
@@ -213,9 +213,9 @@ class LazyTable(Mapping[str, T], Generic[T]):
 
 
 class OpenTable(Mapping[str, T], Generic[T]):
-    """The tree's own entries, followed by those of a group's extensions.
+    """The built-in entries, followed by those of a group's extensions.
 
-    `entries` reads what one extension adds to this table. An extension may not replace an entry.
+    `entries` reads the entries that one extension adds to this table. An extension may not replace an entry.
     """
 
     def __init__(

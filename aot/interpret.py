@@ -1,4 +1,4 @@
-"""Runs a graph with the ops' references: the oracle for everything that is generated."""
+"""Runs a graph with the reference implementations of its ops: the oracle for all generated code."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aot.ir.types import Array, TensorType
 
 
 def run_graph(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """The outputs of a first run, by name."""
+    """Returns the outputs of a first run, by name."""
     (outputs,) = run_series(graph, [inputs])
     return outputs
 
 
 def run_series(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Iterator[dict[str, Array]]:
-    """The outputs of one run after the other, by name; states begin afresh and go on from run to run."""
+    """Yields the outputs of consecutive runs, by name; states start at their initial values and persist."""
     states = {state.name: state.initial for state in graph.states}
     for inputs in samples:
         values = {**graph.constants, **_run_from(graph, inputs, states)}
@@ -27,7 +27,7 @@ def run_series(graph: Graph, samples: Iterable[Mapping[str, Array]]) -> Iterator
 
 
 def run_all(graph: Graph, inputs: Mapping[str, Array]) -> dict[str, Array]:
-    """Every value of a first run that is not a constant, by name."""
+    """Returns every value of a first run that is not a constant, by name."""
     return _run_from(graph, inputs, {state.name: state.initial for state in graph.states})
 
 

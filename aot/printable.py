@@ -1,8 +1,8 @@
-"""Texts of others, such as names in files and words of devices, made safe to show on a terminal."""
+"""Makes foreign text, such as names in files and device output, safe to print on a terminal."""
 
 from __future__ import annotations
 
 
 def printable(text: str) -> str:
-    """The text with escapes in place of the characters that would command the terminal that shows it."""
+    """Returns the text with control characters escaped."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)

@@ -1,4 +1,4 @@
-"""The target of code: a core, its features and its memory. Never a board's name."""
+"""The target of generated code: a core, its features and its memories. Never a board's name."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import ClassVar
 
-FIRMWARE_RAM_BYTES = 12 * 1024  # of the fastest RAM: what a firmware's stack and variables take, about
+FIRMWARE_RAM_BYTES = 12 * 1024  # estimate for stack and variables of the firmware, in the fastest RAM
 
 
 class Optimize(Enum):
-    """The resource that the compiler saves first."""
+    """The resource to save first."""
 
     SPEED = "speed"
     SIZE = "size"
@@ -18,11 +18,11 @@ class Optimize(Enum):
 
 
 class Feature(str):
-    """Something a core can do that schedules ask for: its name in board files, as a compiler knows it.
+    """A feature of a core that schedules can require, named as in board files.
 
-    `says` is the feature's name for a compiler, `macro` what the compiler then defines, `machine` the kind
-    of processors that can have it, where it is one. Any part of the compiler may have features of its own;
-    two of one name are the same.
+    `says` describes the feature to users, `macro` is the macro that compilers define for it, `machine` the
+    only processor family that can have it, if any. Any part of the compiler may define features; equal names
+    are equal features.
     """
 
     says: str
@@ -56,7 +56,7 @@ FEATURES = (Feature.DSP, Feature.MVE, Feature.FPU, Feature.UNALIGNED, Feature.VE
 
 @dataclass(frozen=True, slots=True)
 class MemoryRegion:
-    """A piece of the address space: where it is, how big, what it is for."""
+    """A part of the address space: address, size and purpose."""
 
     name: str
     origin: int
@@ -67,49 +67,50 @@ class MemoryRegion:
 
 @dataclass(frozen=True, slots=True)
 class BaseFirmware:
-    """The bytes that firmware takes before it has a model: server, C library, drivers, its own stack."""
+    """Bytes that firmware needs without a model: server, C library, drivers and stack."""
 
     platform: str
     ram_bytes: int  # variables
-    stack_bytes: int  # above what a model's run needs
+    stack_bytes: int  # in addition to the stack of a model's run
     flash_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class FlashReads:
-    """The way data is read from flash: by lines, through a cache, and how long the core waits for one."""
+    """How data is read from flash: line by line, through a cache, with a number of wait cycles."""
 
     line_bytes: int
-    wait_cycles: int  # for a line that the cache does not hold; 0: flash never waits
+    wait_cycles: int  # per line that is not cached; 0: no waits
     sets: int = 1  # of the cache
-    ways: int = 1  # lines of a set; without a cache, the one that was read last
+    ways: int = 1  # lines per set; a flash without a cache keeps the last line
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Plain data about the processor that generated code runs on."""
+    """Data about the processor that runs the generated code."""
 
     core: str  # "cortex-m4", "host", ...
     features: frozenset[Feature] = frozenset()
     regions: tuple[MemoryRegion, ...] = ()
     pointer_bytes: int = 4
-    registers: int = 0  # general ones that hold values in loops; 0: few
-    constant_space: str = ""  # the C address space of constants where a plain load does not reach the flash
-    code_cache_bytes: int = 0  # of the cache before a flash that waits; 0: loops of any length run alike
-    pairs_instructions: bool = False  # any two begin in a cycle that need not the same part of the core
-    flash_reads: FlashReads | None = None  # of constants; None: nobody says
-    machine: str = ""  # "arm", "riscv", ...; "": nobody says
-    architecture: str = ""  # as the C library is built for: "armv7e-m", ...; "": nobody says
+    registers: int = 0  # general registers that hold values in loops; 0: few
+    constant_space: str = ""  # C address space of constants, if plain loads cannot read flash
+    code_cache_bytes: int = 0  # of the cache in front of slow flash; 0: the length of a loop does not matter
+    # dual issue: any two instructions start together if they use different units
+    pairs_instructions: bool = False
+    flash_reads: FlashReads | None = None  # of constants; None: unknown
+    machine: str = ""  # "arm", "riscv", ...; "": unknown
+    architecture: str = ""  # that the C library is built for: "armv7e-m", ...; "": unknown
 
     def has(self, feature: Feature) -> bool:
         return feature in self.features
 
     def can_never_have(self, feature: Feature) -> bool:
-        """True of what only processors of another kind have."""
+        """Returns whether only processors of another family have the feature."""
         return bool(self.machine and feature.machine) and feature.machine != self.machine
 
     def by_speed(self, role: str) -> tuple[MemoryRegion, ...]:
-        """The regions of that role, fastest first."""
+        """Returns the regions of that role, fastest first."""
         return tuple(sorted((r for r in self.regions if r.role == role), key=lambda r: r.speed))
 
     @property

@@ -1,4 +1,4 @@
-"""Decides which files Solder trusts that nobody named: those it finds, and modules of child processes."""
+"""Decides whether to trust files that no user named: files found by search, modules of child processes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from pathlib import Path
 from aot.errors import MachineError
 
 _ROOT = 0
-# Python 3.10 has no -P, which keeps the current folder out of the places where modules are searched.
+# Python 3.10 has no -P, which removes the current folder from the module search path.
 _RUN_MODULE = (
     "import runpy, sys; sys.path[:] = filter(None, sys.path); runpy.run_module({!r}, None, '__main__', True)"
 )
 
 
 def require_own(path: Path, what: str) -> None:
-    """Raises MachineError if a file or folder that Solder found by itself belongs to another user.
+    """Raises MachineError if a file or folder found by search belongs to another user.
 
-    Root's files are trusted, as is a link only if it and its target are. Windows has no such owners.
+    Files of root are trusted; a link is trusted only if both it and its target are. Not checked on Windows.
     """
     if not hasattr(os, "geteuid"):
         return
@@ -33,19 +33,19 @@ def require_own(path: Path, what: str) -> None:
 
 
 def _trusted_users() -> set[int]:
-    """Root, and this user; under sudo also the user who called it."""
+    """Returns root and this user; under sudo also the user who called it."""
     caller = os.environ.get("SUDO_UID", "") if os.geteuid() == _ROOT else ""
     return {_ROOT, os.geteuid(), *([int(caller)] if caller.isdecimal() else [])}
 
 
 def user_folder(variable: str, name: str) -> Path:
-    """A folder of the XDG specification: by its variable, which counts only if it holds a whole path."""
+    """Returns an XDG folder; its variable counts only if it holds an absolute path."""
     named = Path(os.environ.get(variable, ""))
     return named if named.is_absolute() else Path.home() / name
 
 
 def module_argv(module: str) -> tuple[str, ...]:
-    """The start of a command line that runs a module in a new Python, which ignores the current folder."""
+    """Returns the start of a command that runs a module in a new Python that ignores the current folder."""
     if sys.version_info >= (3, 11):
         return (sys.executable, "-P", "-m", module)
     return (sys.executable, "-c", _RUN_MODULE.format(module))

@@ -1,4 +1,4 @@
-"""The graph: nodes in order, each value made once. Frozen; passes build new ones."""
+"""The graph: nodes in execution order, each value computed once. Immutable; passes build new ones."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from aot.ops.op import Op
 class Node:
     """One operation: reads named values (None for an absent optional one) and computes named values."""
 
-    name: str  # unique, from the model file where it has one
+    name: str  # unique; from the model file if it has one
     op: Op
     inputs: tuple[str | None, ...]
     outputs: tuple[str, ...]
-    origin: str = ""  # where in the user's file: 'CONV_2D #3 "resnet/conv2d_1"'
+    origin: str = ""  # location in the user's file: 'CONV_2D #3 "resnet/conv2d_1"'
 
     @property
     def reads(self) -> tuple[str, ...]:
-        """The inputs that are present."""
+        """Returns the inputs that are present."""
         return tuple(name for name in self.inputs if name is not None)
 
 
 @dataclass(frozen=True)
 class State:
-    """A value that lives from run to run: nodes read `name`; `next` is its value in the next run."""
+    """A value that persists between runs: nodes read `name`; `next` is its value in the next run."""
 
     name: str
-    next: str  # a value of the same dtype and shape that the run makes, or another state
-    initial: Array  # in the first run
+    next: str  # a computed value of the same dtype and shape, or another state
+    initial: Array  # value in the first run
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class Graph:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The values that exist before the first node: inputs and states."""
+        """Returns the values that exist before the first node: inputs and states."""
         return (*self.inputs, *(state.name for state in self.states))
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """The values that are needed after the last node: outputs and the next states."""
+        """Returns the values needed after the last node: outputs and next states."""
         return (*self.outputs, *(state.next for state in self.states))
 
     @cached_property
@@ -85,7 +85,7 @@ class Graph:
         constants: Mapping[str, Array] | None = None,
         outputs: tuple[str, ...] | None = None,
     ) -> Graph:
-        """Returns the same model with other nodes; values that are no longer mentioned are dropped."""
+        """Returns the model with other nodes, without values that are no longer used."""
         nodes = tuple(nodes)
         types = {**self.types, **(types or {})}
         constants = {**self.constants, **(constants or {})}

@@ -1,4 +1,4 @@
-"""The graph as JSON and back, for programs that read it; people read its text form.
+"""Converts the graph to JSON and back, for programs; people read its text form.
 
     {"format": 1, "name": "kws", "inputs": ["x"], "outputs": ["y"],
      "values": {"x": {"dtype": "i8", "shape": [1, 4], "quant": {"scales": [0.5], "zero_points": [0]}}, ...},
@@ -7,9 +7,9 @@
                 "outputs": ["y"], "origin": "CONV_2D #0"}],
      "states": [{"name": "s", "next": "y", "initial": {...}}]}
 
-Elements are those of the array in C order, little-endian. Attributes at their default are left out; one
-that is an op is an object with "op", one that is a quantization an object with "scales". A region has its
-graph beside its attributes.
+Elements are in C order, little-endian. Attributes with their default value are omitted. An attribute that is
+an op is an object with "op", a quantization is an object with "scales". The graph of a region is next to its
+attributes.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ FORMAT = 1
 
 
 class Elements(Enum):
-    """A way to write the elements of constants."""
+    """How the elements of constants are written."""
 
     BASE64 = "base64"  # with their hash
-    HASH = "hash"  # alone: the reader of the graph gives the arrays
+    HASH = "hash"  # hash only: the reader supplies the arrays
 
     def written(self, array: Array) -> dict[str, str]:
         data = _bytes(array)
@@ -49,7 +49,7 @@ class Elements(Enum):
 
 
 def to_json(graph: Graph, elements: str = "base64") -> str:
-    """The graph as a text; `elements` of constants are "base64", or a "hash" alone. Raises InputError."""
+    """Returns the graph as JSON, `elements` of constants as "base64" or only "hash". Raises InputError."""
     known = {each.value: each for each in Elements}
     if elements not in known:
         near = did_you_mean(elements, known)
@@ -60,7 +60,7 @@ def to_json(graph: Graph, elements: str = "base64") -> str:
 
 
 def from_json(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
-    """The graph that `to_json` wrote; `constants` has those that are a hash alone. Raises InputError."""
+    """Reads the output of `to_json`; `constants` supplies arrays written as a hash. Raises InputError."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -135,7 +135,7 @@ def _attribute(value: Any) -> Any:
 
 
 class _GraphReader:
-    """Makes the objects of a document again."""
+    """Rebuilds a graph from a JSON document."""
 
     def __init__(self, external: Mapping[str, Array]) -> None:
         self._external = external

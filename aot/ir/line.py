@@ -8,7 +8,7 @@ from typing import Any
 
 
 class GraphTextError(ValueError):
-    """The text of a graph cannot be read."""
+    """Raised if the text of a graph cannot be read."""
 
 
 _TOKEN = re.compile(
@@ -38,7 +38,7 @@ class Line:
         return token
 
     def takes(self, token: str) -> bool:
-        """Takes the next token if it is this one, and says whether it did."""
+        """Consumes the next token if it is this one; returns whether it was."""
         if self.peek != token:
             return False
         self.take()
@@ -51,7 +51,7 @@ class Line:
         return str(json.loads(token))
 
     def json(self) -> Any:
-        """A JSON value: number, list, word."""
+        """Reads a JSON value: number, list or literal."""
         try:
             value, end = json.JSONDecoder().raw_decode(self._text, self._skip())
         except json.JSONDecodeError:

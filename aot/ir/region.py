@@ -1,4 +1,4 @@
-"""The op of a region: nodes that run in one go somewhere else, as a graph of their own."""
+"""The op of a region: nodes that run together on another device, as a separate graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 
 
 def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    """The first value at the border that is of another type inside."""
+    """Describes the first input or output whose type differs from the region's graph; None if all agree."""
     assert isinstance(op, DeviceRegion)
     inside = [op.graph.types[name] for name in (*op.graph.inputs, *op.graph.outputs)]
     outside = [*inputs, *outputs]
@@ -25,12 +25,12 @@ def _border(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, eq=False)
 class DeviceRegion(Op):
-    """Inputs and results: those of its graph, in their order. Each region is itself alone.
+    """A subgraph that a device runs. Inputs and outputs are those of its graph, in order.
 
-    What it means is what its nodes mean, so whatever device runs it must give their bits.
+    Compares by identity. It computes the same as its nodes, so every device must match them bit for bit.
     """
 
-    device: str  # who claimed the nodes
+    device: str  # the device that claimed the nodes
     graph: Graph
 
     name: ClassVar[str] = "region"
@@ -55,5 +55,5 @@ class DeviceRegion(Op):
 
 
 def regions_of(graph: Graph) -> Iterator[DeviceRegion]:
-    """The regions of a graph, in its order."""
+    """Yields the regions of a graph, in graph order."""
     return (node.op for node in graph.nodes if isinstance(node.op, DeviceRegion))

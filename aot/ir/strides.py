@@ -1,4 +1,4 @@
-"""The distances of a tensor's elements in flat memory."""
+"""Strides of dense tensors, in elements."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 
 def dense_strides(shape: Sequence[int]) -> tuple[int, ...]:
-    """The distances of neighbors along each dimension of a flat tensor."""
+    """Returns the distance, in elements, of neighbors along each dimension of a dense tensor."""
     strides, step = [], 1
     for size in reversed(shape):
         strides.append(step)

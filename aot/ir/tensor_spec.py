@@ -1,4 +1,4 @@
-"""An array that is given or taken: its name, its type, and its bytes in a device's memory."""
+"""Describes an input or output array: name, type and bytes in a device's memory."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import numpy as np
 from aot.ir.graph import Graph
 from aot.ir.types import Array, TensorType
 
-_Bytes = bytes  # which in the class is the number of them
+_Bytes = bytes  # the class has a property of that name
 
 
 @dataclass(frozen=True, slots=True)
 class TensorSpec:
     """An input or output of a model."""
 
-    name: str  # in the model file
+    name: str  # from the model file
     type: TensorType
 
     def __str__(self) -> str:
@@ -36,15 +36,15 @@ class TensorSpec:
         return self.type.bytes
 
     def from_bytes(self, data: _Bytes) -> Array:
-        """The array that a device has in its memory: little endian."""
+        """Returns the array stored in these little-endian bytes."""
         array = np.frombuffer(data, self.dtype.newbyteorder("<"))
         return array.astype(self.dtype).reshape(self.shape)
 
     def to_bytes(self, array: Array) -> _Bytes:
-        """The bytes that a device has in memory for this array: little endian."""
+        """Returns the array as the device stores it, little-endian."""
         return array.astype(self.dtype.newbyteorder("<")).tobytes()
 
 
 def graph_specs(graph: Graph, names: Iterable[str]) -> tuple[TensorSpec, ...]:
-    """The specs of some values of a graph, such as its inputs."""
+    """Returns the specs of some values of a graph, such as its inputs."""
     return tuple(TensorSpec(name, graph.types[name]) for name in names)

@@ -1,4 +1,4 @@
-"""The graph as text and back: what `src/<name>.graph` of an archive holds and what pass tests are written in.
+"""Converts the graph to text and back: the format of `src/<name>.graph` in archives and of pass tests.
 
     graph "kws"
     input "x": i8[1,4,4,1] {0.5, -128}
@@ -8,10 +8,10 @@
     state "s": i8[1,4] {0.5, 0} next "y" = [0, 0, 0, 0]
     output "y"
 
-Braces hold scales, zero points and axis. Attributes at their default are left out; one
-that is an op or a quantization is written as those are. A constant of more than INLINE_ELEMENTS elements is
-`external`: its elements come in a dictionary beside the text. The graph of a region stands in the lines
-behind its node, each with two spaces before it.
+Braces hold scales, zero points and axis. Attributes with their default value are omitted; an attribute that
+is an op or a quantization uses the same syntax as these. A constant of more than INLINE_ELEMENTS elements is
+`external`: a separate dictionary holds its elements. The graph of a region follows its node, indented by two
+spaces.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from aot.ops import OPS
 from aot.ops.op import Op
 
 INLINE_ELEMENTS = 64
-_INSIDE = "  "  # stands before the lines of a region's graph
+_INSIDE = "  "  # indents the lines of a region's graph
 _REGION = f"= {DeviceRegion.name}("
 _Numbered = tuple[int, str]  # a line with its number
 
@@ -55,7 +55,7 @@ def print_graph(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
 
 
 def external_constants(graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> dict[str, Array]:
-    """The constants and beginnings of states that the text of the graph leaves out."""
+    """Returns the constants and initial states that the text of the graph omits, by name."""
     arrays = {**graph.constants, **{state.name: state.initial for state in graph.states}}
     for region in regions_of(graph):
         arrays |= region.graph.constants
@@ -82,12 +82,12 @@ def _quant(quant: Quant) -> str:
 
 
 def _elements(array: Array, inline_elements: int) -> str:
-    # JSON has no inf and nan, but Python's reader takes what its writer gives.
+    # JSON has no inf and nan, but Python's reader accepts what its writer produces.
     return json.dumps(array.ravel().tolist()) if array.size <= inline_elements else "external"
 
 
 def print_node(node: Node, graph: Graph, inline_elements: int = INLINE_ELEMENTS) -> str:
-    """The line of a node, and behind it the graph of a region."""
+    """Returns the line of a node, followed by the graph if it is a region."""
     inputs = ", ".join("none" if name is None else _quoted(name) for name in node.inputs)
     outputs = ", ".join(_declared(name, graph) for name in node.outputs)
     origin = f" # {node.origin.encode('unicode_escape').decode('ascii')}" if node.origin else ""
@@ -120,15 +120,15 @@ def _attribute(value: Any) -> str:
 
 
 def parse_graph(text: str, constants: Mapping[str, Array] | None = None) -> Graph:
-    """The graph that `print_graph` printed; `constants` holds the external ones.
+    """Reads the output of `print_graph`; `constants` holds the external ones.
 
-    Lines that start with # are comments. Raises GraphTextError where the text is not a graph.
+    Lines that start with # are comments. Raises GraphTextError if the text is not a valid graph.
     """
     return _parsed(list(enumerate(text.splitlines(), start=1)), constants or {})
 
 
 def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph:
-    """The graph of these lines. Those that stand deeper behind a region are the region's."""
+    """Parses the lines of a graph. Lines indented below a region belong to that region."""
     parser = _Parser(constants)
     left = list(lines)
     while left:
@@ -141,7 +141,7 @@ def _parsed(lines: Sequence[_Numbered], constants: Mapping[str, Array]) -> Graph
 
 
 def _read(parser: _Parser, line: Line, inside: Sequence[_Numbered]) -> None:
-    """Reads a line. What is written as it should be, but has values that cannot be, is not a graph either."""
+    """Parses a line. Invalid values raise GraphTextError like invalid syntax."""
     try:
         parser.line(line, inside)
     except GraphTextError:
@@ -248,7 +248,7 @@ _STATEMENTS = {
 
 
 def _separated(line: Line, item: Any, end: str) -> Iterable[Any]:
-    """Items with commas between them, up to the end of the line or the token `end`, which is taken."""
+    """Yields comma-separated items up to the end of the line or the token `end`, which is consumed."""
     items = []
     while line.peek not in ("", end):
         items.append(item(line))
@@ -309,7 +309,7 @@ def _parse_op(line: Line) -> Op:
 
 
 def _parse_attribute(line: Line, hint: Any) -> Any:
-    hint = next((kind for kind in get_args(hint) if kind is not type(None)), hint)  # X | None is read as X
+    hint = next((kind for kind in get_args(hint) if kind is not type(None)), hint)  # X | None is parsed as X
     if isinstance(hint, type) and issubclass(hint, Op):
         return _parse_op(line)
     if hint is Quant:

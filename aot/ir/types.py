@@ -1,4 +1,4 @@
-"""Element types, quantization and tensor types: what a value is."""
+"""Element types, quantization and tensor types."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class DType(Enum):
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Smallest and largest value of an integer type."""
+        """Returns the smallest and the largest value of an integer type."""
         return _LIMITS[self]
 
 
@@ -77,7 +77,7 @@ _C_NAME: dict[DType, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Quant:
-    """The quantization real = scale * (stored - zero_point): one pair, or one per index of `axis`."""
+    """The quantization `float = scale * (stored - zero_point)`: one pair, or one per index of `axis`."""
 
     scales: tuple[float, ...]
     zero_points: tuple[int, ...]
@@ -85,13 +85,13 @@ class Quant:
 
     @property
     def scale(self) -> float:
-        """The scale of a per-tensor quantization."""
+        """Returns the scale of a per-tensor quantization."""
         (scale,) = self.scales
         return scale
 
     @property
     def zero_point(self) -> int:
-        """The zero point of a per-tensor quantization."""
+        """Returns the zero point of a per-tensor quantization."""
         (zero_point,) = self.zero_points
         return zero_point
 
@@ -102,7 +102,7 @@ class Quant:
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
-    """Element type, static shape and, for quantized tensors, what the integers mean."""
+    """Element type, static shape and, for quantized tensors, scales and zero points."""
 
     dtype: DType
     shape: tuple[int, ...]

@@ -1,4 +1,4 @@
-"""The rules of every graph, as sentences; checked before the first pass and after each."""
+"""The rules that every graph obeys, as sentences; checked before the first pass and after each one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Rule = Callable[[Graph], Iterator[str]]
 
 
 class GraphRuleError(AssertionError):
-    """A graph violates a rule. Importers refuse such models, so this is a bug in a pass or an importer."""
+    """A graph violates a rule: a bug in a pass or an importer, because importers reject such models."""
 
     def __init__(self, rule: str, fact: str) -> None:
         super().__init__(f'the graph breaks the rule "{rule}": {fact}')

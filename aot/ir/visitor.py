@@ -1,4 +1,4 @@
-"""A visitor goes over a graph node by node, and calls for each the method that is named after its op."""
+"""Visits the nodes of a graph and calls the method named after each node's op."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ Visiting = TypeVar("Visiting", bound="Visitor")
 
 
 class Visitor:
-    """Subclasses have `visit_conv2d(self, node)` for each op that they look at, `visit_node` for all others.
+    """Base of visitors. Define `visit_conv2d(self, node)` for each op to handle; others call `visit_node`.
 
-    An op's name is the one in the graph's text; what is not a letter or digit in it is _, as in
-    `visit_conv2d_add`. The graph that is gone over is `self.graph`.
+    An op's name is the one in the graph's text, with _ for anything but letters and digits, as in
+    `visit_conv2d_add`. The graph being visited is `self.graph`.
     """
 
     graph: Graph
 
     def visit(self: Visiting, graph: Graph) -> Visiting:
-        """Goes over the nodes in their order, over those inside a region before the region; gives itself."""
+        """Visits all nodes in order, those inside a region before the region itself. Returns the visitor."""
         self.graph = graph
         for node in graph.nodes:
             if isinstance(node.op, DeviceRegion):
@@ -32,11 +32,11 @@ class Visitor:
         return self
 
     def visit_node(self, node: Node) -> None:
-        """Called for a node whose op has no method of its own."""
+        """Called for a node whose op has no method."""
 
 
 def method_for(node: Node, visitor: Any) -> Callable[[Node], Any]:
-    """The method of a visitor, or of what else has such methods, for the op of a node."""
+    """Returns the visitor's method for the op of a node."""
     word = re.sub(r"\W", "_", node.op.name)
     method: Callable[[Node], Any] = getattr(visitor, f"visit_{word}", visitor.visit_node)
     return method

@@ -1,4 +1,4 @@
-"""Chains: the same piece one behind the other, as often as it occurs."""
+"""Chains: the same pattern repeated one after the other, as often as it occurs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ Link = Callable[[Pattern], Pattern]
 class Chain(Pattern):
     """Links on top of a value that matches `first`; the longest chain is tried first.
 
-    Each link is made anew, with a pattern for what it stands on. What `link` holds and does not make
-    must be the same value in all links.
+    `link` is called for each link, with a pattern for the link's input. Patterns that `link` only refers to
+    must match the same value in all links.
     """
 
     link: Link
@@ -27,7 +27,7 @@ class Chain(Pattern):
 
     def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
         stack = [(value, found, self._longer(graph, value, found))]
-        while stack:  # chains may be longer than Python lets functions nest
+        while stack:  # chains may be longer than Python's recursion limit
             here, so_far, longer = stack[-1]
             count = len(stack) - 1
             below = next(longer, None) if self.most is None or count < self.most else None
@@ -41,7 +41,7 @@ class Chain(Pattern):
     def _longer(
         self, graph: Graph, value: PatternValue, found: PartialMatch
     ) -> Iterator[tuple[PatternValue, PartialMatch]]:
-        """The values on which a link that makes this value stands."""
+        """Yields the inputs of a link that computes this value."""
         hole = Wildcard("previous")
         for way in search(self.link(hole), graph, value, found):
             yield way.values[hole], way
@@ -52,7 +52,7 @@ class Chain(Pattern):
 
 
 def chain(link: Link, first: Pattern, least: int = 1, most: int | None = None) -> Pattern:
-    """`chain(lambda x: is_op("add")(x, constant()), wildcard())`. Raises PatternError."""
+    """Returns a chain: `chain(lambda x: is_op("add")(x, constant()), wildcard())`. Raises PatternError."""
     if least < 0 or (most is not None and most < max(least, 1)):
         raise PatternError(f"a chain cannot have {least} to {most} links")
     hole = Wildcard("previous")

@@ -1,4 +1,4 @@
-"""Patterns that leave a choice: one of several, a node that may be there."""
+"""Patterns with alternatives: one of several patterns, an optional node."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternVal
 
 @dataclass(frozen=True, eq=False)
 class AnyOf(Pattern):
-    """A value that matches one of the patterns; the first that does counts."""
+    """A value that matches one of the patterns; the first match counts."""
 
     patterns: tuple[Pattern, ...]
 
@@ -24,12 +24,12 @@ class AnyOf(Pattern):
 
 
 def any_of(*patterns: Pattern) -> Pattern:
-    """Raises PatternError for less than two."""
+    """Returns a pattern that matches any of these. Raises PatternError for fewer than two."""
     if len(patterns) < 2:
         raise PatternError(f"any_of needs two patterns at least, not {len(patterns)}")
     return AnyOf(patterns)
 
 
 def optional(around: Callable[[Pattern], Pattern], pattern: Pattern) -> Pattern:
-    """The pattern with a node around it, or without: `optional(is_op("clamp"), x)`."""
+    """Returns the pattern with or without a node around it: `optional(is_op("clamp"), x)`."""
     return any_of(around(pattern), pattern)

@@ -1,4 +1,4 @@
-"""Dominators: all ways from one value to another go through nodes of a kind, and no way leads out of them."""
+"""Dominators: all paths from one value to another use nodes of one kind, and none leaves them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from aot.patterns.pattern import PartialMatch, Pattern, PatternValue, search
 
 @dataclass(frozen=True, eq=False)
 class Dominated(Pattern):
-    """A value `last` whose inputs come, by nodes that all match `path`, from one value that matches `first`.
+    """A value `last` computed from one value that matches `first`, through nodes that all match `path`.
 
-    Constants may come in anywhere. What `first` and the path make is read inside only.
+    Constants may enter anywhere. The values of `first` and of the path have no other readers.
     """
 
     first: Pattern
@@ -30,7 +30,7 @@ class Dominated(Pattern):
                         yield _with_nodes(begin, inside)
 
     def _inside(self, graph: Graph, last: list[Node], origin: str) -> list[Node] | None:
-        """The nodes of the path up to that value; None where one does not match, or a way leads out."""
+        """Returns the nodes on the paths from `origin`; None if one does not match or is read outside."""
         inside: dict[str, Node] = {}
         due = [value for node in last for value in node.reads]
         while due:
@@ -57,7 +57,7 @@ def dominated(first: Pattern, path: Pattern, last: Pattern) -> Pattern:
 
 
 def _origins(graph: Graph, nodes: list[Node]) -> list[str]:
-    """The values before these nodes that are not constants, the nearest first."""
+    """Returns the non-constant inputs of these nodes and of the nodes before them, nearest first."""
     found: dict[str, None] = {}
     due = [value for node in nodes for value in node.reads]
     while due:

@@ -1,4 +1,4 @@
-"""Patterns with a fact beside them: attributes of the op that makes a value, the value's type."""
+"""Patterns with a condition: attributes of the op that computes a value, or the value's type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class AttributePattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class TypePattern(Pattern):
-    """A value of this element type and shape, as far as they are given."""
+    """A value with this element type and shape; None matches any."""
 
     inner: Pattern
     dtype: DType | None
@@ -59,7 +59,7 @@ class TypePattern(Pattern):
 
 
 def has_attr(pattern: Pattern, **attributes: object) -> Pattern:
-    """The pattern, of an op with these attributes. Raises PatternError for one that the op does not have."""
+    """Restricts the pattern to ops with these attributes. Raises PatternError for unknown attributes."""
     if isinstance(pattern, NodePattern):
         known = [each.name for each in fields(OPS[pattern.op])]  # type: ignore[arg-type]
         for name in attributes:
@@ -72,7 +72,7 @@ def has_attr(pattern: Pattern, **attributes: object) -> Pattern:
 
 
 def has_type(pattern: Pattern, dtype: DType | None = None, shape: Shape | None = None) -> Pattern:
-    """The pattern, of a value with that element type and shape. Raises PatternError for neither."""
+    """Returns the pattern restricted to a value type. Raises PatternError if neither is given."""
     if dtype is None and shape is None:
         raise PatternError("has_type needs an element type or a shape")
     return TypePattern(pattern, dtype, shape)

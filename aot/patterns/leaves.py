@@ -1,4 +1,4 @@
-"""Patterns without parts: any value, a constant, an input that is absent."""
+"""Patterns without parts: any value, a constant, an absent input."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aot.patterns.pattern import PartialMatch, Pattern, PatternValue
 
 @dataclass(frozen=True, eq=False)
 class Wildcard(Pattern):
-    """Any value that is there."""
+    """Any value that is present."""
 
-    name: str = ""  # only to be printed
+    name: str = ""  # for printing only
 
     def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
         if value is not None:
@@ -27,7 +27,7 @@ class Wildcard(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class ConstantPattern(Pattern):
-    """A constant of the graph; with a number, one whose elements are all that number."""
+    """A constant of the graph; with a number, one whose elements all equal it."""
 
     number: float | None = None
 
@@ -42,7 +42,7 @@ class ConstantPattern(Pattern):
 
 @dataclass(frozen=True, eq=False)
 class Absent(Pattern):
-    """An optional input that is not there."""
+    """An absent optional input."""
 
     def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
         if value is None:

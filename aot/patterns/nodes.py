@@ -1,4 +1,4 @@
-"""Patterns of nodes: a value that an op makes, of inputs that match patterns of their own."""
+"""Patterns of nodes: a value that an op computes, from inputs that match further patterns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from aot.patterns.pattern import PartialMatch, Pattern, PatternError, PatternVal
 
 @dataclass(frozen=True, eq=False)
 class NodePattern(Pattern):
-    """A value that this op makes. Called with patterns, it is one whose inputs match them, in their order.
+    """A value that this op computes. Call it with patterns to restrict the inputs, in order.
 
-    An optional input that has no pattern must be absent.
+    An optional input without a pattern must be absent.
     """
 
     op: str
@@ -40,7 +40,7 @@ class NodePattern(Pattern):
 
 
 def is_op(name: str) -> NodePattern:
-    """A value that the op makes, whatever its inputs. Raises PatternError for an op that does not exist."""
+    """Returns a pattern for outputs of the op, whatever its inputs. Raises PatternError for unknown ops."""
     if name not in OPS:
         raise PatternError(
             f'there is no op "{name}"{did_you_mean(name, OPS)}', hint="deploy docs ops lists all"

@@ -1,7 +1,7 @@
-"""A pattern describes a value of a graph by the nodes behind it; a match says which they are.
+"""A pattern describes a value of a graph by the nodes that compute it; a match names these nodes.
 
-A pattern that stands in two places of another must be the same value in both. Matching tries all ways that
-alternatives leave open, in their order, and answers with the first that holds.
+A pattern object used twice inside another must match the same value both times. Matching tries all
+alternatives in order and returns the first that holds.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from dataclasses import dataclass, field
 from aot.errors import DeployError
 from aot.ir.graph import Graph, Node
 
-PatternValue = str | None  # a value's name, or None for an input that is absent
+PatternValue = str | None  # a value's name, or None for an absent input
 
 
 class PatternError(DeployError):
-    """A pattern that can match nothing, because something in it does not exist."""
+    """Raised for a pattern that can match nothing, because it uses an unknown name."""
 
 
 @dataclass(frozen=True, eq=False)
 class Pattern(ABC):
-    """Base of all patterns. Each is itself alone: two that look alike may match different values."""
+    """Base of all patterns. Compared by identity: two equal-looking patterns may match different values."""
 
     @abstractmethod
     def ways(self, graph: Graph, value: PatternValue, found: PartialMatch) -> Iterator[PartialMatch]:
-        """All ways in which the value matches, beside what has been found."""
+        """Yields all ways in which the value matches, consistent with the bindings found so far."""
 
     @abstractmethod
     def __str__(self) -> str:
-        """The pattern as errors and pages show it."""
+        """Returns the pattern as errors and pages show it."""
 
 
 @dataclass(frozen=True)
 class PartialMatch:
-    """The bindings that are known in the middle of matching."""
+    """The bindings known during matching."""
 
     values: Mapping[Pattern, PatternValue] = field(default_factory=dict)
     nodes: tuple[Node, ...] = ()
@@ -49,14 +49,14 @@ class PartialMatch:
 
 @dataclass(frozen=True)
 class Match:
-    """A place where a pattern holds: its value, the nodes whose ops it names, the value of each part."""
+    """A match of a pattern: its value, the nodes of its ops, the value of each part."""
 
     value: str
-    nodes: tuple[Node, ...]  # in the graph's order
+    nodes: tuple[Node, ...]  # in graph order
     values: Mapping[Pattern, PatternValue] = field(repr=False)
 
     def __getitem__(self, part: Pattern) -> str:
-        """The value of a part of the pattern. Raises KeyError where the way that matched does not have it."""
+        """Returns the value of a part. Raises KeyError if the alternative that matched lacks that part."""
         value = self.values[part]
         if value is None:
             raise KeyError(f"{part} is absent")
@@ -66,7 +66,7 @@ class Match:
 def search(
     pattern: Pattern, graph: Graph, value: PatternValue, found: PartialMatch
 ) -> Iterator[PartialMatch]:
-    """All ways in which the value matches; a pattern that has a value already matches that one only."""
+    """Yields all ways in which the value matches; a pattern with a value already matches only that value."""
     if pattern in found.values:
         if found.values[pattern] == value:
             yield found
@@ -76,7 +76,7 @@ def search(
 
 
 def match(pattern: Pattern, graph: Graph, value: str) -> Match | None:
-    """The first way in which a value of the graph matches."""
+    """Returns the first way in which a value of the graph matches, or None."""
     way = next(search(pattern, graph, value, PartialMatch()), None)
     if way is None:
         return None
@@ -85,7 +85,7 @@ def match(pattern: Pattern, graph: Graph, value: str) -> Match | None:
 
 
 def matches(pattern: Pattern, graph: Graph) -> Iterator[Match]:
-    """The matches at the results of all nodes, in the graph's order; they may overlap."""
+    """Yields the matches at the outputs of all nodes, in graph order; they may overlap."""
     for node in graph.nodes:
         for value in node.outputs:
             found = match(pattern, graph, value)

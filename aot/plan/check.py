@@ -1,7 +1,7 @@
-"""Checks a plan by replay: every byte of memory carries its owner while all steps run.
+"""Verifies a plan by replaying it over a map of who owns each byte.
 
-Imports no planner. Each step must find every row that it reads, as its stage wrote it when the stages run
-one after another. Its results, state and scratch must not overlap each other or its inputs.
+Imports nothing from the planner. Each step must find every row it reads unchanged since its stage wrote it.
+Its results, state and scratch must not overlap each other or its inputs.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, PlanTensor, R
 
 Ints = NDArray[np.int64]
 NOBODY = 0
-ONLY = Rows(0, 1)  # the row of a state or a scratch
+ONLY = Rows(0, 1)  # a state or scratch counts as one row
 
 
 class PlanError(Exception):
@@ -27,7 +27,7 @@ class PlanError(Exception):
 
 
 def check_plan(request: PlanRequest, plan: Plan) -> None:
-    """Raises PlanError with both things that collide."""
+    """Raises PlanError with both buffers if two collide."""
     _check_starts(request)
     _check_order(request, plan)
     _check_buffers(request, plan)
@@ -35,7 +35,7 @@ def check_plan(request: PlanRequest, plan: Plan) -> None:
 
 
 def _check_starts(request: PlanRequest) -> None:
-    """Requires that the waiting step touches everything that the device was given when it started.
+    """Requires that the waiting step accesses everything that the device received when it started.
 
     The replay then checks that nothing overwrites it in between.
     """
@@ -124,10 +124,10 @@ def _check_place(
 
 @dataclass(frozen=True, slots=True)
 class _Tags:
-    """One number for each row of each tensor, and for each stage's state and scratch."""
+    """Gives a number to each row of each tensor, and to each stage's state and scratch."""
 
     first: dict[str, int]
-    texts: tuple[tuple[int, str, bool], ...]  # first tag, what it belongs to, whether that has rows
+    texts: tuple[tuple[int, str, bool], ...]  # first tag, its owner, whether the owner has rows
 
     def text(self, tag: int) -> str:
         first, text, has_rows = next(entry for entry in reversed(self.texts) if entry[0] <= tag)
@@ -146,7 +146,7 @@ def _tags(request: PlanRequest) -> _Tags:
     return _Tags(first, tuple(texts))
 
 
-# Per row of a tensor the number of the step that wrote it last, counted stage by stage.
+# By tensor: for each row, the number of the step that wrote it last. Steps are numbered stage by stage.
 Versions = dict[str, Ints]
 CALLER, NOBODY_YET = -1, -2
 
@@ -163,7 +163,7 @@ def _numbers(request: PlanRequest) -> list[int]:
 
 
 def _expected_reads(request: PlanRequest) -> dict[tuple[int, int], Ints]:
-    """The rows that each (step, input) reads when the stages run one after another."""
+    """Returns, by (step, input), the writer of each row read when the stages run one after another."""
     versions, expected, number = _no_versions(request), {}, 0
     for stage in request.stages:
         for step in stage.steps:
@@ -182,7 +182,7 @@ def _rows(request: PlanRequest) -> list[tuple[str, int]]:
 
 
 def _unit(plan: Plan) -> int:
-    """Returns a number of bytes that always have the same owner: every row starts and ends at a multiple."""
+    """Returns the largest unit, in bytes, that divides every row's start and end."""
     return gcd(*(number for b in plan.buffers.values() for number in (b.offset, b.row_bytes))) or 1
 
 
@@ -297,7 +297,7 @@ class _Replay:
                     self._demand(name, Rows(row, row + 1), partial(self._read_by, stage))
 
     def _is_written_in_place(self, stage: Stage, step: Step, read: int, nth: int) -> bool:
-        """Returns whether the nth row read is where the nth row written may overwrite it."""
+        """Returns whether the nth row written may overwrite the nth row read."""
         for source, target in stage.in_place:
             rows_read, rows_written = step.reads[read], step.writes[target]
             if source != read or len(rows_read) != len(rows_written):

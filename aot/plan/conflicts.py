@@ -1,4 +1,4 @@
-"""Finds the distances between two blocks that would put a live position of one on one of the other."""
+"""Finds the distances between two blocks at which live positions of both would overlap."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from aot.plan.rings import AllowedOverlaps, Block
 from aot.plan.steps import Ints
 
-# Beyond these sizes neighboring positions, and neighboring moments, count as one: coarser, never wrong.
+# Beyond these sizes neighboring positions, or neighboring times, count as one: coarser, never wrong.
 MOST_POSITIONS = 2500
 MOST_TIMES = 2048
 Spans = tuple[tuple[int, int], ...]  # closed, sorted, disjoint
@@ -21,23 +21,23 @@ Bools = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class _Uses:
-    """The spans of time in which the positions of a block are in use: disjoint, position after position."""
+    """The time spans in which positions of a block are in use: disjoint, ordered by position."""
 
     positions: int
-    position: Ints  # of each span
+    position: Ints  # by span
     first: Ints
     last: Ints
 
     @cached_property
     def is_once(self) -> bool:
-        """True where each position is in use for one span only: a whole tensor's rows."""
+        """Returns whether each position is in use for one span only, like the rows of a whole tensor."""
         return len(self.position) == self.positions and bool(
             (self.position == np.arange(self.positions)).all()
         )
 
     @property
     def is_one(self) -> bool:
-        """True of a single position that is in use once."""
+        """Returns whether there is a single position that is in use once."""
         return self.positions == 1 and len(self.position) == 1
 
     @property
@@ -48,7 +48,7 @@ class _Uses:
 def forbidden_distances(
     blocks: Sequence[Block], overlaps: AllowedOverlaps, after: int
 ) -> list[dict[int, Spans]]:
-    """[a][b] -> the distances `offset of b - offset of a` that are wrong. Neighbors only."""
+    """Returns [a][b]: the forbidden distances `offset of b - offset of a` of blocks that can collide."""
     step = after // MOST_TIMES + 1
     groups = _groups(blocks)
     uses = [_uses(block, group, step, after) for block, group in zip(blocks, groups, strict=True)]
@@ -70,7 +70,7 @@ def forbidden_distances(
 
 
 def _groups(blocks: Sequence[Block]) -> list[int]:
-    """Counts neighboring positions of each block as one, most where blocks are longest."""
+    """Returns how many neighboring positions of each block count as one: more for longer blocks."""
     longest = max((block.positions for block in blocks), default=1)
     while longest > 1 and sum(min(block.positions, longest) for block in blocks) > MOST_POSITIONS:
         longest //= 2
@@ -87,14 +87,14 @@ def _uses(block: Block, group: int, step: int, after: int) -> _Uses:
 
 
 def _contemporaries(uses: Sequence[_Uses]) -> list[tuple[int, int]]:
-    """Pairs of blocks, the first of lower number, that are there at the same time."""
+    """Returns pairs of blocks, lower number first, that are live at the same time."""
     begins, ends = np.asarray([its.hull for its in uses]).reshape(-1, 2).T
     a, b = np.nonzero(np.triu((begins[:, np.newaxis] <= ends) & (begins <= ends[:, np.newaxis]), 1))
     return list(zip(a.tolist(), b.tolist(), strict=True))
 
 
 def _clash(one: _Uses, other: _Uses) -> Bools:
-    """The pairs of positions of two blocks that are in use at the same time."""
+    """Marks the pairs of positions of two blocks that are in use at the same time."""
     meet = (one.first[:, np.newaxis] <= other.last) & (other.first <= one.last[:, np.newaxis])
     if one.is_once and other.is_once:
         return meet
@@ -105,7 +105,7 @@ def _clash(one: _Uses, other: _Uses) -> Bools:
 
 
 def _allowed_positions(overlaps: AllowedOverlaps) -> dict[tuple[int, int], Ints]:
-    """Maps two blocks, the lower number first, to the pairs of positions that may overlap, one per moment."""
+    """Maps two blocks, lower number first, to the pairs of positions that may overlap, one per time."""
     under = np.stack((overlaps.under_block, overlaps.under), axis=1)
     over = np.stack((overlaps.over_block, overlaps.over), axis=1)
     is_turned = (under[:, 0] > over[:, 0])[:, np.newaxis]
@@ -117,7 +117,7 @@ def _allowed_positions(overlaps: AllowedOverlaps) -> dict[tuple[int, int], Ints]
 
 
 def _points(one: _Uses, other: _Uses, allowed: Ints) -> Bools:
-    """Marks pairs of positions whose clashes are all allowed: there one distance is right."""
+    """Marks pairs of positions whose clashes are all allowed: for these, one distance is right."""
     first = np.maximum(one.first[:, np.newaxis], other.first)
     i, j = np.nonzero(first <= np.minimum(one.last[:, np.newaxis], other.last))
     moments = np.minimum(one.last[i], other.last[j]) - first[i, j] + 1
@@ -128,7 +128,7 @@ def _points(one: _Uses, other: _Uses, allowed: Ints) -> Bools:
 
 
 def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:
-    """Closed ranges of wrong distances; positions begin at i * sizes[0] and at j * sizes[1]."""
+    """Returns closed ranges of forbidden distances; positions begin at i * sizes[0] and j * sizes[1]."""
     if point is None or not point.any():
         if clash.all():
             return ((1 - clash.shape[1] * sizes[1], clash.shape[0] * sizes[0] - 1),)
@@ -141,7 +141,7 @@ def _spans(clash: Bools, point: Bools | None, sizes: tuple[int, int]) -> Spans:
 
 
 def _wrong(clash: Bools, sizes: tuple[int, int]) -> Ints:
-    """Neighbouring positions of the second block count as one: their wrong distances touch."""
+    """Returns forbidden distances; neighboring positions of the second block count as one."""
     is_there = np.zeros((len(clash), clash.shape[1] + 2), np.int8)
     is_there[:, 1:-1] = clash
     edges = np.diff(is_there, axis=1)

@@ -1,7 +1,7 @@
-"""A packing of very many blocks that are there at the same time: each is placed once, and whole.
+"""Packs very many simultaneously live blocks greedily; whole blocks, not rows, keep apart.
 
-Pairs of blocks are not kept: of thousands that live together there are millions. A block shares bytes with
-another only where one is dead before the other is born: coarser than the lives of its positions, never wrong.
+Storing pairs of blocks would need millions of entries. So a block may share bytes with another only if one
+dies before the other is born: coarser than the lifetimes of positions, never wrong.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from aot.plan.place import AnyPacking, Partial, Placement
 from aot.plan.rings import Block
 from aot.plan.steps import Ints
 
-MOST_PAIRS = 500_000  # of blocks there at the same time whose distances are searched
+MOST_PAIRS = 500_000  # largest number of pairs of simultaneously live blocks whose distances are searched
 
 
 def is_crowded(blocks: Sequence[Block]) -> bool:
-    """True where too many pairs of blocks are there at the same time to look at each of them."""
+    """Returns whether too many pairs of blocks are live at the same time to look at each pair."""
     return are_many(*_lives(blocks))
 
 
 def are_many(begins: Ints, ends: Ints) -> bool:
-    """As `is_crowded`, of the first and last moments of blocks."""
-    dead = np.searchsorted(np.sort(ends), begins, side="left")  # before each is born
-    born = np.searchsorted(np.sort(begins), ends, side="right")  # before each is dead
+    """Like `is_crowded`, given the first and last times of the blocks."""
+    dead = np.searchsorted(np.sort(ends), begins, side="left")  # before each block is born
+    born = np.searchsorted(np.sort(begins), ends, side="right")  # before each block is dead
     return int((born - dead - 1).sum()) // 2 > MOST_PAIRS
 
 
 class CrowdPacking(AnyPacking):
-    """Blocks to place in pools, kept apart by their first and last moments alone."""
+    """Blocks to place in pools, kept apart by their first and last times only."""
 
     def __init__(self, blocks: Sequence[Block], pools: Sequence[Pool]) -> None:
         super().__init__(blocks, pools)
@@ -52,7 +52,7 @@ class CrowdPacking(AnyPacking):
         return partial.placement(sequence)
 
     def _spot(self, block: int, met: Ints, offsets: Ints, where: Ints) -> tuple[int, int]:
-        """Finds the first allowed pool with room; if none has room, the one that lacks least."""
+        """Finds the first allowed pool that fits; if none fits, the one that lacks fewest bytes."""
         its = self.blocks[block]
         spots = []
         for number, pool in enumerate(self.pools):
@@ -68,13 +68,13 @@ class CrowdPacking(AnyPacking):
         return number, offset
 
     def _lowest(self, block: int, offsets: Ints, sizes: Ints) -> int:
-        """The lowest gap between blocks that are there meanwhile."""
+        """Returns the lowest gap between blocks that are live at the same time."""
         if not len(offsets):
             return 0
         align = self.blocks[block].align
         order = np.argsort(offsets, kind="stable")
         begins, ends = offsets[order], np.maximum.accumulate((offsets + sizes)[order])
-        free = np.concatenate(([0], -(-ends // align) * align))  # where it could begin, behind each
+        free = np.concatenate(([0], -(-ends // align) * align))  # 0 and the aligned end of each block
         room = np.append(begins, np.iinfo(np.int64).max) - free
         return int(free[np.argmax(room >= self.sizes[block])])
 

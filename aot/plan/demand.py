@@ -1,8 +1,8 @@
-"""Orders steps by demand: no step runs before another needs its rows.
+"""Orders steps by demand: each runs just before another needs its rows.
 
-Hints change that order. A *cut* stage finishes all its rows before later stages run: right if it shrinks
-what a dying input holds. An *eager* stage runs as soon as its rows exist: right if a tensor has several
-readers and this one writes less than it frees. A *flipped* stage demands its inputs in reverse.
+Hints change that order. A *cut* stage finishes all its rows before later stages run, which helps if it
+shrinks a dying input. An *eager* stage runs as soon as its inputs exist, which helps if a tensor has several
+readers and this one frees more than it writes. A *flipped* stage demands its inputs in reverse.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def order_by_demand(steps: Steps, hints: OrderHints) -> list[int]:
 
 
 def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> list[int]:
-    """Returns all steps in an order of other stages with the same names, where it has them."""
+    """Returns all steps in the order of other stages, matched by name if possible."""
     numbers = {name: number for number, name in enumerate(_names(steps.request.stages))}
     known = [numbers.get(name) for name in _names(stages)]
     walk, asked = _DemandWalk(steps, OrderHints()), [0] * len(numbers)
@@ -52,7 +52,7 @@ def order_like(steps: Steps, stages: Sequence[Stage], order: Sequence[int]) -> l
 
 
 def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
-    """Returns the stages' names, numbered if several are the same, such as copies of one value."""
+    """Returns the stages' names, numbered if several are equal, such as copies of one value."""
     before: Counter[str] = Counter()
     found = []
     for stage in stages:
@@ -62,7 +62,7 @@ def _names(stages: Sequence[Stage]) -> list[tuple[str, int]]:
 
 
 def _goals(steps: Steps) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Returns the stages with rows that are outputs or that no stage reads, with their steps."""
+    """Returns the stages whose rows are outputs or have no reader, with their steps."""
     counts, asked, wanted = steps.counts, steps.asked, steps.wanted
     last = [(s, n) for s, n in enumerate(counts) if n and asked[s] < max(wanted[s], 1)]
     return last, [(s, n) for s, n in enumerate(counts) if n > wanted[s]]
@@ -82,11 +82,11 @@ class _DemandWalk:
         self.waits = [_flip(waits) if n in hints.flipped else waits for n, waits in enumerate(steps.waits)]
         self.next_waiting = steps.next_waiting
         self.followers = _followers(steps, hints.eager)
-        # Whether anything may be due when the stage has taken a step.
+        # Whether a step of the stage may make other steps due.
         self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, strict=True)]
 
     def demand(self, stage: int, count: int) -> None:
-        """Runs steps until that many of the stage are done. A hot path: few calls inside."""
+        """Runs steps until `count` steps of the stage are done. A hot path: few calls inside."""
         order, taken, waits, next_waiting = self.order, self.taken, self.waits, self.next_waiting
         stack = [(stage, count, False)]
         while stack:
@@ -95,7 +95,7 @@ class _DemandWalk:
             if done >= count:
                 stack.pop()
                 continue
-            # Steps that wait for nothing can be as late as the next that waits.
+            # Steps that wait for nothing can be as late as the next one that waits.
             step = next_waiting[stage][done]
             waiting = waits[stage][step if step < count else done]
             for other, least in waiting:
@@ -117,7 +117,7 @@ class _DemandWalk:
     def _take_step(self, stage: int, stack: list[tuple[int, int, bool]]) -> None:
         """Runs one step, then its followers' steps; stages with unneeded steps left become tails.
 
-        Tails would keep the rows they read alive, but they run after the reader of the last wanted row.
+        Tails would keep the rows they read live, but they run after the reader of the last wanted row.
         """
         self.order.append(stage)
         self.taken[stage] += 1

@@ -1,4 +1,4 @@
-"""Starts devices earlier in an order and waits for them later, so that other steps run meanwhile.
+"""Moves device starts earlier and waits later, so that devices overlap with the core.
 
 A device starts once its inputs exist, but not before the last step of the previous device stage: one
 transfer arrives while the previous data is used, so at most two transfers hold memory.
@@ -13,7 +13,7 @@ from aot.plan.steps import Steps
 
 
 def starting_stages(steps: Steps, order: Sequence[int]) -> list[int]:
-    """Returns the stages that start a device, in their order."""
+    """Returns the stages that start a device, in order."""
     starting = {number for number, stage in enumerate(steps.request.stages) if stage.starts}
     return [stage for stage in dict.fromkeys(order) if stage in starting]
 

@@ -1,8 +1,7 @@
-"""Placement by a constraint solver: a better one where there is one, or the proof that there is none.
+"""Improves a packing with a constraint solver, or proves it optimal.
 
-CP-SAT of OR-Tools solves it: a kept library under a free license, made for orders and gaps such as these.
-The distance of two blocks that may not lie just anywhere is kept out of the wrong ranges; those come from
-the same lives of rows as in the search: blocks may overlap here where they may there.
+Uses CP-SAT of OR-Tools. Distances of two blocks are kept out of the same forbidden ranges as in the search,
+so blocks may overlap here if they may overlap there.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from aot.errors import MissingToolError
 from aot.plan.conflicts import Spans
 from aot.plan.place import BlockPacking, Placement
 
-MOST_EFFORT = 15.0  # of the solver's own steady measure: a limit of time would give other plans on other days
+MOST_EFFORT = 15.0  # in the solver's deterministic unit; a time limit would make plans depend on the machine
 
 
 def solve_placement(packing: BlockPacking, best: Placement, bound: int) -> tuple[Placement, bool]:
-    """The best placement in the only pool, and whether none is smaller for sure. Raises ToolError."""
+    """Returns the best placement in the only pool, and whether it is proven smallest. Raises ToolError."""
     try:
         from ortools.sat.python import cp_model
     except ImportError as error:
@@ -30,7 +29,7 @@ def solve_placement(packing: BlockPacking, best: Placement, bound: int) -> tuple
             hint=pip_install("exact"),
         ) from error
     solver = cp_model.CpSolver()
-    solver.parameters.num_workers = 1  # several would race one another
+    solver.parameters.num_workers = 1  # several workers are not deterministic
     solver.parameters.max_deterministic_time = MOST_EFFORT
     model = cp_model.CpModel()
     offsets = _state(model, cp_model.Domain, packing, best, bound)
@@ -51,7 +50,7 @@ def _unit(packing: BlockPacking) -> int:
 
 
 def _state(model: Any, domain: Any, packing: BlockPacking, best: Placement, bound: int) -> list[Any]:
-    """The least end below that of `best` is wanted; the variables of the offsets, in units."""
+    """Adds variables, constraints and the goal to the model. Returns the offsets, in units."""
     unit, most = _unit(packing), best.ends[0] - 1
     end = model.new_int_var(bound, most, "end")
     offsets = [
@@ -70,12 +69,12 @@ def _state(model: Any, domain: Any, packing: BlockPacking, best: Placement, boun
 
 
 def _places(domain: Any, last: int, unit: int, align: int) -> Any:
-    """The offsets of a block from 0 to `last`, in units."""
+    """Returns the domain of a block's offset, 0 to `last`, in units."""
     return domain.from_values(range(0, max(last, 0) // unit + 1, align // unit))
 
 
 def _gaps(spans: Spans, most: int, unit: int) -> list[list[int]]:
-    """Right distances in units: closed ranges between the wrong ones."""
+    """Returns allowed distances in units: closed ranges between the forbidden ones."""
     starts = [-most, *(last + 1 for _, last in spans)]
     ends = [*(first - 1 for first, _ in spans), most]
     ranges = [[-(-start // unit), end // unit] for start, end in zip(starts, ends, strict=True)]

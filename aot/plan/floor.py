@@ -1,8 +1,8 @@
-"""A floor under all placements: the bytes of blocks no two of which can ever share one.
+"""Computes a lower bound for packings: the heaviest set of mutually exclusive blocks.
 
-Rings that turn at the same time cannot interleave, so more is needed than what is live at any moment. Most
-pairs of blocks exclude one another altogether; where one may cover no more than the ends of another (a ring
-grows into the rows that an input gives back), the core between its ends still excludes it.
+Rings that advance at the same time cannot interleave, so a packing may need more bytes than are ever live.
+Most pairs of blocks exclude each other entirely. If one may cover only the ends of another (a ring grows
+into the rows that an input frees), the core between these ends still excludes it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from aot.plan.place import BlockPacking
 
-MOST_CORED = 12  # the largest blocks, of which only the core may count
-MOST_NODES = 2_000  # of the search tree: fewer give a lower floor, never a wrong one
-MOST_LOOKS = 1_000_000  # at sets of blocks, in all search trees of a placement together
+MOST_CORED = 12  # number of the largest blocks for which only the core may count
+MOST_NODES = 2_000  # of the search tree; fewer give a lower bound that is still valid
+MOST_LOOKS = 1_000_000  # sets of blocks visited, in all search trees of a placement together
 
-Ends = tuple[int, int]  # bytes at the begin and at the end of a block that another may cover
+Ends = tuple[int, int]  # bytes at the start and at the end of a block that another may cover
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +23,10 @@ class _Exclusions:
     """The parts of each block that no other block of a set covers."""
 
     sizes: tuple[int, ...]
-    ends: tuple[dict[int, Ends], ...]  # [block][other]: no entry where they may lie anywhere
+    ends: tuple[dict[int, Ends], ...]  # [block][other]: no entry if their distance is free
 
     def core(self, block: int, others: tuple[int, ...]) -> int:
-        """Bytes between what the others may cover at one end and at the other."""
+        """Returns the bytes between the parts that the others may cover at either end."""
         ends = [self.ends[block][other] for other in others if other in self.ends[block]]
         begin, end = (max((covered[n] for covered in ends), default=0) for n in (0, 1))
         return max(self.sizes[block] - begin - end, 0)
@@ -35,7 +35,7 @@ class _Exclusions:
         return [self.core(n, among) if n in cored else size for n, size in enumerate(self.sizes)]
 
     def excluded(self, block: int, cored: frozenset[int]) -> set[int]:
-        """Blocks that share no byte with it: with its core, where it is cored."""
+        """Returns the blocks that share no byte with it (with its core, if it is in `cored`)."""
         return {
             other
             for other, ends in self.ends[block].items()
@@ -44,7 +44,7 @@ class _Exclusions:
 
 
 def placement_floor(packing: BlockPacking) -> int:
-    """No placement of these blocks takes less."""
+    """Returns a lower bound, in bytes, of any placement of these blocks."""
     them = _exclusions(packing)
     everything = tuple(range(len(them.sizes)))
     budget = _Budget(MOST_LOOKS)
@@ -60,7 +60,7 @@ def _exclusions(packing: BlockPacking) -> _Exclusions:
     sizes, ends = tuple(packing.sizes), [dict[int, Ends]() for _ in packing.sizes]
     for block, neighbours in enumerate(packing.neighbours):
         for other, spans in neighbours:
-            if len(spans) == 1:  # wrong values of `offset of block - offset of other`
+            if len(spans) == 1:  # forbidden values of `offset of block - offset of other`
                 first, last = spans[0]
                 begin, end = max(sizes[block] + first - 1, 0), max(sizes[other] - last - 1, 0)
                 ends[other][block] = begin, end
@@ -69,7 +69,7 @@ def _exclusions(packing: BlockPacking) -> _Exclusions:
 
 @dataclass
 class _Budget:
-    """The work that is left."""
+    """The remaining work."""
 
     looks: int
 
@@ -82,11 +82,11 @@ def _heaviest(them: _Exclusions, cored: frozenset[int], everything: tuple[int, .
 
 
 class _CliqueSearch:
-    """The heaviest set of blocks that all exclude one another, by branch and bound."""
+    """Finds the heaviest set of mutually exclusive blocks by branch and bound."""
 
     def __init__(self, weights: list[int], excluded: list[set[int]], budget: _Budget) -> None:
         self.weights, self.excluded, self.budget = weights, excluded, budget
-        self.masks = [sum(1 << other for other in others) for others in excluded]  # sets as bits
+        self.masks = [sum(1 << other for other in others) for others in excluded]  # sets as bit masks
         self.heaviest, self.best, self.nodes = 0, tuple[int, ...](), 0
 
     def run(self, candidates: list[int], weight: int, chosen: tuple[int, ...]) -> None:
@@ -99,7 +99,7 @@ class _CliqueSearch:
             self.run(allowed, weight + self.weights[taken], (*chosen, taken))
 
     def _most(self, candidates: list[int]) -> int:
-        """An upper bound of what the candidates can add: of blocks that may share bytes, one counts."""
+        """Returns an upper bound of the weight to add: of blocks that may share bytes, one counts."""
         classes: list[int] = []
         most = 0
         for n in candidates:

@@ -1,7 +1,7 @@
-"""Plans very many steps in groups: consecutive steps of one stage count as one.
+"""Plans models with very many steps in groups: consecutive steps of one stage count as one.
 
-A plan that is right if a group reads all its rows and then writes all its rows is also right if its steps run
-one by one, so the checker may check the groups.
+A plan that is correct if a group reads all its rows and then writes all its rows is also correct if its
+steps run one by one, so the checker may check the groups.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from itertools import accumulate, pairwise
 
 from aot.plan.model import NO_ROWS, Plan, PlanRequest, Rows, Step
 
-MOST_STEPS = 20_000  # planned one by one
-MOST_GROUPS = 2_500  # of more than that
-_STAGES_KEPT = 512  # whose groups are remembered: variants of a graph share the steps of most stages
+MOST_STEPS = 20_000  # largest number planned one by one
+MOST_GROUPS = 2_500  # largest number of groups, above MOST_STEPS
+_STAGES_KEPT = 512  # number of stages whose groups are cached: variants of a graph share most stages
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Grouped:
 
 
 def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST_GROUPS) -> Grouped:
-    """If there are more than `most` steps, returns them in the smallest groups that give at most `groups`."""
+    """Groups more than `most` steps into the smallest groups that give at most `groups`."""
     counts = [len(stage.steps) for stage in request.stages]
     size = 1
     if sum(counts) > most:
@@ -39,7 +39,7 @@ def group_steps(request: PlanRequest, most: int = MOST_STEPS, groups: int = MOST
 
 
 def one_by_one(plan: Plan, grouped: Grouped) -> Plan:
-    """Returns the plan of the groups with single steps."""
+    """Returns the plan with each group replaced by its steps."""
     left = [iter(sizes) for sizes in grouped.sizes]
     taken = [next(left[stage]) for stage in plan.order]
     starts = (0, *accumulate(taken))

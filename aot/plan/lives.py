@@ -17,9 +17,9 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Lives:
-    """The times at which each row is live: from `born` to `dies`, both included; never if born > dies."""
+    """Lifetimes of rows: from `born` to `dies`, both included; never live if born > dies."""
 
-    times: Ints  # of each step, by number
+    times: Ints  # by step number
     born: Ints
     dies: Ints
     after: int  # the time after the run
@@ -27,7 +27,7 @@ class Lives:
 
 def live(steps: Steps, order: Sequence[int]) -> Lives:
     stages = np.asarray(order, np.int64)
-    times = np.argsort(stages, kind="stable") + 1  # steps of a stage are in order: so they are by number
+    times = np.argsort(stages, kind="stable") + 1  # steps of a stage run in order, so this is by step number
     after, touches = len(stages) + 1, steps.touches
     born = np.full(steps.row_starts[-1], after, np.int64)
     dies = np.zeros(steps.row_starts[-1], np.int64)
@@ -49,14 +49,14 @@ def _spans(steps: Steps) -> list[tuple[PlanTensor, int, int]]:
 def ring_lengths(steps: Steps, lives: Lives) -> Ints:
     """Returns the shortest ring of each tensor: a row may reuse the position of a dead row only."""
     rows = _rows(steps)
-    base = np.repeat(np.arange(len(rows)), rows) * (lives.after + 1)  # keeps the tensors apart
+    base = np.repeat(np.arange(len(rows)), rows) * (lives.after + 1)  # separates the tensors
     dead_by = np.maximum.accumulate(lives.dies + base)
     oldest = np.searchsorted(dead_by, lives.born + base, side="left")
     starts = np.asarray(steps.row_starts[:-1])
     held = np.maximum.reduceat(np.arange(len(oldest)) - oldest, starts) + 1
     request = steps.request
     is_ring = np.asarray([request.rows and t.kind is Kind.INNER and not t.whole for t in request.tensors])
-    backwards = np.diff(lives.born + base, prepend=0) < 0  # rows that several stages write
+    backwards = np.diff(lives.born + base, prepend=0) < 0  # rows written by several stages
     is_ring &= ~np.logical_or.reduceat(backwards, starts)
     return np.where(is_ring, np.clip(held, 1, rows), rows)
 
@@ -87,7 +87,7 @@ def _bytes(steps: Steps, lives: Lives, dies: Ints) -> Ints:
     change = _sum_at(lives.born, each, lives) - _sum_at(dies + 1, each, lives)
     met = steps.meetings
     meets = np.flatnonzero(lives.dies[met.under] == lives.born[met.over])[::-1]
-    first = np.zeros(len(each), np.int64)  # meeting of a row: it lies on one other at most
+    first = np.zeros(len(each), np.int64)  # first overlap of each row: it overlaps at most one other row
     first[met.over[meets]] = meets
     meets = meets[first[met.over[meets]] == meets]
     once = _sum_at(lives.born[met.over[meets]], met.bytes[meets], lives)

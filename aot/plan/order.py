@@ -14,10 +14,10 @@ from aot.plan.lives import Lives, bytes_over_time, live, ring_bytes_over_time, r
 from aot.plan.steps import Ints, Steps
 from aot.plan.wholes import WholeOrder
 
-SEARCH_STEPS = 120_000  # put in order, all trials of a climb together
-SEARCH_ROWS = 1_200_000  # whose lives are computed, all trials of a climb together
-ALIKE = 4  # of the best that are placed though they may rank alike, where several climbs found them
-_IDLE_ROUNDS = 1  # a position idling for more rounds of all stages than that can hold something else
+SEARCH_STEPS = 120_000  # steps ordered, by all trials of a climb together
+SEARCH_ROWS = 1_200_000  # rows whose lifetimes are computed, by all trials of a climb together
+ALIKE = 4  # of the best drafts from several climbs, placed even if they rank equally
+_IDLE_ROUNDS = 1  # a position idle for more rounds of all stages than this can hold other data
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class DraftOrder:
     order: tuple[int, ...]
     lives: Lives
     rings: Ints
-    live_bytes: Ints  # over time
+    live_bytes: Ints  # by time
     estimate: int  # bytes of the arena
 
     @property
@@ -48,9 +48,9 @@ def draft(steps: Steps, order: Sequence[int]) -> DraftOrder:
 
 
 def search_orders(steps: Steps, wholes: WholeOrder) -> list[DraftOrder]:
-    """Returns the drafts worth placing, best first; always includes the stages one after the other.
+    """Returns the drafts worth placing, best first; always includes the stages in the given order.
 
-    The best of each climb come first, and few drafts have the same rank.
+    The best draft of each climb comes first. Few of the drafts have the same rank.
     """
     drafts = [draft(steps, _in_turn(steps, wholes.stages)), draft_given(steps)]
     starts, drafted = _starts(steps) if steps.request.rows else [], _Drafts(steps)
@@ -75,7 +75,7 @@ def _by_rank(draft: DraftOrder) -> tuple[tuple[int, int], tuple[int, ...]]:
 
 
 def draft_given(steps: Steps) -> DraftOrder:
-    """Returns the draft without a search: the stages one after the other, as given."""
+    """Returns the draft of the stages in the given order, without a search."""
     return draft(steps, _in_turn(steps, range(len(steps.counts))))
 
 
@@ -84,7 +84,7 @@ def _in_turn(steps: Steps, stages: Sequence[int]) -> list[int]:
 
 
 class _Drafts:
-    """Caches drafts by hints: many hints give the same order, and climbs meet the same hints."""
+    """Caches drafts by hints. Many hints give the same order, and climbs meet the same hints again."""
 
     def __init__(self, steps: Steps) -> None:
         self.steps = steps
@@ -126,10 +126,10 @@ def _plain(steps: Steps) -> Iterator[OrderHints]:
 
 
 def _starts(steps: Steps) -> list[list[OrderHints]]:
-    """Returns the orders where climbs begin: the best one of each kind.
+    """Returns the hints at which climbs begin: the best of each kind.
 
-    There are several kinds if stages write parts of one tensor. Demand does not order these, and small
-    changes do not find out whether none, some or all of them should run as soon as possible.
+    There are several kinds if stages write parts of one tensor. Demand does not order these stages, and
+    small changes cannot find out whether none, some or all of them should run as soon as possible.
     """
     plain = list(_plain(steps))
     written = [name for stage in steps.request.stages for name in stage.writes]

@@ -1,4 +1,4 @@
-"""Offsets: blocks go one by one into the lowest gap of the fastest pool with room; sequences are searched."""
+"""Packs blocks: each into the lowest gap of the fastest pool that fits, searching over sequences."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from aot.plan.rings import Block
 
 SEED = 1
 _ENDLESS = 1 << 62  # bytes
-_FEW_BLOCKS = 5  # their 120 sequences are soon all tried
-Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes taken
+_FEW_BLOCKS = 5  # their 120 sequences can all be tried
+Cost = tuple[int, int, int]  # bytes missing, uses of slow pools, bytes used
 
 
 @dataclass(frozen=True, slots=True)
 class Placement:
-    sequence: tuple[int, ...]  # in which the blocks were put down
-    pools: tuple[int, ...]  # of each block
+    sequence: tuple[int, ...]  # in which the blocks were placed
+    pools: tuple[int, ...]  # by block
     offsets: tuple[int, ...]
-    ends: tuple[int, ...]  # of each pool
+    ends: tuple[int, ...]  # by pool
     missing: int  # bytes by which the pools are too small
-    slow_uses: int = 0  # bytes loaded and stored outside the fastest pool, each as often as its pool is slow
+    slow_uses: int = 0  # bytes loaded and stored outside the fastest pool, weighted by the pool's slowness
 
     @property
     def cost(self) -> Cost:
@@ -36,12 +36,12 @@ class Placement:
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """Leads from a placement to the sequence to try next, in which one block has another position."""
+    """A step of the search: moves one block to another position of the sequence."""
 
     before: Placement
     sequence: tuple[int, ...]
     block: int
-    first: int  # the position from which on the sequences differ
+    first: int  # first position at which the sequences differ
 
 
 class AnyPacking(ABC):
@@ -54,42 +54,42 @@ class AnyPacking(ABC):
 
     @abstractmethod
     def place_all(self, sequence: Sequence[int]) -> Placement:
-        """Puts every block, in this sequence, into the lowest gap that it may use."""
+        """Places every block, in this sequence, into the lowest gap that it may use."""
 
 
 class BlockPacking(AnyPacking):
-    """Adds the distances between blocks that are forbidden."""
+    """Blocks with the distances at which two of them would collide."""
 
     def __init__(
         self, blocks: Sequence[Block], forbidden: Sequence[dict[int, Spans]], pools: Sequence[Pool]
     ) -> None:
         super().__init__(blocks, pools)
-        # [block] -> numbers of the pools it may lie in, the fastest first
+        # [block] -> numbers of its allowed pools, fastest first
         self._allowed = [
             [n for n, pool in enumerate(pools) if not block.pools or pool.name in block.pools]
             for block in blocks
         ]
-        # [block] -> (other block, wrong values of `offset of block - offset of other`)
+        # [block] -> (other block, forbidden values of `offset of block - offset of other`)
         self.neighbours = [[(b, forbidden[b][a]) for b in others] for a, others in enumerate(forbidden)]
         # the same, range by range
         self._wrong = [
             [(b, first, last) for b, spans in others for first, last in spans] for others in self.neighbours
         ]
-        # [block] -> bits of the blocks on whose positions and places its own place depends, itself among them
+        # [block] -> bit mask of the blocks that affect its offset, itself included
         self._near = [sum(1 << b for b, _ in others) | 1 << a for a, others in enumerate(self.neighbours)]
 
     def place_all(self, sequence: Sequence[int]) -> Placement:
         return self.place_above(sequence, [0] * len(self.blocks))
 
     def place_above(self, sequence: Sequence[int], least: Sequence[int]) -> Placement:
-        """Puts no block below its least offset."""
+        """Places blocks as `place_all` does, none below its least offset."""
         partial = Partial(self)
         for block in sequence:
             partial.put(block, *self._spot(block, partial, least[block]))
         return partial.placement(sequence)
 
     def place_moved(self, move: Move) -> Placement | None:
-        """Answers as `place_all` does, or None if that costs more than before; blocks not pushed stay."""
+        """Places blocks after the move, or returns None if that costs more; unaffected blocks stay."""
         before, sequence, pushed = move.before, move.sequence, 1 << move.block
         partial, near, put, most = Partial(self), self._near, 0, before.cost
         for number in range(move.first, len(sequence)):
@@ -109,9 +109,9 @@ class BlockPacking(AnyPacking):
         return partial.placement(sequence) if partial.cost <= most else None
 
     def _spot(self, block: int, partial: Partial, least_offset: int = 0) -> tuple[int, int]:
-        """Finds the lowest gap of the first allowed pool with room, else of the one that lacks least.
+        """Returns the pool and offset of the lowest gap in the first allowed pool that fits.
 
-        A search asks very often: few calls are between.
+        If none fits, returns the one that lacks fewest bytes. A hot path: few calls inside.
         """
         offsets, where, wrong = partial.offsets, partial.where, self._wrong[block]
         align, size = self.blocks[block].align, self.sizes[block]
@@ -138,7 +138,7 @@ class BlockPacking(AnyPacking):
 
 
 class Partial:
-    """Holds the places of the blocks placed so far."""
+    """The blocks placed so far."""
 
     def __init__(self, packing: AnyPacking) -> None:
         self._blocks, self._sizes, self._rooms = packing.blocks, packing.sizes, packing.rooms
@@ -156,7 +156,7 @@ class Partial:
             self.slow_uses += pool * self._blocks[block].uses
 
     def put_as(self, before: Placement, blocks: Sequence[int]) -> None:
-        """Puts blocks where they were. A search does so with most of them each time, and calls nothing."""
+        """Places blocks at their previous offsets. A hot path: no calls inside."""
         offsets, where, ends, sizes = self.offsets, self.where, self.ends, self._sizes
         for block in blocks:
             pool, offset = before.pools[block], before.offsets[block]
@@ -189,19 +189,19 @@ def place_again(packing: AnyPacking, offsets: Mapping[str, int]) -> Placement:
 
 
 def place_no_lower(packing: BlockPacking, offsets: Mapping[str, int]) -> Placement:
-    """Places blocks in that sequence, too, and each at its earlier offset or above it.
+    """Places blocks in the sequence of their earlier offsets, each at its earlier offset or above.
 
-    In the lowest gap a block may part two that lay one in the other. Here rows that are as they were stay.
+    The lowest gap may separate two blocks that were nested in each other. This keeps such blocks nested.
     """
     least = [-(-offsets.get(block.name, 0) // block.align) * block.align for block in packing.blocks]
     return packing.place_above(_sequence(packing.blocks, lambda block: _earlier(block, offsets)), least)
 
 
 def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> Placement:
-    """Tries other sequences, each one move from the last good one; stops at `bound`.
+    """Tries other sequences, each one move from the last improvement; stops at `bound`.
 
-    A move gives one block another, mostly earlier position: every other time the block that ends highest.
-    Of few blocks all sequences are tried.
+    A move gives one block another, mostly earlier, position. Every other move picks the block that ends
+    highest. If there are few blocks, tries all sequences.
     """
     count, draws = len(best.sequence), Draws(SEED)
     if count <= _FEW_BLOCKS:
@@ -212,7 +212,7 @@ def improve(packing: BlockPacking, best: Placement, bound: int, trials: int) -> 
             break
         taken = start.highest if draws.real() < 0.5 else draws.below(count)
         position = draws.below(taken + 1 if draws.real() < 0.7 else count)
-        if (taken, position) in in_vain:  # from this placement, before
+        if (taken, position) in in_vain:  # already tried from this placement
             continue
         found = _follow(packing, bound, start, taken, position)
         if found is start:
@@ -233,14 +233,14 @@ def _best_of_all(packing: BlockPacking, best: Placement, bound: int) -> Placemen
 
 
 class Draws:
-    """Numbers drawn at random, the same on every machine. There are very many: few calls are between."""
+    """Pseudo-random numbers, the same on every machine. A hot path: few calls inside."""
 
     def __init__(self, seed: int) -> None:
         its = random.Random(seed)
         self.real, self._bits = its.random, its.getrandbits
 
     def below(self, limit: int) -> int:
-        """Draws one of 0 to limit - 1."""
+        """Returns a number from 0 to limit - 1."""
         width = limit.bit_length()
         drawn = self._bits(width)
         while drawn >= limit:
@@ -250,10 +250,10 @@ class Draws:
 
 @dataclass(frozen=True, slots=True)
 class _Start:
-    """A placement from which moves start."""
+    """A placement to start moves from."""
 
     placement: Placement
-    highest: int  # the position in its sequence of the block that ends highest
+    highest: int  # position in its sequence of the block that ends highest
     is_enough: bool
 
     @staticmethod
@@ -294,7 +294,7 @@ def _end(block: Block) -> int:
 
 
 def _by_use(block: Block) -> tuple[int, ...]:
-    """Sorts the blocks used most for their size to the front: the fastest pool still has room."""
+    """Sort key: blocks with most uses per byte come first, while the fastest pool has free space."""
     return -block.uses // max(block.bytes, 1), -block.bytes
 
 

@@ -1,4 +1,4 @@
-"""The memory planner: an order of steps, then ring lengths, then offsets; the best of a few orders."""
+"""The memory planner: order, rings, offsets; keeps the best of several orders."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ PLACED_ORDERS = 8  # most orders that are placed; the two limits below reduce it
 PLACED_ROWS = 1_000_000  # most rows in all placed orders together
 PLACED_PAIRS = 4_000_000  # most pairs of tensors in them
 REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor
-QUICK = (100_000, 150)  # pairs of blocks looked at in a search for a placement, and at most so many trials
+QUICK = (100_000, 150)  # (pairs of blocks examined, trials): limits of one search for a placement
 CAREFUL = (6_000_000, 1500)
 
 
@@ -44,12 +44,12 @@ class _Placed:
     draft: DraftOrder
     packing: BlockPacking | CrowdPacking
     placement: Placement
-    floor: int  # no placement of these rings in this order is smaller
+    floor: int  # lower bound of any placement of these rings in this order
     is_proven: bool = False
 
     @property
     def is_least(self) -> bool:
-        """True if it is proven that no placement of these rings in this order is smaller."""
+        """Returns whether it is proven that no placement of these rings in this order is smaller."""
         missing, _, taken = self.cost
         return self.is_proven or (missing, taken) == (0, self.floor)
 
@@ -245,7 +245,7 @@ def _plan(steps: Steps, placed: _Placed, most: int) -> Plan:
 def _buffer(block: Block, pool: str, offset: int, steps: int) -> PlannedBuffer:
     first, last = int(block.first.min(initial=steps + 1)), int(block.last.max(initial=0))
     if first > last:
-        first, last = 1, 1  # nobody touches it
+        first, last = 1, 1  # never accessed
     span = _step(first, steps), _step(last, steps)
     return PlannedBuffer(block.name, pool, offset, block.positions, block.position_bytes, *span)
 

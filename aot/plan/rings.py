@@ -1,4 +1,4 @@
-"""Blocks for placement: every ring, state and scratch with the lifetimes of its positions."""
+"""Builds the blocks to pack: rings, states and scratch, with the lifetimes of their positions."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from aot.plan.steps import Ints, Steps
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A unit of placement: consecutive equal positions, and the time spans in which each is in use."""
+    """A unit of packing: consecutive equal positions, and the time spans in which each is in use."""
 
     name: str
     positions: int
     position_bytes: int
     align: int
-    position: Ints  # of each span
-    first: Ints  # time, included
-    last: Ints  # time, included
-    uses: int = 0  # bytes of it that kernels load and store in a run, about
-    pools: frozenset[str] = ANY_POOL  # names of those it may lie in
+    position: Ints  # by span
+    first: Ints  # time, inclusive
+    last: Ints  # time, inclusive
+    uses: int = 0  # bytes that kernels load and store in a run, approximately
+    pools: frozenset[str] = ANY_POOL  # names of the pools it may use
 
     @property
     def bytes(self) -> int:
@@ -33,7 +33,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class AllowedOverlaps:
-    """Moments at which position `over` of one block may begin exactly where `under` of another does."""
+    """Times at which position `over` of one block may start exactly at position `under` of another."""
 
     under_block: Ints
     under: Ints
@@ -42,7 +42,7 @@ class AllowedOverlaps:
 
 
 def make_blocks(steps: Steps, lives: Lives, rings: Ints) -> tuple[Block, ...]:
-    """Returns the blocks: the tensors in their order, then state and scratch of the stages."""
+    """Returns the blocks: the tensors in order, then state and scratch of the stages."""
     tensors = (_ring(steps, lives, n, held) for n, held in enumerate(rings.tolist()))
     return (*tensors, *_states(steps, lives))
 
@@ -80,7 +80,7 @@ def _single(kind: str, stage: Stage, size: int, first: Ints, last: Ints) -> Bloc
 
 
 def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOverlaps:
-    """Finds rows that die in the step that writes a row which may overwrite them."""
+    """Finds rows that die in the same step in which another row may overwrite them."""
     met = steps.meetings
     meets = lives.dies[met.under] == lives.born[met.over]
     return AllowedOverlaps(
@@ -89,7 +89,7 @@ def find_in_place_overlaps(steps: Steps, lives: Lives, rings: Ints) -> AllowedOv
 
 
 def _positions(steps: Steps, rings: Ints, rows: Ints) -> tuple[Ints, Ints]:
-    """Returns the block of each row, and its position there."""
+    """Returns the block of each row, and its position in that block."""
     starts = np.asarray(steps.row_starts)
     blocks = np.searchsorted(starts, rows, side="right") - 1
     return blocks, (rows - starts[blocks]) % rings[blocks]

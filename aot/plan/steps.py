@@ -1,4 +1,4 @@
-"""The request in numbers: the steps that each step waits for, and the steps that touch each row."""
+"""The request as integer arrays: dependencies between steps and accesses to each row."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aot.plan.check import PlanError
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage
 
 Ints = NDArray[np.int64]
-Wait = tuple[int, int]  # a stage, and how many of its steps must be over
+Wait = tuple[int, int]  # a stage, and how many of its steps must have run
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """One stage's use of one tensor: for each row the first and last step that touches it, or -1."""
+    """One stage's use of one tensor: for each row, the first and last step that accesses it, or -1."""
 
     stage: int
     is_write: bool
@@ -28,7 +28,7 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class Touches:
-    """All uses, one entry per row. Rows of all tensors, and all steps, are numbered consecutively."""
+    """All uses, one entry per row. The rows of all tensors, and all steps, are numbered consecutively."""
 
     row: Ints
     first: Ints
@@ -38,7 +38,7 @@ class Touches:
 
 @dataclass(frozen=True, slots=True)
 class Meetings:
-    """Rows that may be written in place: row `over` begins where row `under` does, if `under` dies then."""
+    """Rows that may be written in place: row `over` may overwrite row `under` if that dies then."""
 
     under: Ints
     over: Ints
@@ -48,17 +48,17 @@ class Meetings:
 @dataclass(frozen=True, slots=True)
 class Steps:
     request: PlanRequest
-    counts: tuple[int, ...]  # steps of each stage
-    starts: tuple[int, ...]  # the number of each stage's first step
+    counts: tuple[int, ...]  # by stage
+    starts: tuple[int, ...]  # number of each stage's first step
     waits: tuple[tuple[tuple[Wait, ...], ...], ...]  # [stage][step]
-    next_waiting: tuple[tuple[int, ...], ...]  # [stage][step] -> the first from here that waits, or the end
-    asked: tuple[int, ...]  # steps of each stage that others wait for
-    wanted: tuple[int, ...]  # steps of each stage up to the last whose rows anybody wants
-    reads_on: tuple[bool, ...]  # whether a stage reads anything after its wanted steps
-    row_starts: tuple[int, ...]  # the number of each tensor's first row, and of all rows
+    next_waiting: tuple[tuple[int, ...], ...]  # [stage][step] -> next step that waits, or the step count
+    asked: tuple[int, ...]  # by stage: steps that other stages wait for
+    wanted: tuple[int, ...]  # by stage: steps up to the last that writes a row that is used
+    reads_on: tuple[bool, ...]  # by stage: whether it reads anything after its wanted steps
+    row_starts: tuple[int, ...]  # number of each tensor's first row, then the total
     touches: Touches
     meetings: Meetings
-    bytes_used: tuple[int, ...]  # of each tensor, about as many as kernels load and store in a run
+    bytes_used: tuple[int, ...]  # by tensor: bytes that kernels load and store in a run, approximately
 
 
 def number_steps(request: PlanRequest) -> Steps:
@@ -130,7 +130,7 @@ def _numbers(rows: Rows) -> range:
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """The use of one tensor by all steps of a stage: rows from `first` to before `stop`."""
+    """Accesses of all steps of a stage to one tensor: rows from `first` to before `stop`."""
 
     name: str
     is_write: bool
@@ -138,7 +138,7 @@ class _Column:
     stop: Ints
 
 
-Columns = Sequence[Sequence[_Column]]  # of each stage
+Columns = Sequence[Sequence[_Column]]  # by stage
 
 
 def _columns(stage: Stage) -> Iterator[_Column]:
@@ -169,7 +169,7 @@ def _use(number: int, column: _Column, size: int) -> Use:
     steps = np.repeat(np.arange(len(counts)), counts)
     rows = np.arange(len(steps)) + np.repeat(column.first - np.cumsum(counts) + counts, counts)
     first, last = np.full((2, size), -1)
-    first[rows[::-1]], last[rows] = steps[::-1], steps  # of several steps the last assigned stays
+    first[rows[::-1]], last[rows] = steps[::-1], steps  # of several steps the one assigned last remains
     return Use(number, column.is_write, first, last)
 
 
@@ -193,7 +193,7 @@ def _waits(
     number: int, columns: Sequence[_Column], index: dict[str, int], uses: tuple[tuple[Use, ...], ...]
 ) -> tuple[tuple[Wait, ...], ...]:
     """Returns what a step waits for: earlier writes of its rows and, if it writes, earlier reads."""
-    found: list[tuple[int, list[int]]] = []  # stage, of each step how many of its steps
+    found: list[tuple[int, list[int]]] = []  # stage, and for each step how many steps of that stage
     for column in columns:
         earlier = (use for use in uses[index[column.name]] if use.stage < number)
         found += [(u.stage, _steps_over(column, u)) for u in earlier if u.is_write or column.is_write]
@@ -202,7 +202,7 @@ def _waits(
 
 
 def _steps_over(column: _Column, use: Use) -> list[int]:
-    """Counts, for each step, the steps of the use up to the last that touches its rows."""
+    """Counts, for each step, the steps of the use up to the last that accesses its rows."""
     last = np.append(use.last, -1)
     most = np.maximum.reduceat(last, np.stack((column.first, column.stop), axis=1).ravel())[::2]
     counts: list[int] = np.where(column.first < column.stop, most + 1, 0).tolist()

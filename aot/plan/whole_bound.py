@@ -1,4 +1,4 @@
-"""A lower bound of what a planner of whole tensors needs for a graph, to compare a plan of rows with."""
+"""Computes how much memory a whole-tensor planner needs at least, for comparison with a plan of rows."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from aot.ir.graph import Graph
 from aot.plan.model import Kind, PlanRequest, PlanTensor, Rows, Stage, Step
 from aot.plan.wholes import whole_peak_at_least
 
-_VIEW = "reshape"  # its output is its input's memory
+_VIEW = "reshape"  # its output shares its input's memory
 _ONCE = Rows(0, 1)
 
 
 def whole_tensor_bound(graph: Graph, io_apart: bool = False) -> int:
-    """Bytes of tensors that are live at once, whatever the order of nodes; dense, without padding or copies.
+    """Returns a lower bound of live bytes over all orders of nodes; dense tensors, no padding, no copies.
 
-    Inputs and outputs do not count where they are `io_apart`. It is found in a small part of the time of a
-    compile: for a graph with many branches the true need may be higher.
+    With `io_apart`, inputs and outputs do not count. The search is short compared to a compile, so for a
+    graph with many branches the true minimum may be higher.
     """
     request = _whole_request(graph)
     if io_apart:
@@ -30,7 +30,7 @@ def _beside(tensor: PlanTensor) -> PlanTensor:
 
 def _whole_request(graph: Graph) -> PlanRequest:
     roots: dict[str, str] = {}
-    constants = set(graph.constants)  # and what is computed of nothing else
+    constants = set(graph.constants)  # and values computed from constants only
     stages = []
     for node in graph.nodes:
         reads = tuple(dict.fromkeys(roots.get(v, v) for v in node.reads if v not in constants))

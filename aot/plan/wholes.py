@@ -1,8 +1,8 @@
-"""Orders of whole stages: the exact optimum for small graphs, a beam search for large ones.
+"""Orders whole stages: exact for small graphs, beam search for larger ones.
 
-Every stage runs once, with all its steps, and a tensor lives whole from its first writer to its last reader.
-The live bytes then depend only on the set of stages that have run. So the lowest peak is a shortest path over
-such sets, with the largest value as its length.
+Every stage runs once, with all its steps, and a tensor is live as a whole from its first writer to its last
+reader. The live bytes then depend only on the set of stages that have run. So the lowest peak is a shortest
+path over such sets, with the largest value as its length.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from aot.plan.model import Kind, PlanRequest
 
 EXACT_SETS = 10_000  # most sets of finished stages for the exact search: covers every graph of 13 stages
 EXACT_LOOKS = 400_000  # most (set, stage) pairs for the exact search; limits graphs of more than 40 stages
-MOST_LOOKS = 150_000  # most that it really looks at; limits graphs in which very many stages may be next
-BOUND_LOOKS = 250  # most (set, stage) pairs for each stage where only a bound is wanted
-MOST_BOUND_LOOKS = 20_000  # most (set, stage) pairs in all where only a bound is wanted
-BEAM = 24  # sets of equal size that are kept where the exact search has given up
+MOST_LOOKS = 150_000  # most pairs actually visited; limits graphs in which very many stages may be next
+BOUND_LOOKS = 250  # most (set, stage) pairs per stage if only a bound is wanted
+MOST_BOUND_LOOKS = 20_000  # most (set, stage) pairs in total if only a bound is wanted
+BEAM = 24  # sets of equal size kept after the exact search has given up
 BEAM_LOOKS = 100_000  # most (set, stage) pairs for the beam; after that, stages stay in the given order
 
 
 @dataclass(frozen=True, slots=True)
 class WholeOrder:
     stages: tuple[int, ...]
-    peak_bytes: int  # of live tensors, states not counted
+    peak_bytes: int  # peak of live tensors, without states
     is_exact: bool  # no order of whole stages has a lower peak
 
 
@@ -34,23 +34,23 @@ class WholeOrder:
 class _Graph:
     """A dependency graph. Sets of stages are bit masks."""
 
-    before: tuple[int, ...]  # per stage: what must have run
-    behind: tuple[tuple[int, ...], ...]  # per stage: those that wait for it
-    tensors: tuple[tuple[int, ...], ...]  # per stage: what it touches
-    writers: tuple[int, ...]  # per tensor
-    users: tuple[int, ...]  # per tensor: writers and readers
+    before: tuple[int, ...]  # by stage: mask of stages that must run first
+    behind: tuple[tuple[int, ...], ...]  # by stage: stages that wait for it
+    tensors: tuple[tuple[int, ...], ...]  # by stage: tensors it accesses
+    writers: tuple[int, ...]  # by tensor
+    users: tuple[int, ...]  # by tensor: writers and readers
     bytes: tuple[int, ...]
-    is_made: tuple[bool, ...]  # it is not there before the run
-    is_dropped: tuple[bool, ...]  # nobody wants it after the run
+    is_made: tuple[bool, ...]  # by tensor: becomes live during the run
+    is_dropped: tuple[bool, ...]  # by tensor: dies during the run
 
 
 @dataclass(frozen=True, slots=True)
 class _Path:
     done: int
-    ready: int  # stages that have not run, and whose turn it may be
+    ready: int  # mask of stages that may run next
     live: int
     peak: int
-    last: int = -1  # stage
+    last: int = -1  # the stage that ran last
     parent: _Path | None = None
 
     @property
@@ -69,7 +69,7 @@ def order_whole_stages(request: PlanRequest, most_sets: int = EXACT_SETS) -> Who
     graph = _graph(request)
     count = len(graph.before)
     most_sets = min(most_sets, EXACT_LOOKS // max(count, 1))
-    if most_sets >= count:  # there is a set for each stage on the way: with fewer, no search comes to its end
+    if most_sets >= count:  # every path has one set per stage: with fewer sets no search can finish
         path, is_exact = _search(graph, most_sets, MOST_LOOKS)
         if is_exact:
             return WholeOrder(path.stages(), path.peak, True)
@@ -159,7 +159,7 @@ def _longer_by_one(graph: _Graph, path: _Path) -> Iterator[_Path]:
 
 
 def _search(graph: _Graph, most_sets: int, most_looks: float = inf) -> tuple[_Path, bool]:
-    """Returns the path with the lowest peak, and whether it is complete; it ends when the work is used up."""
+    """Returns the path with the lowest peak, and whether it is complete; stops when the work is used up."""
     everything = (1 << len(graph.before)) - 1
     start = _start(graph)
     queue = [(start.rank, start)]

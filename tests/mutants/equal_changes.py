@@ -16,21 +16,21 @@ _OF_FRAMES = "  # encoded bytes without a zero that are kept; no device sends lo
 _RATE = "RATE_TRIES and self._clock() > effort.began_at + RATE_S:"
 _CHANCE = "one more of them is tried: which arenas grow by that and which shrink is chance"
 _WHOLES = "of whole tensors only which stage reads and writes them counts, not their rows"
-_OF_ALIKE = "  # of the best that are placed though they may rank alike, where several climbs found them"
-_OF_IDLE = "  # a position idling for more rounds of all stages than that can hold something else"
+_OF_ALIKE = "  # of the best drafts from several climbs, placed even if they rank equally"
+_OF_IDLE = "  # a position idle for more rounds of all stages than this can hold other data"
 _READINGS = "readings = list(zip(stage.kernel.row_params, stage.reads, strict="
 _BY_AREA = "lambda block: (-block.bytes * max(_end(block) - _begin(block)"
 _LEAST = "  # proven: no placement of these rings in this order needs less"
-_CROWDED = "  # too many buffers are there at once to search for a smaller placement"
+_CROWDED = "  # too many buffers are live at once to search for a smaller placement"
 _TOLD = "the planner tells it of each plan; what else is made is changed from one of its plans"
 _REFINE = "tried = _refine(tried, QUICK, placed.cost["
 _BASE = "base = np.repeat(np.arange(len(rows)), rows) * (lives.after"
-_APART = "  # keeps the tensors apart"
+_APART = "  # separates the tensors"
 _BOTH = "return Use(one.stage, one.is_write, np.where(least"
 _OF_BOTH = ", most, least), np.maximum(one.last, other.last))"
 _DRAWS = "self.draws = [bool(f) or on for f, on in zip(self.followers, steps.reads_on, "
-_GROUPED = "  # whose groups are remembered: variants of a graph share the steps of most stages"
-_WORK = "  # multiplications in a run: about as often it loads what it reads"
+_GROUPED = "  # number of stages whose groups are cached: variants of a graph share most stages"
+_WORK = "  # multiplications per run: a rough measure of how often it loads its inputs"
 _SIZE = "NumPy takes any negative number for the size that is left"
 REASONS: Mapping[str, str] = {
     "NOBODY = 0  ->  NOBODY = 1": _NUMBER,
@@ -69,8 +69,8 @@ REASONS: Mapping[str, str] = {
     f"if effort.tries > {_RATE}  ->  if effort.tries >= {_RATE}": "the third try comes within a second",
     f"ALIKE = 4{_OF_ALIKE}  ->  ALIKE = 5{_OF_ALIKE}": _CHANCE,
     f"_IDLE_ROUNDS = 1{_OF_IDLE}  ->  _IDLE_ROUNDS = 2{_OF_IDLE}": _CHANCE,
-    "_FEW_BLOCKS = 5  # their 120 sequences are soon all tried  ->  "
-    "_FEW_BLOCKS = 6  # their 120 sequences are soon all tried": _CHANCE,
+    "_FEW_BLOCKS = 5  # their 120 sequences can all be tried  ->  "
+    "_FEW_BLOCKS = 6  # their 120 sequences can all be tried": _CHANCE,
     "REFINED_ORDERS = 2  # orders placed with CAREFUL effort, besides the one with the lowest floor  ->  "
     "REFINED_ORDERS = 3  # orders placed with CAREFUL effort, besides the one with the lowest floor": _CHANCE,
     f"{_BY_AREA} + 1, 0),),  ->  {_BY_AREA} + 1, 1),),": "a block that nobody touches lies at 0, whenever it "
