@@ -1,4 +1,4 @@
-"""The ops by name: for each, the file here and its class there."""
+"""The table of ops: maps each name to its module and class."""
 
 from __future__ import annotations
 

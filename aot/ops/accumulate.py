@@ -10,14 +10,14 @@ from aot.ops.activation import Activation, clamp_integers, clamp_reals
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.rounding import RequantRounding
 
-# Sums of products of integers of 16 bits at most are below 2**53 for any layer that fits in memory,
-# so double-precision BLAS gives them exactly; for float32 models it is the best reference there is.
+# Sums of products of integers up to 16 bits stay below 2**53 for any layer that fits in memory, so
+# double-precision BLAS is exact. For float32 models it is the most precise reference available.
 Reals = npt.NDArray[np.float64]
 Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]
 
 
 def centred(x: Array, x_type: TensorType) -> Reals:
-    """The input as floats: for integers in steps of the scale, counted from the zero point."""
+    """Returns the input as float64: integers minus their zero point, in units of the scale."""
     reals = x.astype(np.float64)
     return reals - quant_of(x_type).zero_point if x_type.dtype.is_integer else reals
 
@@ -33,7 +33,7 @@ def finish_integers(
     activation: Activation,
     rounding: RequantRounding,
 ) -> Array:
-    """The stored results of accumulators whose last axis is the output channel."""
+    """Returns the stored results of accumulators whose last axis is the output channel."""
     mult, shift = (m.astype(np.int64) for m in multipliers)
     scaled = multiply_by_quantized_multiplier(sums.astype(np.int64), mult, shift, rounding)
     return clamp_integers(scaled + quant_of(out_type).zero_point, activation, out_type)

@@ -12,18 +12,18 @@ from aot.ops.requant import Ints, quant_of
 
 
 class Activation(Enum):
-    """The function that is applied to each result before it is stored."""
+    """The function applied to each result before it is stored."""
 
     NONE = "none"
     RELU = "relu"
     RELU6 = "relu6"
     RELU_N1_TO_1 = "relu_n1_to_1"
     RELU_0_TO_1 = "relu_0_to_1"
-    FINITE = "finite"  # infinity becomes the largest number; integers are finite
+    FINITE = "finite"  # infinity becomes the largest finite number; no effect on integers
 
     @property
     def real_limits(self) -> tuple[float, float]:
-        """The smallest and largest real result."""
+        """Returns the smallest and the largest float result."""
         return _REAL_LIMITS[self]
 
 
@@ -39,7 +39,7 @@ _REAL_LIMITS = {
 
 
 def integer_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]:
-    """The smallest and largest stored integer of a quantized output."""
+    """Returns the smallest and the largest stored integer of a quantized output."""
     smallest, largest = out_type.dtype.limits
     low, high = activation.real_limits
     if activation is Activation.FINITE:
@@ -52,7 +52,7 @@ def integer_clamp(activation: Activation, out_type: TensorType) -> tuple[int, in
 
 
 def plain_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]:
-    """The smallest and largest integer that stands for itself."""
+    """Returns the smallest and the largest integer of an output without quantization."""
     smallest, largest = out_type.dtype.limits
     low, high = activation.real_limits
     return max(smallest, int(low)) if math.isfinite(low) else smallest, (
@@ -61,13 +61,13 @@ def plain_clamp(activation: Activation, out_type: TensorType) -> tuple[int, int]
 
 
 def clamp_integers(values: Ints, activation: Activation, out_type: TensorType) -> Array:
-    """Clamped by the activation and the output's integer range, in the output's element type."""
+    """Clamps to the activation and the output's integer range; returns the output's element type."""
     low, high = integer_clamp(activation, out_type)
     return np.clip(values, low, high).astype(out_type.dtype.numpy)
 
 
 def clamp_reals(values: Array, activation: Activation) -> Array:
-    """Clamped by the activation, as float32."""
+    """Clamps to the activation; returns float32."""
     low, high = activation.real_limits
     return np.clip(values, low, high).astype(DType.F32.numpy)
 

@@ -1,4 +1,4 @@
-"""Average pooling: the mean of the pixels under the window, without padding."""
+"""Average pooling: the mean of the pixels in the window, without padding."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ from aot.ops.spatial import pad, patches
 
 
 class Halves(Enum):
-    """The rounding of a mean that lies half way between two integers."""
+    """Rounds a mean half way between two integers."""
 
     AWAY = "away from 0"
-    UP = "up"  # as away from 0 if 128 is added to each integer: of a file's unsigned bytes
+    UP = "up"  # like away from 0 on unsigned bytes: 128 was added to each integer in the file
     TO_EVEN = "to even"
-    TO_ODD = "to odd"  # as to even if they are counted from an odd zero point
+    TO_ODD = "to odd"  # like to even if counted from an odd zero point
 
 
 @dataclass(frozen=True, slots=True)
 class AveragePool2d(Pool2d):
-    """For integers, the sum of the stored values over the number of pixels; `halves` chooses how halves
-    are rounded.
-    """
+    """Averages the pixels in each window. For integers, `halves` sets how halves are rounded."""
 
     name: ClassVar[str] = "average_pool2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -65,7 +63,7 @@ class AveragePool2d(Pool2d):
 
 
 def mean(sums: Ints, counts: Ints, halves: Halves) -> Ints:
-    """sums / counts rounded to the nearest integer."""
+    """Returns sums / counts, rounded to the nearest integer."""
     return _MEANS[halves](sums, counts)
 
 
@@ -88,7 +86,7 @@ def _halves_to_odd(sums: Ints, counts: Ints) -> Ints:
 
 
 def _halves_by_parity(sums: Ints, counts: Ints, stays: int) -> Ints:
-    """Rounds halves to the integer whose remainder modulo 2 is `stays`."""
+    """Rounds halves to the integer that is `stays` modulo 2."""
     whole, twice = sums // counts, 2 * (sums % counts)
     means: Ints = whole + ((twice > counts) | ((twice == counts) & (whole % 2 != stays)))
     return means

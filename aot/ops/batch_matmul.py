@@ -1,4 +1,4 @@
-"""Products of matrices that are both computed in the run, one pair after the other."""
+"""Matrix products of two computed tensors, one pair of matrices after the other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _second(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 class BatchMatmul(Op):
     """Inputs: x [1, pairs or 1, M, K], y [1, matrices, K, N]; either may be stored transposed.
 
-    Each of y goes with as many of x one after the other: pairs / matrices of them.
+    Each matrix of y is used for pairs / matrices consecutive matrices of x.
     """
 
     name: ClassVar[str] = "batch_matmul"
@@ -61,16 +61,16 @@ class BatchMatmul(Op):
     x_transposed: bool = False
     y_transposed: bool = False
     rounding: RequantRounding = RequantRounding.DOUBLE
-    result: DType | None = None  # where it is another than the input's
+    result: DType | None = None  # if it differs from the input's
 
     def sizes(self, x: TensorType) -> tuple[int, int, int]:
-        """(pairs, M, K) of the first operand."""
+        """Returns (pairs, M, K) of the first operand."""
         _, pairs, *matrix = x.shape
         m, k = reversed(matrix) if self.x_transposed else matrix
         return pairs, m, k
 
     def sizes_of_second(self, y: TensorType) -> tuple[int, int, int]:
-        """(pairs, K, N)."""
+        """Returns (pairs, K, N) of the second operand."""
         _, pairs, *matrix = y.shape
         k, n = reversed(matrix) if self.y_transposed else matrix
         return pairs, k, n
@@ -99,5 +99,5 @@ class BatchMatmul(Op):
 
 
 def product_requant(x: TensorType, y: TensorType, out: TensorType) -> Multipliers:
-    """(mult, shift) of a product of matrices, one of each."""
+    """Returns (mult, shift) of a matrix product, as arrays of one element."""
     return conv_requant(x, y, out, 1)

@@ -1,4 +1,4 @@
-"""Binary arithmetic: sums, differences, products and the like of two tensors, one perhaps repeated."""
+"""Binary arithmetic: sums, differences, products and the like of two tensors, with broadcasting."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ T = TypeVar("T")
 Pair = tuple[T, T]
 
 
-_MAX_PRODUCT_RESCALE = 2.0**13  # a product of nine-bit numbers, shifted left, must fit in 32 bits
+_MAX_PRODUCT_RESCALE = 2.0**13  # a product of two 9-bit numbers, shifted left, must fit in 32 bits
 _ELEMENTS = (DType.I8, DType.I16, DType.I32, DType.I64, DType.F32)
 
 
@@ -98,22 +98,22 @@ _SUM_SCALES_FIT = Constraint(
 
 @dataclass(frozen=True, slots=True)
 class BinaryOp(Op):
-    """Inputs: x1, x2; their quantizations may differ. Integers that have none wrap around."""
+    """Inputs: x1, x2; their quantizations may differ. Integers without a quantization wrap around."""
 
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
     activation: Activation = Activation.NONE
 
     @abstractmethod
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
-        """The meaning in floats."""
+        """Computes the op in floats."""
 
     @abstractmethod
     def on_integers(self, arrays: Pair[Array], types: Pair[TensorType], out: TensorType) -> Ints:
-        """The meaning in quantized integers before the zero point is added and the result clamped."""
+        """Computes the op in quantized integers, before adding the zero point and clamping."""
 
     @abstractmethod
     def on_plain(self, x1: Ints, x2: Ints) -> Ints:
-        """The result for integers without a scale; overflow wraps around."""
+        """Computes the op for integers without a scale; overflow wraps around."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x1, x2 = required(inputs[0]), required(inputs[1])
@@ -190,8 +190,8 @@ class Mul(BinaryOp):
         _PRODUCT_SCALES_FIT,
         SHAPES_FIT,
     )
-    scales_in_single: bool = False  # whether their product is computed in single precision
-    is_rounded_once: bool = False  # whether integers are, as in ONNX Runtime, and not twice
+    scales_in_single: bool = False  # computes the product of the scales in single precision
+    is_rounded_once: bool = False  # rounds integers once, like ONNX Runtime, instead of twice
 
     @property
     def rounding_of_integers(self) -> RequantRounding:
@@ -213,7 +213,7 @@ class Mul(BinaryOp):
 
 @dataclass(frozen=True, slots=True)
 class Prelu(BinaryOp):
-    """x1 if it is not negative, else x1 * x2."""
+    """Returns x1 if it is not negative, else x1 * x2."""
 
     name: ClassVar[str] = "prelu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -222,7 +222,7 @@ class Prelu(BinaryOp):
         _PRODUCT_SCALES_FIT,
         SHAPES_FIT,
     )
-    scales_in_single: bool = False  # whether their products and quotients are computed in single precision
+    scales_in_single: bool = False  # computes products and quotients of scales in single precision
 
     def on_reals(self, x1: Floats, x2: Floats) -> Floats:
         return np.where(x1 >= 0, x1, x1 * x2)

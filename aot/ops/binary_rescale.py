@@ -1,4 +1,4 @@
-"""Two quantized values of scales of their own: how integers add, multiply, divide, compare, bit for bit."""
+"""Integer arithmetic on two values with different scales, bit for bit: add, multiply, divide, compare."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.ops.fixed_point import reciprocal
 from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, quantize_multiplier
 
 Multiplier = tuple[int, int]  # (mult, shift)
-# How far operands are shifted left before they are added: as far as leaves room for the sum in 32 bits.
+# Left shift of operands before they are added: as far as the sum still fits in 32 bits.
 LEFT_SHIFT = {DType.I8: 20, DType.I16: 15}
 DIFFERENCE_SHIFT = {DType.I8: 7, DType.I16: 0}  # before differences are squared
 COMPARE_SHIFT = 8  # before operands are compared
@@ -19,10 +19,12 @@ COMPARE_SHIFT = 8  # before operands are compared
 
 @dataclass(frozen=True, slots=True)
 class AddParameters:
-    """The multipliers that bring two values to one scale before they are added: (mult, shift), shift <= 0.
+    """Multipliers that bring two values to one scale before they are added: (mult, shift), shift <= 0.
 
-    sum = m1((x1 - zero_point_1) << left_shift) + m2((x2 - zero_point_2) << left_shift)
-    y = m_out(sum) + zero_point_out; each m rounds twice (multiply_by_quantized_multiplier).
+        sum = m1((x1 - zero_point_1) << left_shift) + m2((x2 - zero_point_2) << left_shift)
+        y = m_out(sum) + zero_point_out
+
+    Each m rounds twice (multiply_by_quantized_multiplier).
     """
 
     left_shift: int
@@ -32,7 +34,7 @@ class AddParameters:
 
 
 def add_parameters(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> AddParameters:
-    """The multipliers of an addition; both inputs are brought to twice the larger scale first."""
+    """Returns the multipliers of an addition. Both inputs are first brought to twice the larger scale."""
     twice_larger, first, second = _to_one_scale(x1_type, x2_type)
     shift = LEFT_SHIFT[x1_type.dtype]
     out = quantize_multiplier(twice_larger / ((1 << shift) * quant_of(out_type).scale))
@@ -40,7 +42,7 @@ def add_parameters(x1_type: TensorType, x2_type: TensorType, out_type: TensorTyp
 
 
 def square_parameters(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> AddParameters:
-    """The multipliers of a squared difference, whose last one is applied to the square."""
+    """Returns the multipliers of a squared difference; the output multiplier applies to the square."""
     twice_larger, first, second = _to_one_scale(x1_type, x2_type)
     shift = DIFFERENCE_SHIFT[x1_type.dtype]
     steps = (1 << shift * 2) * quant_of(out_type).scale
@@ -48,7 +50,7 @@ def square_parameters(x1_type: TensorType, x2_type: TensorType, out_type: Tensor
 
 
 def compare_parameters(x1_type: TensorType, x2_type: TensorType) -> AddParameters:
-    """Both operands are rescaled to one fixed-point scale; the last multiplier is not used."""
+    """Returns multipliers that bring both operands to one scale; the output multiplier is unused."""
     first, second = (quantize_multiplier(quant_of(t).scale) for t in (x1_type, x2_type))
     return AddParameters(COMPARE_SHIFT, first, second, (0, 0))
 
@@ -62,7 +64,7 @@ def _to_one_scale(x1_type: TensorType, x2_type: TensorType) -> tuple[float, Mult
 def mul_multiplier(
     x1_type: TensorType, x2_type: TensorType, out_type: TensorType, scales_in_single: bool = False
 ) -> Multiplier:
-    """(mult, shift) of a product."""
+    """Returns (mult, shift) of a product."""
     if scales_in_single:
         first, second, out = (np.float32(quant_of(t).scale) for t in (x1_type, x2_type, out_type))
         return quantize_multiplier(float(first * second / out))
@@ -72,7 +74,7 @@ def mul_multiplier(
 def prelu_multipliers(
     x1_type: TensorType, x2_type: TensorType, out_type: TensorType, scales_in_single: bool
 ) -> tuple[Multiplier, Multiplier]:
-    """(mult, shift) of x1 alone, and of the product."""
+    """Returns (mult, shift) of x1 alone, and of the product."""
     real = np.float32 if scales_in_single else np.float64
     alone = float(real(quant_of(x1_type).scale) / real(quant_of(out_type).scale))
     product = mul_multiplier(x1_type, x2_type, out_type, scales_in_single)
@@ -80,23 +82,23 @@ def prelu_multipliers(
 
 
 def div_multiplier(x1_type: TensorType, x2_type: TensorType, out_type: TensorType) -> Multiplier:
-    """(mult, shift) of a quotient."""
+    """Returns (mult, shift) of a quotient."""
     return quantize_multiplier(quant_of(x1_type).scale / (quant_of(x2_type).scale * quant_of(out_type).scale))
 
 
 def rescaled(x: Array, x_type: TensorType, multiplier: Multiplier, left_shift: int) -> Ints:
-    """An operand at the scale that both are brought to."""
+    """Returns an operand at the common scale."""
     shifted = (x.astype(np.int64) - quant_of(x_type).zero_point) << left_shift
     return multiply_by_quantized_multiplier(shifted, *multiplier)
 
 
 def quotients(first: Ints, second: Ints, multiplier: Multiplier) -> Ints:
-    """first / second times the multiplier, of values counted from their zero points; by 0: 0."""
+    """Returns multiplier * first / second, for values minus their zero points; division by 0 gives 0."""
     magnitude = np.maximum(np.abs(second), 1)
     inverse, over_unit = reciprocal(magnitude, 31)
     numerator = np.where(second < 0, -first, first)
     headroom = _leading_sign_bits(numerator)
-    # A left shift by the headroom cannot leave 32 bits; what is lost by it is regained by the last shift.
+    # A left shift by the headroom fits in 32 bits; the last shift makes up for it.
     unscaled = ((numerator << headroom) * inverse + (1 << 30)) >> 31
     mult, shift = multiplier
     scaled = multiply_by_quantized_multiplier(unscaled, mult, shift - over_unit - headroom)

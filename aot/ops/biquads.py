@@ -12,7 +12,7 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
-COEFFICIENTS = 5  # of a section: b0, b1, b2, a1, a2, where a0 is 1
+COEFFICIENTS = 5  # per section: b0, b1, b2, a1, a2; a0 is 1
 _MOST_SECTIONS = 16
 
 
@@ -24,9 +24,9 @@ def _sections(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class Biquads(Op):
-    """Inputs: x [1, T, W, C], sections [S, 5]. Each column and channel is filtered by itself, from rest.
+    """Inputs: x [1, T, W, C], sections [S, 5]. Filters each column and channel separately, from rest.
 
-    A section makes y[t] = b0 x[t] + b1 x[t-1] + b2 x[t-2] - a1 y[t-1] - a2 y[t-2], in the transposed form.
+    A section computes y[t] = b0 x[t] + b1 x[t-1] + b2 x[t-2] - a1 y[t-1] - a2 y[t-2] in the transposed form.
     """
 
     name: ClassVar[str] = "biquads"

@@ -1,4 +1,4 @@
-"""Blobs: cells of a grid that show one class and touch, with their class, the best score, the box around."""
+"""Blobs: touching grid cells of one class, with their class, best score and bounding box."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
 CORNERS = 4  # left, top, right, bottom
-_PARTS = CORNERS + 2  # of a blob: its corners, its class, its score
+_PARTS = CORNERS + 2  # per blob: corners, class, score
 _MAX_RESULTS = 1 << 10
 
 
@@ -26,7 +26,7 @@ def _grid(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass
 class Blob:
-    """Corners are counted in cells; right and bottom lie behind the last."""
+    """A box in cells; right and bottom are exclusive."""
 
     left: int
     top: int
@@ -36,7 +36,7 @@ class Blob:
     score: np.float32
 
     def touches(self, other: Blob) -> bool:
-        """True for blobs of one class whose boxes meet, at a corner too."""
+        """Returns whether the other blob has the same class and its box touches this one, even at a corner"""
         return (
             self.kind == other.kind
             and self.left <= other.right
@@ -52,7 +52,7 @@ class Blob:
 
 
 def joined(found: list[Blob], most: int, blob: Blob) -> None:
-    """Adds a blob to the first that it touches, else behind them, where there is room."""
+    """Merges a blob into the first one that it touches; otherwise appends it if fewer than `most` exist."""
     for earlier in found:
         if earlier.touches(blob):
             earlier.take(blob)
@@ -63,12 +63,13 @@ def joined(found: list[Blob], most: int, blob: Blob) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Blobs(Op):
-    """Input: scores [1, rows, columns, classes], of which the first is the background.
+    """Input: scores [1, rows, columns, classes]; the first class is the background.
 
-    Cells join the first blob that they touch, row by row; then blobs join the first before them that they
-    touch. Where there are `count` blobs already, a cell that touches none is left out. Result: left, top,
-    right and bottom of each blob in cells, then classes, counted behind the background, then scores, then
-    how many there are; what is not there is 0.
+    Cells are merged, row by row, into the first blob that they touch; then each blob is merged into the
+    first earlier blob that it touches. Once there are `count` blobs, cells that touch none are dropped.
+
+    Output: left, top, right and bottom of each blob in cells; then classes, numbered without the background;
+    then scores; then the number of blobs. Unused entries are 0.
     """
 
     name: ClassVar[str] = "blobs"
@@ -79,7 +80,7 @@ class Blobs(Op):
         numbers_within(1, _MAX_RESULTS, "count"),
     )
     count: int = 1
-    least: float = 0.5  # score
+    least: float = 0.5  # smallest score
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, (1, self.count * _PARTS + 1)),)

@@ -1,4 +1,4 @@
-"""Combination: extremes, remainders, powers, logic and shifts of two tensors, element by element."""
+"""Element-wise maximum, minimum, remainder, power, logic and shift of two tensors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Op, Types, required
 
 
 class Combination(Enum):
-    """The value is the name in graph text."""
+    """An element-wise function of two operands; the value is its name in graph text."""
 
     MAXIMUM = "maximum"
     MINIMUM = "minimum"
@@ -35,12 +35,13 @@ class Combination(Enum):
 _LOGIC = (Combination.AND, Combination.OR, Combination.XOR)
 _SHIFTS = (Combination.SHIFT_LEFT, Combination.SHIFT_RIGHT)
 _REAL = (Combination.POWER, Combination.ATAN2)
-_STORED = (Combination.MAXIMUM, Combination.MINIMUM)  # hold for stored integers, quantized or not
+_STORED = (Combination.MAXIMUM, Combination.MINIMUM)  # work on stored integers, quantized or not
 
 
 def _divided(a: Any, b: Any) -> Any:
     if a.dtype.kind == "f":
-        return np.floor(a.astype(np.float64) / b.astype(np.float64))  # single precision rounds up to the next
+        # single precision would round up to the next integer
+        return np.floor(a.astype(np.float64) / b.astype(np.float64))
     return np.where(b == 0, 0, a // np.where(b == 0, 1, b))
 
 
@@ -101,7 +102,7 @@ def _plain(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Combine(Elementwise):
-    """Inputs: x1, x2 of one type. Integers divided by 0 give 0; shifts are by 0 to all bits but one."""
+    """Inputs: x1, x2 of one type. Integer division by 0 gives 0. Shift counts are less than the bits."""
 
     name: ClassVar[str] = "combine"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)

@@ -1,4 +1,4 @@
-"""Comparison: whether a relation holds between two tensors, element by element."""
+"""Element-wise comparison of two tensors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aot.ops.op import Constraint, Op, Types, required
 
 
 class Relation(Enum):
-    """As C writes them; the value is the name in graph text."""
+    """A relation; the value is its name in graph text."""
 
     EQUAL = "equal"
     NOT_EQUAL = "not_equal"
@@ -48,7 +48,7 @@ def _scales(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Compare(Elementwise):
-    """Inputs: x1, x2 of one type. Integers of different quantizations are compared at eight bits below 1."""
+    """Inputs: x1, x2 of one type. Integers with different quantizations are compared with 8 fraction bits."""
 
     name: ClassVar[str] = "compare"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
@@ -80,6 +80,6 @@ class Compare(Elementwise):
 
 
 def is_rescaled(inputs: Types) -> bool:
-    """True where the stored integers have different scales and must be rescaled before they are compared."""
+    """Returns whether the integers have different scales and must be rescaled before comparing."""
     first, second = required(inputs[0]).quant, required(inputs[1]).quant
     return first is not None and second is not None and first != second

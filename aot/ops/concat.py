@@ -28,7 +28,7 @@ def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def behind(axis: int, shape: Sequence[int]) -> bool:
-    """True where the tensors joined along the axis follow one another in memory, row behind row."""
+    """Returns whether tensors joined along the axis follow each other in memory, row by row."""
     if len(shape) == 4 and shape[0] == 1:
         return axis == 1
     return axis < len(shape) - 1 and prod(shape[:axis]) == 1
@@ -49,7 +49,7 @@ def _present(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None
 
 @dataclass(frozen=True, slots=True)
 class Concat(Op):
-    """Inputs: one or more; stored elements are copied as they are, so importers bring them to one scale."""
+    """Inputs: one or more. Stored elements are copied unchanged, so importers rescale them to one scale."""
 
     name: ClassVar[str] = "concat"
     constraints: ClassVar[tuple[Constraint, ...]] = (

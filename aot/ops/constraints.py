@@ -1,4 +1,4 @@
-"""Limits that several ops share, each one sentence: it is the user's message and the row in docs/ops.md."""
+"""Limits shared by several ops. Each rule is one sentence, for error messages and for docs/ops.md."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ Outputs = Sequence[TensorType]
 
 
 def violations(op: Op, inputs: Types, outputs: Outputs) -> list[str]:
-    """Says '<rule>: <fact about this node>' for each constraint of the op that its types break, in order.
+    """Returns '<rule>: <fact about this node>' for the first constraint that the types violate.
 
-    A later constraint may rely on the earlier ones, so the first that breaks ends the search.
+    A later constraint may rely on earlier ones, so the search ends at the first violation.
     """
     for constraint in op.constraints:
         fact = constraint.violation(op, inputs, outputs)
@@ -23,7 +23,7 @@ def violations(op: Op, inputs: Types, outputs: Outputs) -> list[str]:
 
 
 def input_count(least: int, most: int) -> Constraint:
-    """The number of inputs, absent optional ones counted."""
+    """Limits the number of inputs; absent optional ones count."""
     wanted = str(least) if least == most else f"{least} to {most}"
 
     def violation(op: Op, inputs: Types, outputs: Outputs) -> str | None:
@@ -34,7 +34,7 @@ def input_count(least: int, most: int) -> Constraint:
 
 
 def same_dtype_in(*dtypes: DType) -> Constraint:
-    """The data input and the output have one element type, out of these."""
+    """Requires that the data input and the output have one of these element types, the same one."""
     names = " or ".join(d.value for d in dtypes)
 
     def violation(op: Op, inputs: Types, outputs: Outputs) -> str | None:
@@ -151,7 +151,7 @@ BIAS_FITS_INPUT = Constraint("the bias must be i32 or i64 for integer inputs and
 
 
 def bias_per_channel(channel_axis: int) -> Constraint:
-    """`channel_axis` is the weights' axis of output channels."""
+    """Requires one bias per output channel; `channel_axis` is the weights' axis of output channels."""
 
     def violation(op: Op, inputs: Types, outputs: Outputs) -> str | None:
         w, b = inputs[1], inputs[2] if len(inputs) > 2 else None
@@ -163,7 +163,7 @@ def bias_per_channel(channel_axis: int) -> Constraint:
 
 
 def weights_are_symmetric(channel_axis: int) -> Constraint:
-    """Quantised weights have zero point 0 and one scale, or one per output channel."""
+    """Requires that quantized weights have zero point 0 and one scale, or one per output channel."""
 
     def violation(op: Op, inputs: Types, outputs: Outputs) -> str | None:
         w = inputs[1]
@@ -191,7 +191,7 @@ def _rescale(op: Op, inputs: Types, outputs: Outputs) -> str | None:
     return None if largest < MAX_RESCALE else f"it is {largest:.3g}"
 
 
-# The references shift left by as much as the factor's exponent, in 32 bits.
+# The references shift left by the exponent of the factor, in 32 bits.
 MAX_RESCALE = 2.0**30
 RESCALE_FITS = Constraint("input scale * weight scale / output scale must be below 2**30", _rescale)
 
@@ -220,5 +220,5 @@ QUANTISATION_IS_KEPT = Constraint("input and output must have the same quantisat
 
 
 def shape_text(tensor: TensorType | None) -> str:
-    """Writes a shape as people do, such as 1x8x8x3."""
+    """Formats a shape, such as 1x8x8x3."""
     return "unknown" if tensor is None else "x".join(map(str, tensor.shape)) or "scalar"

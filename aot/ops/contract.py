@@ -1,4 +1,4 @@
-"""Contraction: sums of products of two tensors' elements, picked by strides, as in products of matrices."""
+"""Contraction: sums of products of elements of two tensors, addressed by strides, like matrix products."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _RESULTS = {
     DType.I32: DType.I32,
     DType.I64: DType.I64,
 }
-_PIECE = 1 << 22  # products at a time in the reference
+_PIECE = 1 << 22  # products computed at a time in the reference
 
 
 def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -50,9 +50,9 @@ def _inside(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Contract(Op):
-    """Inputs: x1, x2. Loops over `sizes` step through both by their strides; the last `summed` make the sums.
+    """Inputs: x1, x2. Nested loops over `sizes` step through both by their strides; sums the last `summed`.
 
-    Products of 8 and 16 bits are summed in 32 bits, others in 64, which they must not leave.
+    Products of 8 and 16 bits are summed in 32 bits, others in 64 bits; sums must not overflow.
     """
 
     name: ClassVar[str] = "contract"

@@ -51,8 +51,8 @@ class Conv2d(Op):
     padding: Padding = NO_PADDING  # (top, bottom), (left, right)
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
-    result: DType | None = None  # where it is another than the input's
-    scales_in_single: bool = False  # whether their product is computed in single precision
+    result: DType | None = None  # if it differs from the input's
+    scales_in_single: bool = False  # computes the product of the scales in single precision
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = required(inputs[0]), required(inputs[1])

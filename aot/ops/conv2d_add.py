@@ -1,4 +1,4 @@
-"""A convolution and the sum that its result goes into: nothing stores the result of the convolution alone."""
+"""A convolution fused with the following addition: the result of the convolution alone is not stored."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _shape(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Conv2dAdd(Op):
-    """Inputs: those of the convolution (b may be None), and an image that is added to its result."""
+    """Inputs: those of the convolution (b may be None), and an image to add to its result."""
 
     name: ClassVar[str] = "conv2d+add"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -50,11 +50,11 @@ class Conv2dAdd(Op):
         Constraint("the sum keeps the limits of add", _of_sum),
     )
     conv: Conv2d
-    between: Quant  # of the convolution's result
+    between: Quant  # quantization of the convolution's result
     add: Add
 
     def made(self, out: TensorType) -> TensorType:
-        """The type of the convolution's result where the sum has that type."""
+        """Returns the type of the convolution's result, given the type of the sum."""
         return TensorType(out.dtype, out.shape, None if out.dtype is DType.F32 else self.between)
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -1,4 +1,4 @@
-"""Conversion: the same numbers in another element type."""
+"""Conversion: the same numbers with another element type."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def _width(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Convert(Elementwise):
-    """Input: x, its stored numbers. Floats are truncated and clamped to the type, integers lose upper bits.
+    """Input: x. Floats are truncated and clamped to the result's type; integers drop upper bits.
 
-    With `of_bits` no number is converted: its bits are read as the other type, which is as wide.
+    With `of_bits` the bits are reinterpreted as the other type, which has the same size.
     """
 
     name: ClassVar[str] = "convert"
@@ -55,7 +55,7 @@ class Convert(Elementwise):
 
 
 def real_limits(dtype: DType) -> tuple[float, float]:
-    """The least and the greatest f32 that is in an integer type."""
+    """Returns the smallest and the largest f32 representable in an integer type."""
     low, high = dtype.limits
     top = np.float32(high)
     return float(low), float(top if int(top) <= high else np.nextafter(top, np.float32(0)))

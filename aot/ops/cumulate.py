@@ -26,7 +26,7 @@ def _axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Cumulate(Op):
-    """Input: x. Sums include their own element unless exclusive; from the end if reverse. Integers wrap."""
+    """Input: x. Sums include their own element unless exclusive; reverse starts at the end. Integers wrap."""
 
     name: ClassVar[str] = "cumulate"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -52,7 +52,7 @@ class Cumulate(Op):
         if x_type.quant is None:
             return (self._sums(x.astype(np.int64)).astype(out.dtype.numpy),)
         p = add_parameters(x_type, x_type, out)
-        # The sums live in 32 bits and wrap around there.
+        # The sums have 32 bits and wrap around.
         terms = rescaled(x, x_type, p.first, p.left_shift)
         sums = (self._sums(terms) + first_sum(x_type, p)).astype(np.int32).astype(np.int64)
         scaled = multiply_by_quantized_multiplier(sums, *p.out)
@@ -69,5 +69,5 @@ class Cumulate(Op):
 
 
 def first_sum(x_type: TensorType, p: AddParameters) -> int:
-    """The number that quantized sums begin with: TFLite Micro, the only reference, takes a stored 0."""
+    """Returns the initial value of quantized sums: TFLite Micro, the only reference, starts at a stored 0."""
     return int(rescaled(np.zeros((), np.int64), x_type, p.first, p.left_shift))

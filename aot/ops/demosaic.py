@@ -1,4 +1,4 @@
-"""The mosaic of a sensor with one color a pixel, made red, green and blue by the pixels around each."""
+"""Demosaicing: converts a sensor's image with one color per pixel to red, green and blue."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from aot.ir.types import Array, DType, TensorType
 from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
-LEAST_SIDE = 3  # of a picture: the pixels at its edges have the colors of their neighbors inside
+LEAST_SIDE = 3  # pixels; edge pixels copy the colors of their inner neighbors
 
 
 class PixelPlace(IntEnum):
-    """The color of a pixel in the mosaic; greens differ in the color that is beside them in the row."""
+    """The color of a pixel in the mosaic. The two greens differ in the color next to them in the row."""
 
     RED = 0
     GREEN_IN_RED_ROW = 1
@@ -36,7 +36,7 @@ class Mosaic(Enum):
 
     @property
     def places(self) -> npt.NDArray[np.uint8]:
-        """The places at even and odd rows and columns, [row, column]."""
+        """Returns the places at even and odd rows and columns, [row, column]."""
         rows = self.value[:2], self.value[2:]
         return np.array([[_PLACES[colour, "r" in row] for colour in row] for row in rows], np.uint8)
 
@@ -57,9 +57,9 @@ def _is_mosaic(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class Demosaic(Op):
-    """Input: x [1, H, W, 1]. A color that a pixel lacks is the mean of those nearest, halves up.
+    """Input: x [1, H, W, 1]. A missing color is the mean of the nearest pixels that have it, halves up.
 
-    The outermost rows and columns are those next to them: cv2.cvtColor's rule, in every bit.
+    The outermost rows and columns copy their neighbors. Equals cv2.cvtColor bit for bit.
     """
 
     name: ClassVar[str] = "demosaic"

@@ -30,7 +30,7 @@ ROWS_ARE_AS_LONG = Constraint("weights must be 2-d with rows as long as the inpu
 
 
 def weight_scales(weights: TensorType) -> Reals:
-    """The scale of the weights of each output, or of all of them; real weights have a scale of 1."""
+    """Returns the weights' scale per output, or one for all; 1 for float weights."""
     return np.ones(1) if weights.quant is None else np.array(weights.quant.scales, np.float64)
 
 
@@ -38,7 +38,7 @@ def weight_scales(weights: TensorType) -> Reals:
 class Dense(Op):
     """Inputs: x [N, K], w [O, K], b [O] or None.
 
-    Of f32 with weights of i8, sums are of floats; the weights are steps of their scale.
+    With f32 inputs and i8 weights, the sums are floats and each weight is multiplied by its scale.
     """
 
     name: ClassVar[str] = "dense"
@@ -56,7 +56,7 @@ class Dense(Op):
     )
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
-    result: DType | None = None  # where it is another than the input's
+    result: DType | None = None  # if it differs from the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = required(inputs[0]), required(inputs[1])

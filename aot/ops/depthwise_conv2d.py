@@ -1,4 +1,4 @@
-"""Depthwise convolution: each input channel has `multiplier` filters of its own."""
+"""Depthwise convolution: `multiplier` filters for each input channel."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _channels(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 class DepthwiseConv2d(Op):
     """Inputs: x [N, H, W, C], w [kernel rows, kernel columns, C * multiplier], b [C * multiplier] or None.
 
-    Output channel c * multiplier + m is input channel c under filter m.
+    Output channel c * multiplier + m is input channel c filtered by filter m.
     """
 
     name: ClassVar[str] = "depthwise_conv2d"
@@ -56,8 +56,8 @@ class DepthwiseConv2d(Op):
     activation: Activation = Activation.NONE
     rounding: RequantRounding = RequantRounding.DOUBLE
     multiplier: int = 1
-    result: DType | None = None  # where it is another than the input's
-    scales_in_single: bool = False  # whether their product is computed in single precision
+    result: DType | None = None  # if it differs from the input's
+    scales_in_single: bool = False  # computes the product of the scales in single precision
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x, w = required(inputs[0]), required(inputs[1])

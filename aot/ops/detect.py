@@ -14,7 +14,7 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
 CORNERS = 4  # top, left, bottom, right
-_PARTS = CORNERS + 2  # of a detection: its corners, its class, its score
+_PARTS = CORNERS + 2  # per detection: corners, class, score
 _Reals = npt.NDArray[np.float32]
 
 
@@ -43,7 +43,7 @@ _MAX_RESULTS = 1 << 10
 
 
 def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
-    """The intersection of a box with each of others over their union, in single precision."""
+    """Returns intersection over union of a box with each of the others, in single precision."""
     top, left, bottom, right = corners
     area = np.asarray((bottom - top) * (right - left), np.float32)
     height = np.minimum(bottom[one], bottom[others]) - np.maximum(top[one], top[others])
@@ -59,8 +59,8 @@ def overlap(corners: _Reals, one: int, others: npt.NDArray[np.int64]) -> _Reals:
 class Detect(Op):
     """Inputs: top, left, bottom, right, each [1, boxes]; scores, classes, or scores of each class.
 
-    Of equal scores the first counts. Result: the corners of each detection, then their classes, then their
-    scores, then how many there are; what is not there is 0.
+    Among equal scores the first box wins. Output: the corners of each detection, then the classes, then the
+    scores, then the number of detections. Unused entries are 0.
     """
 
     name: ClassVar[str] = "detect"
@@ -74,9 +74,9 @@ class Detect(Op):
         Constraint("there must be 1 to 1024 detections and an overlap above 0, at most 1", _attributes),
     )
     count: int = 1
-    least: float = 0.0  # score
-    overlap: float = 0.5  # of a box with a better one, at most
-    by_class: bool = False  # whether boxes of different classes may overlap
+    least: float = 0.0  # smallest score
+    overlap: float = 0.5  # largest allowed overlap with a better box
+    by_class: bool = False  # boxes of different classes may overlap
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.F32.value, (1, self.count * _PARTS + 1)),)
@@ -86,7 +86,7 @@ class Detect(Op):
     ) -> tuple[Array, ...]:
         vectors = [required(a).reshape(-1) for a in arrays]
         scores = vectors[CORNERS]
-        each = scores.size // max(1, vectors[0].size)  # scores of a box
+        each = scores.size // max(1, vectors[0].size)  # scores per box
         corners = np.repeat(np.stack(vectors[:CORNERS]).astype(np.float32), each, axis=1)
         kinds = vectors[-1] if len(vectors) > CORNERS + 1 else np.arange(scores.size) % each
         kinds = kinds.astype(np.float32)

@@ -1,6 +1,6 @@
-"""Floats in 8 bits by the range that they have in this run, as LiteRT's hybrid kernels take them.
+"""Quantizes floats to 8 bits by their range in the current run, like LiteRT's hybrid kernels.
 
-It is computed in single and in double precision where LiteRT's kernels are: results have their bits.
+Single and double precision are used as in LiteRT, so results match bit for bit.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-_SYMMETRIC_STEPS, _ASYMMETRIC_STEPS = 127, 255  # from 0, and from the least, to the most
+_SYMMETRIC_STEPS, _ASYMMETRIC_STEPS = 127, 255  # (from 0, from the smallest) to the largest
 _LOW, _HIGH = -128, 127
 
 
@@ -29,7 +29,7 @@ class DynamicRange:
 
     @property
     def inverse(self) -> np.float32:
-        """The factor that makes steps of numbers: of a symmetric range it is computed apart from its step."""
+        """Returns the factor from floats to steps. For a symmetric range it is not computed from the step."""
         span, steps = self._span
         if self.is_asymmetric or not span:
             return _single(_single(1) / self.step)
@@ -47,14 +47,14 @@ class DynamicRange:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """The least and the largest number of steps from the zero point."""
+        """Returns the smallest and the largest number of steps from the zero point."""
         if not self.is_asymmetric:
             return -_SYMMETRIC_STEPS, _SYMMETRIC_STEPS
         return _LOW - self.zero, _HIGH - self.zero
 
     @property
     def _span(self) -> tuple[np.float32, np.float32]:
-        """The distance that is divided into steps, and their number."""
+        """Returns the width of the range, and the number of steps in it."""
         if self.is_asymmetric:
             return _single(self.most - self.least), _single(_ASYMMETRIC_STEPS)
         return _single(max(-self.least, self.most)), _single(_SYMMETRIC_STEPS)
@@ -71,12 +71,12 @@ def dynamic_range(values: Any, is_asymmetric: bool) -> DynamicRange:
 
 
 def steps_from_zero(values: Any, inverse: Any, low: int, high: int) -> Any:
-    """Numbers in steps, to the nearest, counted from the zero point."""
+    """Returns numbers in steps from the zero point, rounded to nearest."""
     scaled = np.asarray(values, np.float32) * np.float32(inverse)
     return half_away(np.clip(scaled, np.float32(low), np.float32(high)))
 
 
 def half_away(values: Any) -> Any:
-    """The nearest whole numbers, halves away from 0."""
+    """Rounds to the nearest integer, halves away from 0."""
     whole = np.trunc(values)
     return (whole + (values - whole >= 0.5) - (values - whole <= -0.5)).astype(np.int64)

@@ -1,4 +1,4 @@
-"""The base of ops that compute each result from one element of each operand, with broadcasting."""
+"""Base of ops that compute each result from one element of each operand, with broadcasting."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHAPES_FIT = Constraint(
 
 
 def one_type(first: int = 0) -> Constraint:
-    """Requires one element type of the inputs from the `first` on."""
+    """Requires one element type of all inputs from the `first` on."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
         found = [required(t).dtype.value for t in inputs[first:]]
@@ -39,7 +39,7 @@ def one_type(first: int = 0) -> Constraint:
 
 
 def one_quantisation(first: int = 0) -> Constraint:
-    """Stored integers are compared or moved as they are."""
+    """Requires one quantization, because stored integers are compared or moved unchanged."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
         quants = [t.quant for t in (*(required(i) for i in inputs[first:]), *outputs) if t.quant is not None]
@@ -53,7 +53,7 @@ def one_quantisation(first: int = 0) -> Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Elementwise(Op):
-    """An op whose result has the shape of its operands, each repeated to it."""
+    """An op whose result has the shape to which its operands broadcast."""
 
     def result_dtype(self, inputs: Types) -> DType:
         return required(inputs[-1]).dtype

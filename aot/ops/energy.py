@@ -1,4 +1,4 @@
-"""Energy of a spectrum: the squares of real and imaginary parts, for a range of frequencies."""
+"""Energy of a spectrum: squared magnitude for a range of frequencies."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _range(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Energy(Op):
-    """Input: x [.., 2 n], pairs. real^2 + imaginary^2 from pair `first` up to before `end`, else 0."""
+    """Input: x [.., 2 n], pairs (re, im). Computes re^2 + im^2 for pairs `first` to before `end`, else 0."""
 
     name: ClassVar[str] = "energy"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Fourier transforms of pairs (real, imaginary), each stage scaled down: bit for bit what kissfft makes."""
+"""Fourier transforms of complex pairs, each stage scaled down: kissfft, bit for bit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 
 _TYPES = (DType.I16, DType.I32, DType.F32)
 _MAX_PAIRS = 1 << 14
-Numbers = npt.NDArray[Any]  # i64 or f64: wider than what is stored
+Numbers = npt.NDArray[Any]  # i64 or f64: wider than the stored type
 
 
 def _pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -32,7 +32,7 @@ def _even(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def factors(count: int) -> tuple[int, ...]:
-    """Fours and then a two: the outermost stage first."""
+    """Returns the radices, outermost stage first: fours, then perhaps a two."""
     found = []
     while count > 1:
         found.append(4 if count % 4 == 0 else 2)
@@ -41,19 +41,19 @@ def factors(count: int) -> tuple[int, ...]:
 
 
 def twiddles(count: int, of: DType, shift: float = 0.0) -> npt.NDArray[np.float64]:
-    """[count, 2]: cosine and sine of -2 pi (n + shift) / count; integers fill their type."""
+    """Returns [count, 2]: cosine and sine of -2 pi (n + shift) / count; integers use their full range."""
     angles = [-2 * math.pi * (n + shift) / count for n in range(count)]
     return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles])
 
 
 def unit(value: float, of: DType) -> float:
-    """A number from -1 to 1 as it is stored."""
+    """Returns a number from -1 to 1 as it is stored."""
     return float(np.float32(value)) if of is DType.F32 else math.floor(0.5 + of.limits[1] * value)
 
 
 @dataclass(frozen=True)
 class Arithmetic:
-    """Numbers of one type as a signal processor has them: integers wrap, products are fractions."""
+    """Arithmetic of a signal processor: integers wrap, products are fractions."""
 
     dtype: DType
 
@@ -61,7 +61,7 @@ class Arithmetic:
         return x if self.dtype is DType.F32 else x.astype(self.dtype.numpy).astype(np.int64)
 
     def product(self, terms: Numbers) -> Numbers:
-        """A sum of products, rounded."""
+        """Returns a sum of products, rounded."""
         if self.dtype is DType.F32:
             return terms
         bits = 8 * self.dtype.bytes - 1
@@ -74,7 +74,7 @@ class Arithmetic:
         return x / 2 if self.dtype is DType.F32 else self.kept(x.astype(np.int64) >> 1)
 
     def rotated(self, z: Numbers, w: Numbers) -> Numbers:
-        """Pairs in the last dimension, multiplied."""
+        """Multiplies complex pairs in the last dimension."""
         real = self.product(z[..., 0] * w[..., 0] - z[..., 1] * w[..., 1])
         imaginary = self.product(z[..., 0] * w[..., 1] + z[..., 1] * w[..., 0])
         return np.stack([real, imaginary], axis=-1)
@@ -87,7 +87,7 @@ def _as_pairs(x: Array) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Fft(Op):
-    """Input: x, pairs in its last dimension, zeros beyond. Integers are divided by 4 or 2 at each stage."""
+    """Input: x, complex pairs in its last dimension, zero-padded. Divides integers by 4 or 2 per stage."""
 
     name: ClassVar[str] = "fft"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -110,7 +110,7 @@ class Fft(Op):
         z, numbers, count = _as_pairs(filled), Arithmetic(out.dtype), self.pairs
         w = twiddles(count, numbers.dtype).astype(z.dtype)
         radices = factors(count)
-        # From the samples in time to the smallest transforms side by side.
+        # Reorders time samples so that the smallest transforms are consecutive.
         z = z.reshape(-1, *reversed(radices), 2)
         z = z.transpose(0, *range(len(radices), 0, -1), len(radices) + 1).reshape(-1, count, 2)
         done = 1
@@ -125,7 +125,7 @@ class Fft(Op):
 
 
 def _stage(z: Numbers, w: Numbers, step: int, numbers: Arithmetic) -> Numbers:
-    """[..., radix, done, 2]: transforms of `done` pairs each become one of radix * done."""
+    """Combines transforms of `done` pairs each into one of radix * done: [..., radix, done, 2]."""
     radix, done = z.shape[1:3]
     z = numbers.divided(z, radix)
     first = z[:, 0]
@@ -142,7 +142,7 @@ def _stage(z: Numbers, w: Numbers, step: int, numbers: Arithmetic) -> Numbers:
 
 @dataclass(frozen=True, slots=True)
 class RealSpectrum(Op):
-    """Input: x, the transform of pairs of neighboring real samples. Their own transform, one pair more.
+    """Input: x, the transform of pairs of neighboring samples. Output: the samples' spectrum, one pair more.
 
     Integers are halved before and after.
     """
@@ -172,7 +172,7 @@ class RealSpectrum(Op):
         total, rotated = numbers.kept(here + mirror), numbers.rotated(numbers.kept(here - mirror), w)
         y = np.zeros((z.shape[0], count + 1, 2), z.dtype)
         y[:, 1 : count // 2 + 1] = numbers.half(total + rotated)
-        # The one in the middle is written twice; this is what stays.
+        # The middle pair is written twice; this value remains.
         y[:, count - np.arange(1, count // 2 + 1), 0] = numbers.half(total - rotated)[..., 0]
         y[:, count - np.arange(1, count // 2 + 1), 1] = numbers.half(rotated - total)[..., 1]
         y[:, 0, 0] = numbers.kept(z[:, 0, 0] + z[:, 0, 1])
@@ -191,10 +191,10 @@ def _spectrum_of_pairs(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> 
 
 @dataclass(frozen=True, slots=True)
 class RealSamples(Op):
-    """Input: x, the transform of real samples, one pair more than pairs of them: what `real_spectrum` gives.
+    """Input: x, a spectrum as `real_spectrum` computes it: one pair more than pairs of samples.
 
-    The result is the transform of pairs of neighboring samples, with real and imaginary parts exchanged, so
-    that a transform forwards is one backwards whose result is exchanged, too. Integers are halved before.
+    Output: the transform of pairs of neighboring samples, with first and second parts exchanged, so that a
+    forward transform followed by another exchange gives the inverse. Integers are halved before.
     """
 
     name: ClassVar[str] = "real_samples"
@@ -224,7 +224,7 @@ class RealSamples(Op):
         y = np.zeros((stored.shape[0], count, 2), stored.dtype)
         y[:, 0] = numbers.divided(numbers.kept(np.stack([ends[0] + ends[1], ends[0] - ends[1]], axis=1)), 2)
         y[:, places] = numbers.kept(total + rotated)
-        # The one in the middle is written twice; this is what stays.
+        # The middle pair is written twice; this value remains.
         y[:, count - places] = numbers.kept(numbers.kept(total - rotated) * np.array([1, -1]))
         return (y[..., ::-1].reshape(outputs[0].shape).astype(x.dtype),)
 
@@ -233,7 +233,7 @@ class RealSamples(Op):
 
 
 def spectrum_twiddles(count: int, of: DType, backwards: bool = False) -> npt.NDArray[np.float64]:
-    """[count / 2, 2]: cosine and sine of -pi (n / count + 1/2), backwards of its negative, from n = 1."""
+    """Returns [count / 2, 2]: cosine and sine of -pi (n / count + 1/2), negated if backwards, from n = 1."""
     sign = 1 if backwards else -1
     angles = [sign * math.pi * (n / count + 0.5) for n in range(1, count // 2 + 1)]
     return np.array([[unit(math.cos(a), of), unit(math.sin(a), of)] for a in angles]).reshape(-1, 2)

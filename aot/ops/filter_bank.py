@@ -1,4 +1,4 @@
-"""Filter banks: energies of frequencies are shared out between neighboring channels."""
+"""Filter banks: distribute the energies of frequencies over overlapping channels."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ def _elements(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
     return None if fits else ", ".join(dtype.value for dtype in (x, first, weights))
 
 
-_SUMS = {(DType.U32, DType.I32): DType.U64, (DType.F32, DType.F32): DType.F32}  # by energies and weights
+# by types of energies and weights
+_SUMS = {(DType.U32, DType.I32): DType.U64, (DType.F32, DType.F32): DType.F32}
 
 
 @dataclass(frozen=True, slots=True)
 class FilterBank(Op):
-    """Inputs: x [.., n], first [channels], weights [channels, width]. Integers have sums of 64 bits.
+    """Inputs: x [.., n], first [channels], weights [channels, width]. Integer sums have 64 bits.
 
     Channel c is the sum of weights[c, k] * x[.., first[c] + k]; `first` and `weights` are constants.
     """

@@ -1,13 +1,13 @@
-"""Logarithms of unsigned integers by lines between corrections of log2, as TFLite Micro's signal library."""
+"""Logarithms of unsigned integers by interpolation in a log2 table, like TFLite Micro's signal library."""
 
 from __future__ import annotations
 
 import math
 
-BITS, SEGMENT_BITS = 16, 7  # behind the point; of a fraction's place in the table
-LN_2 = 45426  # in steps of 2^-16
+BITS, SEGMENT_BITS = 16, 7  # fraction bits; bits of a fraction's index in the table
+LN_2 = 45426  # in units of 2^-16
 _WORD, _HALF = 2**32 - 1, 2**15
-# log2(1 + f) - f at 128 places of f and at its end, in steps of 2^-16.
+# log2(1 + f) - f for 128 values of f and at the end, in units of 2^-16.
 CORRECTIONS = tuple(
     round((1 << BITS) * (math.log2(1 + place / (1 << SEGMENT_BITS)) - place / (1 << SEGMENT_BITS)))
     for place in range((1 << SEGMENT_BITS) + 1)
@@ -15,7 +15,7 @@ CORRECTIONS = tuple(
 
 
 def fixed_log(number: int, scale: int) -> int:
-    """ln(number mod 2^32) * scale, at most 32767; of 0 and 1 it is 0."""
+    """Returns ln(number mod 2^32) * scale, at most 32767; 0 for 0 and 1."""
     number &= _WORD
     if number <= 1:
         return 0
@@ -31,4 +31,4 @@ def _fraction(number: int, whole: int) -> int:
     segment = rest >> (BITS - SEGMENT_BITS)
     here, there = CORRECTIONS[segment : segment + 2]
     beyond = rest - (segment << (BITS - SEGMENT_BITS))
-    return rest + here + (((there - here) * beyond) >> BITS)  # a 128th of the line's rise, as the reference
+    return rest + here + (((there - here) * beyond) >> BITS)  # a 128th of the line's rise, like the reference

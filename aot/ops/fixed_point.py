@@ -1,6 +1,6 @@
-"""exp(x) for x <= 0, 1 / (1 + x) and log(x) in 32-bit fixed point, as the integer references have them.
+"""exp(x) for x <= 0, 1 / (1 + x) and log(x) in 32-bit fixed point, bit for bit as in the integer references.
 
-A fixed-point number with i integer bits is raw / 2**(31 - i), raw a signed 32-bit integer, here in int64.
+A fixed-point number with i integer bits is raw / 2**(31 - i), raw a signed 32-bit integer, stored in int64.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aot.ops.requant import (
     saturating_rounding_doubling_high_mul as multiply,
 )
 
-# exp(-2**n) as a fraction of 2**31, for n = -2 .. 4: as far as an argument of five integer bits goes.
+# exp(-2**n) as a fraction of 2**31, for n = -2 .. 4: the range of an argument with 5 integer bits.
 _EXP_OF_POWERS = (1672461947, 1302514674, 790015084, 290630308, 39332535, 720401, 242)
 _EXP_OF_MINUS_EIGHTH = 1895147668
 _ONE_THIRD = 715827883
@@ -25,7 +25,7 @@ _48_OVER_17, _MINUS_32_OVER_17 = 1515870810, -1010580540  # two integer bits
 
 
 def exp_of_negative(raw: Ints, integer_bits: int = 5) -> Ints:
-    """exp(x) with no integer bits, of x <= 0 given with `integer_bits`."""
+    """Returns exp(x) with no integer bits, for x <= 0 with `integer_bits`."""
     fraction_bits = 31 - integer_bits
     quarter = 1 << (fraction_bits - 2)
     in_quarter = (raw & (quarter - 1)) - quarter
@@ -38,7 +38,7 @@ def exp_of_negative(raw: Ints, integer_bits: int = 5) -> Ints:
 
 
 def _exp_in_last_quarter(raw: Ints) -> Ints:
-    """exp(x) for x in [-1/4, 0): four Taylor terms around -1/8."""
+    """Returns exp(x) for x in [-1/4, 0): four Taylor terms around -1/8."""
     x = raw + (1 << 28)
     x2 = multiply(x, x)
     x3, x4 = multiply(x2, x), multiply(x2, x2)
@@ -48,17 +48,17 @@ def _exp_in_last_quarter(raw: Ints) -> Ints:
 
 
 def one_over_one_plus(raw: Ints) -> Ints:
-    """1 / (1 + x) for x in [0, 1), both with no integer bits."""
+    """Returns 1 / (1 + x) for x in [0, 1), both with no integer bits."""
     return _saturate(_two_over_one_plus(raw) << 1)
 
 
 def one_minus_over_one_plus(raw: Ints) -> Ints:
-    """(1 - x) / (1 + x) for x in [0, 1), both with no integer bits."""
+    """Returns (1 - x) / (1 + x) for x in [0, 1), both with no integer bits."""
     return _saturate((_two_over_one_plus(raw) - (1 << 29)) << 2)
 
 
 def _two_over_one_plus(raw: Ints) -> Ints:
-    """2 / (1 + x) with two integer bits: three Newton-Raphson steps."""
+    """Returns 2 / (1 + x) with two integer bits: three Newton-Raphson steps."""
     half_denominator = (raw + INT32_MAX + 1) >> 1  # both are positive
     x = _48_OVER_17 + multiply(half_denominator, _MINUS_32_OVER_17)
     for _ in range(3):
@@ -68,22 +68,22 @@ def _two_over_one_plus(raw: Ints) -> Ints:
 
 
 def logistic(raw: Ints) -> Ints:
-    """1 / (1 + exp(-x)) with no integer bits, of x given with four."""
+    """Returns 1 / (1 + exp(-x)) with no integer bits, for x with four."""
     of_magnitude = one_over_one_plus(exp_of_negative(-np.abs(raw), integer_bits=4))
     either = np.where(raw > 0, of_magnitude, INT32_MAX - of_magnitude)
     return np.where(raw == 0, 1 << 30, either)
 
 
 def tanh(raw: Ints) -> Ints:
-    """tanh(x) with no integer bits, of x given with four."""
-    # Twice x in five integer bits is stored as x is in four.
+    """Returns tanh(x) with no integer bits, for x with four."""
+    # 2 x with five integer bits has the same raw value as x with four.
     of_magnitude = one_minus_over_one_plus(exp_of_negative(-np.abs(raw), integer_bits=5))
     either = np.where(raw < 0, -of_magnitude, of_magnitude)
     return np.where(raw == 0, 0, either)
 
 
 def reciprocal(raw: Ints, integer_bits: int) -> tuple[Ints, Ints]:
-    """(scale, bits): 1 / x = scale / 2**31 / 2**bits for x > 0 with `integer_bits`."""
+    """Returns (scale, bits): 1 / x = scale / 2**31 / 2**bits for x > 0 with `integer_bits`."""
     headroom = _leading_zeros(raw)
     above_one = (raw << headroom) - (1 << 31)
     return one_over_one_plus(above_one), integer_bits - headroom
@@ -93,16 +93,16 @@ def _saturate(raw: Ints) -> Ints:
     return np.clip(raw, INT32_MIN, INT32_MAX)
 
 
-# Of the rational function that is log(x) near 1, its coefficients scaled by fourth roots of 2.
+# Coefficients of the rational function for log(x) near 1, scaled by fourth roots of 2.
 _LOG_2, _SQRT_HALF, _FOURTH_ROOT_OF_HALF = 1488522236, 1518500250, 1805811301
 _ALPHA_N, _ALPHA_D, _ALPHA_I, _ALPHA_F = 117049297, 127690142, 1057819769, 638450708
 
 
 def logarithm(raw: Ints, integer_bits: int, result_bits: int) -> Ints:
-    """log(x) with `result_bits`, of x >= 1 given with `integer_bits`.
+    """Returns log(x) with `result_bits`, for x >= 1 with `integer_bits`.
 
-    The argument is brought near 1 in two ways, by powers of 2 with and without a factor of sqrt(1/2);
-    the smaller rest counts.
+    The argument is reduced towards 1 by powers of 2, with and without a factor of sqrt(1/2); the smaller
+    remainder is used.
     """
     fraction = 31 - (result_bits + 1)  # a bit of headroom for the sum at the end
     quarter = 1 << (fraction - 2)
@@ -125,7 +125,7 @@ def _log_numerator(rest: Ints) -> Ints:
 
 
 def _log_denominator(rest: Ints) -> Ints:
-    """Less 1."""
+    """Returns the denominator minus 1."""
     half_sum = (rest + _FOURTH_ROOT_OF_HALF + 1) >> 1  # both are positive
     q = 2 * (rest - _FOURTH_ROOT_OF_HALF)
     square = multiply(q, q)

@@ -1,6 +1,4 @@
-"""Automatic gain control: the channel above its noise, scaled by a table of gains over the logarithm of
-the noise.
-"""
+"""Automatic gain control: scales a channel by a gain looked up by the logarithm of its noise."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.signal import numbers_within, types_are
 
-GAINS = 125  # three alone, then four for each size of the noise; the last is never looked at
-RATIO_BITS, RESULT_BITS = 12, 6  # behind the point
+GAINS = 125  # three for noise 0 to 2, then four per bit length of the noise; the last is never read
+RATIO_BITS, RESULT_BITS = 12, 6  # fraction bits
 _WORD = 2**32 - 1
 
 
@@ -28,7 +26,7 @@ def _shapes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class GainControl(Op):
-    """Inputs: x, noise, gains. r = x * gain(noise) / 2^shift; r^2 / 4 below 2, above it r - 1."""
+    """Inputs: x, noise, gains. With r = x * gain(noise) / 2^shift: r^2 / 4 if r < 2, else r - 1."""
 
     name: ClassVar[str] = "gain_control"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -58,12 +56,12 @@ class GainControl(Op):
 
 
 def place_of(noise: int) -> int:
-    """The index of the first of the three gains that a noise level lies between."""
+    """Returns the index of the first of the three gains for this noise level."""
     return noise if noise <= 2 else 4 * noise.bit_length() - 6
 
 
 def beyond(noise: int) -> int:
-    """The distance of the noise level from that place, in ten bits."""
+    """Returns the fraction of the noise level within its interval, in ten bits."""
     if noise <= 2:
         return 0
     size = noise.bit_length()
@@ -71,7 +69,7 @@ def beyond(noise: int) -> int:
 
 
 def gain_at(gains: Sequence[int], noise: int) -> int:
-    """A parabola through the three numbers at its place, in 16 bits."""
+    """Returns the value of the parabola through the three gains at this noise level, in 16 bits."""
     place = place_of(noise)
     return curved(gains[place], gains[place + 1], gains[place + 2], beyond(noise))
 
@@ -82,7 +80,7 @@ def curved(start: int, slope: int, bend: int, by: int) -> int:
 
 
 def compressed(level: int, gain: int, shift: int) -> int:
-    """All in unsigned integers: a gain below 0 counts as 2^32 more."""
+    """Computes in unsigned integers: a negative gain counts as 2^32 more."""
     ratio = ((level * (gain & _WORD)) >> shift) & _WORD
     if ratio < 2 << RATIO_BITS:
         return ((ratio * ratio) & _WORD) >> (2 + 2 * RATIO_BITS - RESULT_BITS)

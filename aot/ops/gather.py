@@ -1,4 +1,4 @@
-"""Gathering: elements or slices picked by indices that may come with the run."""
+"""Gathering: elements or slices selected by indices that may be computed in the run."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ _SHARED = (
 
 @dataclass(frozen=True, slots=True)
 class Gather(Op):
-    """Inputs: x, indices along `axis`, of their own for each of the first `batches` dimensions.
+    """Inputs: x, indices along `axis`, separate for each index of the first `batches` dimensions.
 
-    An index outside is moved to the nearest that exists.
+    Indices out of range are clamped.
     """
 
     name: ClassVar[str] = "gather"
@@ -80,7 +80,7 @@ def _depth(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class GatherNd(Op):
-    """Inputs: x, indices whose last dimension holds a place in x; an index outside is moved inside."""
+    """Inputs: x, indices whose last dimension is a position in x. Indices out of range are clamped."""
 
     name: ClassVar[str] = "gather_nd"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,7 +1,7 @@
-"""Fully connected layer on floats that are taken in 8 bits on the way, as LiteRT's hybrid kernel does.
+"""Fully connected layer on floats, quantized to 8 bits on the way, like LiteRT's hybrid kernel.
 
-Each vector of the input has steps of its own, by the range of its numbers in this run. Products with int8
-weights are summed in integers, and each sum is multiplied once, in single precision.
+Each input vector is quantized by its range in this run. Products with int8 weights are summed in integers;
+each sum is multiplied once, in single precision.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class HybridDense(Op):
-    """Inputs: x [N, K], w [O, K], b [O] or None. Asymmetric: 0 need not be the middle of the steps of x."""
+    """Inputs: x [N, K], w [O, K], b [O] or None. If asymmetric, x is quantized with a zero point."""
 
     name: ClassVar[str] = "hybrid_dense"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,6 +1,6 @@
-"""A step of an LSTM on integers, as TFLite Micro rounds it in every mode; LiteRT's own is a step or two away.
+"""An integer LSTM step, rounded like TFLite Micro in every mode; LiteRT differs by one or two steps.
 
-Gates are numbers of 16 bits, twelve behind the point; hidden values and cells have scales of their own.
+Gates have 16 bits, 12 of them fraction bits; hidden values and cells have separate scales.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from aot.ops.requant import (
 from aot.ops.rounding import RequantRounding
 from aot.ops.sigmoid_table import sigmoid_16, tanh_16
 
-GATE_QUANT = Quant((2.0**-12,), (0,))  # of what goes into the curves
-_UNIT_SCALE = 2.0**-15  # of what comes out
+GATE_QUANT = Quant((2.0**-12,), (0,))  # of the arguments of sigmoid and tanh
+_UNIT_SCALE = 2.0**-15  # of their results
 _LOW, _HIGH = DType.I16.limits
 _CELL_POWERS = range(-16, -7)
 Multiplier = tuple[int, int]
@@ -31,21 +31,21 @@ Multiplier = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class LstmParameters:
-    """The multipliers with which one step of an LSTM rounds."""
+    """The multipliers of one LSTM step."""
 
-    from_hidden: Multipliers  # per row of the weights, to gates
-    forget: Multiplier  # forget gate * cell
-    update: Multiplier  # input gate * what is new
-    hidden: Multiplier  # output gate * tanh(cell)
+    from_hidden: Multipliers  # by row of the weights, to gates
+    forget: Multiplier  # of forget gate * cell
+    update: Multiplier  # of input gate * candidate
+    hidden: Multiplier  # of output gate * tanh(cell)
     tanh_multiplier: int
     tanh_right: int
-    clip: int  # largest cell; 0: any
+    clip: int  # largest cell; 0: unlimited
 
 
 def lstm_parameters(h: TensorType, c: TensorType, r: TensorType, cell_clip: float) -> LstmParameters:
-    """The parameters for hidden values, cells and weights of these types."""
+    """Returns the parameters for hidden values, cells and weights of these types."""
     rows, cell_scale = r.shape[0], quant_of(c).scale
-    left = 12 + int(math.log2(cell_scale))  # of the cell, to 12 bits behind the point
+    left = 12 + int(math.log2(cell_scale))  # to a cell with 12 fraction bits
     return LstmParameters(
         from_hidden=conv_requant(h, r, TensorType(DType.I16, (rows,), GATE_QUANT), rows),
         forget=quantize_multiplier(_UNIT_SCALE),
@@ -58,7 +58,7 @@ def lstm_parameters(h: TensorType, c: TensorType, r: TensorType, cell_clip: floa
 
 
 def scales_misfit(x: TensorType, h: TensorType, c: TensorType, r: TensorType) -> str | None:
-    """Says which scale a step cannot work with."""
+    """Describes a scale that an integer step does not support; None if all are supported."""
     if any(t.quant is None for t in (x, h, c, r)):
         return "an operand has no quantisation"
     if x.quant != GATE_QUANT:
@@ -75,7 +75,7 @@ def integer_step(
     h: TensorType,
     rounding: RequantRounding,
 ) -> tuple[Ints, Ints]:
-    """(hidden, cell) after a step; gates are in the order input, output, forget, new."""
+    """Returns (hidden, cell) after a step. Gates are in the order input, output, forget, candidate."""
     mult, shift = (m.astype(np.int64) for m in p.from_hidden)
     scaled = _saturated(multiply_by_quantized_multiplier(from_hidden, mult, shift, rounding))
     i, o, f, g = np.split(_saturated(from_input + scaled), 4, axis=-1)

@@ -1,4 +1,4 @@
-"""1 / sqrt(x) of an integer as a fixed-point multiplier, as the integer references compute it."""
+"""1 / sqrt(x) of an integer as a fixed-point multiplier, bit for bit as in the integer references."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from aot.ops.requant import INT32_MAX, Ints, rounding_divide_by_pot
 from aot.ops.requant import saturating_rounding_doubling_high_mul as multiply
 
-_STEPS = 5  # of Newton and Raphson
+_STEPS = 5  # of Newton-Raphson
 _HALF_THREE = (1 << 28) + (1 << 27)  # 3/2 with three integer bits
 _HALF_SQRT_2 = 1518500250
 
 
 def inverse_root_multipliers(x: Ints) -> tuple[Ints, Ints]:
-    """(mult, shift) for each x >= 1: 1 / sqrt(x) = mult / 2**31 * 2**shift."""
+    """Returns (mult, shift) for each x >= 1: 1 / sqrt(x) = mult / 2**31 * 2**shift."""
     pairs = [_inverse_root(int(v)) for v in x.ravel()]
     mult, shift = (np.asarray(column, np.int64).reshape(x.shape) for column in zip(*pairs, strict=True))
     return mult, shift
@@ -32,7 +32,7 @@ def _inverse_root(x: int) -> tuple[int, int]:
 
 
 def _newton_raphson(x: np.int64) -> int:
-    """1 / sqrt(x) of 1/4 <= x < 1 with three integer bits, times the root of one half."""
+    """Returns sqrt(1/2) / sqrt(x) for 1/4 <= x < 1, with three integer bits."""
     half = np.asarray(rounding_divide_by_pot(np.asarray(x >> 1), 1))
     root = np.asarray(1 << 28, np.int64)  # 1 with three integer bits
     for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""Vectors along the last axis, brought to length 1."""
+"""L2 normalization of vectors along the last axis."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.requant import multiply_by_quantized_multiplier, quant_of
 from aot.ops.unary import output_is
 
-LEAST_NORM = 1e-6  # what a float vector is divided by at least
-OUTPUT_BITS = 7  # results are in steps of 1/128
-_MOST_ELEMENTS = 1 << 15  # squares of nine bits add up to 31
+LEAST_NORM = 1e-6  # smallest divisor of a float vector
+OUTPUT_BITS = 7  # results are in units of 1/128
+_MOST_ELEMENTS = 1 << 15  # squares of 9 bits then sum to 31 bits
 
 
 def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -29,7 +29,7 @@ def _length(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class L2Norm(Op):
-    """Input: x. Each vector along the last axis divided by the root of the sum of its squares."""
+    """Input: x. Divides each vector along the last axis by the square root of the sum of its squares."""
 
     name: ClassVar[str] = "l2_norm"
     constraints: ClassVar[tuple[Constraint, ...]] = (

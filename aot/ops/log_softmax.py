@@ -29,18 +29,18 @@ from aot.ops.softmax import (
 )
 from aot.ops.unary import output_is
 
-LOG_SHIFT = 31 - DIFF_INTEGER_BITS - 4  # from differences to steps of 1/16
+LOG_SHIFT = 31 - DIFF_INTEGER_BITS - 4  # from differences to units of 1/16
 
 
 def least_difference(p: SoftmaxParameters, log_sum: Ints) -> Ints:
-    """The lower bound of x - max; below it, results would leave the fixed-point range."""
+    """Returns the lower bound of x - max; below it, results would overflow the fixed-point range."""
     mult, shift = reverse_multiplier(p)
     reached = multiply_by_quantized_multiplier(log_sum + INT32_MIN, mult, shift)
     return np.maximum(p.diff_min - 1, reached)
 
 
 def reverse_multiplier(p: SoftmaxParameters) -> tuple[int, int]:
-    """(mult, shift) from fixed-point differences to those of stored integers."""
+    """Returns (mult, shift) from fixed-point differences to differences of stored integers."""
     return quantize_multiplier(2.0 ** (31 - p.left_shift) / p.mult)
 
 
@@ -60,7 +60,7 @@ def _resolution(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 @dataclass(frozen=True, slots=True)
 class LogSoftmax(Op):
-    """Input: x of any rank but 0."""
+    """Input: x of rank 1 or more."""
 
     name: ClassVar[str] = "log_softmax"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -92,7 +92,7 @@ class LogSoftmax(Op):
 
 
 def _of_integers(below: Ints, x_type: TensorType) -> Array:
-    """The stored results, in steps of 1/16 below 127, for x - max."""
+    """Returns the stored results for x - max, in units of 1/16 below 127."""
     p = softmax_parameters(x_type, 1.0)
     exps = exp_table(x_type, 1.0)[-below].astype(np.int64)
     sums = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)

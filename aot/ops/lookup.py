@@ -1,4 +1,4 @@
-"""Lookup: each 8-bit element replaced by its entry in a table of 256; what chains of small ops become."""
+"""Lookup: replaces each 8-bit element by its entry in a table of 256. Chains of small ops become lookups."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _table(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Lookup(Op):
-    """Inputs: x, table [256]; the entry of x's least value comes first."""
+    """Inputs: x, table [256]; the entry for the smallest value of x comes first."""
 
     name: ClassVar[str] = "lookup"
     elementwise: ClassVar[tuple[int, ...]] = (0,)

@@ -1,4 +1,4 @@
-"""Maximum pooling: the largest pixel under the window, without padding."""
+"""Maximum pooling: the largest pixel in the window, without padding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from aot.ops.spatial import pad, patches
 
 @dataclass(frozen=True, slots=True)
 class MaxPool2d(Pool2d):
-    """The padding counts as smaller than any pixel."""
+    """Returns the maximum of each window. Padding counts as smaller than any pixel."""
 
     name: ClassVar[str] = "max_pool2d"
     constraints: ClassVar[tuple[Constraint, ...]] = (

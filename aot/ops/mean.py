@@ -1,4 +1,4 @@
-"""The mean: one result for all pixels along rows, columns or both."""
+"""The mean of all pixels along rows, columns or both."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ROWS, COLUMNS = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class MeanParameters:
-    """The rescaling of mean = m(sum - zero_point_in * count) + zero_point_out; 1 / count is part of m."""
+    """The rescaling of mean = m(sum - zero_point_in * count) + zero_point_out; m includes 1 / count."""
 
     mult: int
     shift: int
@@ -30,7 +30,7 @@ class MeanParameters:
 def mean_parameters(
     x_type: TensorType, out_type: TensorType, count: int, rounding: RequantRounding
 ) -> MeanParameters:
-    """The rescaling of an integer mean, with the division by the count in it, as the reference has it."""
+    """Returns the rescaling of an integer mean, including the division by the count, as in the reference."""
     ratio = quant_of(x_type).scale / quant_of(out_type).scale
     if rounding is RequantRounding.SINGLE:
         return MeanParameters(*quantize_multiplier(ratio / count), rounding)
@@ -44,11 +44,11 @@ def _axes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
     return None if op.axes in ((ROWS,), (COLUMNS,), (ROWS, COLUMNS)) else f"they are {list(op.axes)}"
 
 
-# Of numbers of nine and seventeen bits, so that sums stay below 2**31.
+# Sums of 9-bit and 17-bit numbers then stay below 2**31.
 _MAX_COUNT = {DType.I8: 1 << 22, DType.I16: 1 << 14, DType.F32: 1 << 22}
 
 
-# A mean of nine and seventeen bits, in the output's steps, stays below 2**31 too.
+# Means of 9 and 17 bits, in units of the output's scale, stay below 2**31, too.
 _MAX_RATIO = {DType.I8: 2.0**20, DType.I16: 2.0**12}
 
 
@@ -70,7 +70,7 @@ def _shift(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Mean(Op):
-    """Input: x [1, H, W, C]; the dimensions that are gone stay as 1."""
+    """Input: x [1, H, W, C]. Reduced dimensions remain with size 1."""
 
     name: ClassVar[str] = "mean"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -91,7 +91,7 @@ class Mean(Op):
     rounding: RequantRounding = RequantRounding.DOUBLE
 
     def count(self, x: TensorType) -> int:
-        """The number of elements that make one result."""
+        """Returns the number of elements per result."""
         return int(np.prod([x.shape[axis] for axis in self.axes]))
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -14,7 +14,7 @@ from aot.ops import constraints as limits
 from aot.ops.detect import CORNERS, overlap
 from aot.ops.op import Constraint, Cost, Op, Types, required
 
-PLACE = 3  # numbers of a chosen box: its batch, its class, its own
+PLACE = 3  # per chosen box: batch, class, box number
 MOST_ROWS = 1 << 16
 _Reals = npt.NDArray[np.float32]
 
@@ -39,7 +39,7 @@ def _attributes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 
 def sides(boxes: _Reals, centred: bool) -> _Reals:
-    """Top, left, bottom and right of boxes [boxes, 4]."""
+    """Returns top, left, bottom and right of boxes [boxes, 4]."""
     one, other = boxes[:, :2], boxes[:, 2:]
     pair = [np.minimum(one, other), np.maximum(one, other)]
     if centred:
@@ -53,9 +53,9 @@ def sides(boxes: _Reals, centred: bool) -> _Reals:
 class NonMaxSuppression(Op):
     """Inputs: boxes [batches, boxes, 4], scores [batches, classes, boxes].
 
-    A box is two opposite corners, y before x, or its center, width and height. Result: for each chosen box
-    its batch, its class and its number, those of a class from the best on, of equal scores the first; then
-    how many there are. The rows behind those are 0. No box is chosen for a score that is not a finite number.
+    A box is two opposite corners, y before x, or its center, width and height. Output: batch, class and
+    number of each chosen box, best first within a class (among equal scores the first), then the number of
+    chosen boxes. Unused rows are 0. Boxes with an infinite or NaN score are never chosen.
     """
 
     name: ClassVar[str] = "non_max_suppression"
@@ -69,13 +69,13 @@ class NonMaxSuppression(Op):
             "1 box of a class up to all may be chosen, 65,536 in all, with an overlap of 0 to 1", _attributes
         ),
     )
-    each: int = 1  # boxes of a class in a batch, at most
-    least: float = 0.0  # score
-    overlap: float = 0.5  # of a box with a better one, at most
-    centred: bool = False  # boxes are given by x and y of their centers, widths and heights
+    each: int = 1  # most boxes per class and batch
+    least: float = 0.0  # smallest score
+    overlap: float = 0.5  # largest allowed overlap with a better box
+    centred: bool = False  # boxes are x and y of the center, width and height
 
     def rows(self, scores: tuple[int, ...]) -> int:
-        """The most boxes that can be chosen."""
+        """Returns the largest number of boxes that can be chosen."""
         return scores[0] * scores[1] * self.each
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:

@@ -1,4 +1,4 @@
-"""The interface of an op: its attributes, its result types, its exact meaning and its cost."""
+"""The interface of an op: attributes, result types, exact results and cost."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Constraint:
-    """One limit of an op. `rule` is both the message to the user and the row in docs/ops.md.
+    """One limit of an op. `rule` is both the error message and the row in docs/ops.md.
 
-    `violation(op, inputs, outputs)` gives the fact about this node that breaks the rule, or None.
+    `violation(op, inputs, outputs)` returns the fact about this node that violates the rule, or None.
     """
 
     rule: str
@@ -26,10 +26,10 @@ class Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """The work of one inference of a node, whichever kernel does it."""
+    """The work of one run of a node, independent of its kernel."""
 
     macs: int = 0
-    elementwise: int = 0  # results that need a computation of their own, such as a requantization
+    elementwise: int = 0  # results that need separate computation, such as a requantization
 
 
 class Op(ABC):
@@ -37,25 +37,25 @@ class Op(ABC):
 
     name: ClassVar[str]
     constraints: ClassVar[tuple[Constraint, ...]] = ()
-    # Inputs of which a result needs just the element at its own place (or the one that is repeated there).
+    # Indices of inputs that are read only at the position of the result (or at the one broadcast there).
     elementwise: ClassVar[tuple[int, ...]] = ()
 
     @abstractmethod
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        """(dtype name, shape) of each output. Quantization is not inferred: the graph states it."""
+        """Returns (dtype name, shape) of each output. Quantization is not inferred; the graph contains it."""
 
     @abstractmethod
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
     ) -> tuple[Array, ...]:
-        """The exact meaning, in NumPy: for integers bit for bit what every kernel must give."""
+        """Computes the exact results with NumPy. Kernels must match integer results bit for bit."""
 
     @abstractmethod
     def cost(self, inputs: Types, outputs: Sequence[TensorType]) -> Cost:
-        """MACs and element-wise results of one run."""
+        """Returns MACs and element-wise results of one run."""
 
 
 def required(value: T | None) -> T:
-    """An input that the op's constraints promise to be there."""
+    """Returns an input that the op's constraints guarantee to be present."""
     assert value is not None
     return value

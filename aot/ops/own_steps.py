@@ -1,6 +1,6 @@
-"""Floats quantized by a range measured in the run: the input of LiteRT's hybrid convolutions.
+"""Quantizes floats by a range measured in the run, as input of LiteRT's hybrid convolutions.
 
-All numbers of an image have one step, by the range of the image; sums of products of whole steps are exact.
+All elements of an image share one scale, from the range of the image; sums of integer products are exact.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from aot.ops.op import Constraint, Types, required
 
 
 class RangeFact(Enum):
-    """The value is the name in graph text. A reach is as far on both sides of 0, a range from end to end."""
+    """A number derived from a range; the value is its name in graph text. A reach is symmetric around 0."""
 
     STEP_OF_REACH = "step_of_reach"
-    INVERSE_OF_REACH = "inverse_of_reach"  # the factor that makes steps of numbers
+    INVERSE_OF_REACH = "inverse_of_reach"  # factor from floats to steps
     STEP_OF_RANGE = "step_of_range"
     INVERSE_OF_RANGE = "inverse_of_range"
     LEAST_STEPS = "least_steps"  # of a range, from its zero point
@@ -44,7 +44,7 @@ _FACTS: Mapping[RangeFact, tuple[bool, Callable[[DynamicRange], Any]]] = Mapping
 
 
 def fact_of(by: RangeFact, least: float, most: float) -> float:
-    """A fact of the range from `least` to `most` and of 0, which is always in it."""
+    """Returns a fact of the range from `least` to `most`, extended to include 0."""
     is_asymmetric, fact = _FACTS[by]
     zero = np.float32(0)
     return float(fact(DynamicRange(min(np.float32(least), zero), max(np.float32(most), zero), is_asymmetric)))
@@ -52,7 +52,7 @@ def fact_of(by: RangeFact, least: float, most: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredRange(Elementwise):
-    """Inputs: the least and the most of the numbers."""
+    """Inputs: the smallest and the largest element."""
 
     name: ClassVar[str] = "measured_range"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
@@ -73,7 +73,7 @@ class MeasuredRange(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class InOwnSteps(Elementwise):
-    """Inputs: x, the factor that makes steps of it, the least and the most steps. Halves go away from 0."""
+    """Inputs: x, factor from floats to steps, smallest and largest step. Rounds halves away from 0."""
 
     name: ClassVar[str] = "in_own_steps"
     elementwise: ClassVar[tuple[int, ...]] = (0,)

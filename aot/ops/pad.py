@@ -1,4 +1,4 @@
-"""Padding: rows and columns of one value around an image."""
+"""Padding: rows and columns with one value around an image."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def _value(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Pad(Op):
-    """Input: x [1, H, W, C]. The value is a stored one, not the real value it stands for."""
+    """Input: x [1, H, W, C]. The value is a stored integer or float, not dequantized."""
 
     name: ClassVar[str] = "pad"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Curves of 16-bit integers: lines between 513 points, as the integer references draw them."""
+"""Curves of 16-bit integers: linear interpolation between 513 points, bit for bit as in the references."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ _Reals = npt.NDArray[np.float32]
 def points(
     curve: Callable[[Array], Array], x_scale: float, x_zero: int, y_scale: float, y_zero: int
 ) -> Table:
-    """The stored results at every 128th stored input, moved by half of what the middle between two is off.
+    """Returns results at every 128th stored input, corrected by half the error at each interval's middle.
 
-    In single precision, because that is what the references fill their tables in.
+    Uses single precision, because the references compute their tables in it.
     """
     single = np.float32
     least, most = (single(x_scale) * single(limit - x_zero) for limit in (_LOW, _HIGH))
@@ -47,13 +47,13 @@ def points(
 
 
 def _rounded(x: _Reals) -> _Reals:
-    """Half away from zero."""
+    """Rounds halves away from 0."""
     rounded: _Reals = np.trunc(x + np.copysign(np.float32(0.5), x)).astype(np.float32)
     return rounded
 
 
 def on_lines(x: Ints, table: Table) -> Ints:
-    """Interpolates stored inputs on the lines of a table."""
+    """Interpolates stored inputs in a table."""
     wide, number = table.astype(np.int64), (x >> _STEP_BITS) + _STEPS // 2
     slope = (wide[number + 1] - wide[number]).astype(np.int16).astype(np.int64)
     y: Ints = wide[number] + ((slope * (x & 127) + 64) >> _STEP_BITS)

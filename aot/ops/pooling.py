@@ -1,4 +1,4 @@
-"""The window, the sizes and the rows that average and maximum pools share."""
+"""Window, output sizes and cost, shared by average and maximum pooling."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ops.spatial import NO_PADDING, Padding, Pair, output_size
 
 @dataclass(frozen=True, slots=True)
 class Pool2d(Op):
-    """Input: x [N, H, W, C]. Pixels of the padding do not take part."""
+    """Input: x [N, H, W, C]. Padding pixels are ignored."""
 
     size: Pair = (2, 2)
     stride: Pair = (2, 2)

@@ -1,4 +1,4 @@
-"""Between floats and integers, and from one quantization to another."""
+"""Conversion between floats and integers, and between quantizations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize
 
 _INTEGERS = (DType.I8, DType.U8, DType.I16)
 _ALL = (*_INTEGERS, DType.I32)
-_MAX_RESCALE = 2.0**14  # seventeen bits times that still fit in 32
+_MAX_RESCALE = 2.0**14  # 17 bits times this still fits in 32 bits
 
 
 def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -62,7 +62,7 @@ class _Conversion(Op):
 
 @dataclass(frozen=True, slots=True)
 class Quantize(_Conversion):
-    """Quantizes x, float or quantized, with the scale of the output: rounded to the nearest, and clamped."""
+    """Quantizes x, float or quantized, to the output's scale: rounds to nearest and clamps."""
 
     name: ClassVar[str] = "quantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -74,7 +74,7 @@ class Quantize(_Conversion):
         ),
     )
     to: DType = DType.I8
-    halves_to_even: bool = False  # of floats, as ONNX has it; TFLite rounds halves away from zero
+    halves_to_even: bool = False  # of floats, like ONNX; TFLite rounds halves away from zero
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((self.to.value, required(inputs[0]).shape),)
@@ -102,7 +102,7 @@ def _halves_away(steps: Reals) -> Reals:
 
 @dataclass(frozen=True, slots=True)
 class Dequantize(_Conversion):
-    """The float values of stored integers."""
+    """Returns the float values of stored integers."""
 
     name: ClassVar[str] = "dequantize"
     constraints: ClassVar[tuple[Constraint, ...]] = (

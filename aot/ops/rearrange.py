@@ -1,4 +1,4 @@
-"""Rearrangement: elements picked by strides; slices, transpositions and repetitions are all this."""
+"""Rearrangement: elements addressed by strides. Slices, transpositions and repetitions become this op."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.ops.op import Constraint, Cost, Op, Types, required
 
 @dataclass(frozen=True, slots=True)
 class Loops:
-    """Nested loops, the innermost last: which element of the flat input each step reads."""
+    """Nested loops, innermost last: the element of the flat input that each iteration reads."""
 
     sizes: tuple[int, ...]
     strides: tuple[int, ...]
@@ -24,7 +24,7 @@ class Loops:
 
     @property
     def reach(self) -> tuple[int, int]:
-        """The least and the greatest element read."""
+        """Returns the smallest and the largest index read."""
         ends = [(size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True)]
         return (
             self.offset + sum(end for end in ends if end < 0),
@@ -32,7 +32,7 @@ class Loops:
         )
 
     def merged(self) -> Loops:
-        """Fewer loops that read the same: none of one step, none that just goes on where the inner ends."""
+        """Returns fewer loops that read the same: drops loops of size 1 and joins contiguous ones."""
         kept: list[tuple[int, int]] = []
         for size, stride in zip(self.sizes, self.strides, strict=True):
             if size == 1:
@@ -44,7 +44,7 @@ class Loops:
         return Loops(tuple(s for s, _ in kept), tuple(s for _, s in kept), self.offset)
 
     def indices(self) -> Array:
-        """The element of the flat input for each element of the flat result."""
+        """Returns the index in the flat input for each element of the flat result."""
         total = np.full(self.sizes, self.offset, np.int64)
         for axis, (size, stride) in enumerate(zip(self.sizes, self.strides, strict=True)):
             steps = np.arange(size, dtype=np.int64) * stride
@@ -52,12 +52,12 @@ class Loops:
         return total.reshape(-1)
 
 
-MOST_PLANES = 16  # that a row is made of: each is a pointer on the stack
+MOST_PLANES = 16  # per row: each is a pointer on the stack
 
 
 @dataclass(frozen=True, slots=True)
 class RowPicks:
-    """Row y is made of rows y * stride + first + i * step of the input: one, or one for each channel."""
+    """Row y consists of input rows y * stride + first + i * step: one, or one for each channel."""
 
     stride: int
     first: int
@@ -65,14 +65,14 @@ class RowPicks:
     step: int = 1
 
 
-LEAST_SPREAD = 16  # elements of a row: to put fewer of them to their places is not worth a step
+LEAST_SPREAD = 16  # elements of a row; scattering fewer is not worth a step
 
 
 @dataclass(frozen=True, slots=True)
 class RowSpread:
-    """Step y puts elements of row first + y * stride of the input to places of the result.
+    """Step y scatters elements of input row first + y * stride to the result.
 
-    The loops go over these elements: where each lies in its row, and where, from `apart` * y on, it goes.
+    The loops iterate over these elements: their positions in the row, and in the result from `apart` * y on.
     """
 
     steps: int
@@ -86,7 +86,7 @@ class RowSpread:
 
 
 def row_spread(loops: Loops, row_elements: int) -> RowSpread | None:
-    """Describes how the rows of the input are spread over the result, if one loop goes from row to row."""
+    """Describes how input rows are scattered over the result; None unless exactly one loop crosses rows."""
     inner, outer = list[_Loop](), list[_Loop]()
     for each in _loops(loops):
         by_rows, within = each.split(row_elements)
@@ -113,14 +113,14 @@ def row_spread(loops: Loops, row_elements: int) -> RowSpread | None:
 
 @dataclass(frozen=True, slots=True)
 class _Loop:
-    """So many elements, so far apart in the input and in the result."""
+    """A loop: its size and its strides in the input and in the result."""
 
     size: int
     source: int
     target: int
 
     def split(self, row_elements: int) -> tuple[_Loop | None, _Loop | None]:
-        """The part that goes from row to row, and the part within a row."""
+        """Splits into the part that crosses rows, and the part within a row."""
         if self.source % row_elements == 0 and self.source:
             return self, None
         each, rest = divmod(row_elements, self.source) if self.source > 0 else (self.size, 1)
@@ -131,7 +131,7 @@ class _Loop:
 
 
 def _loops(loops: Loops) -> list[_Loop]:
-    """The loops, merged, with how far apart the elements of the result lie."""
+    """Returns the loops, merged, with their strides in the result."""
     merged, target, found = loops.merged(), 1, list[_Loop]()
     for size, source in zip(reversed(merged.sizes), reversed(merged.strides), strict=True):
         found.insert(0, _Loop(size, source, target))
@@ -140,7 +140,7 @@ def _loops(loops: Loops) -> list[_Loop]:
 
 
 def _planes(loops: Loops, row_elements: int) -> RowPicks | None:
-    """If an image's channels lie in planes, and a row of a plane within a row of the input."""
+    """Describes rows of images with planar channels, if each row of a plane is in one input row, or None."""
     (_, _, width, channels), (_, down, along, across) = loops.sizes, loops.strides
     if channels > MOST_PLANES or down <= 0 or across <= 0 or along < 0:
         return None
@@ -152,7 +152,7 @@ def _planes(loops: Loops, row_elements: int) -> RowPicks | None:
 
 
 def row_steps(loops: Loops, row_elements: int) -> tuple[int, int] | None:
-    """(stride, first) in rows of the input, if each row of an image [1, H, W, C] comes out of one row."""
+    """Returns (stride, first) in input rows if each row of an image [1, H, W, C] reads from a single row."""
     if len(loops.sizes) != 4 or loops.sizes[0] != 1:
         return None
     if loops.strides[1] < 0 or loops.strides[1] % row_elements:
@@ -193,7 +193,7 @@ class Rearrange(Op):
         return Loops(self.sizes, self.strides, self.offset)
 
     def picks(self, x: TensorType) -> RowPicks | None:
-        """Describes each part of a result whose images go row by row."""
+        """Describes each part of the rows of a result, if its images are read row by row."""
         if x.rank != 4 or x.shape[0] != 1 or self.sizes != self.shape:
             return None
         row_elements = x.shape[2] * x.shape[3]

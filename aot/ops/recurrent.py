@@ -1,4 +1,4 @@
-"""Recurrent layers: each step makes hidden values from its row of the input and from the step before."""
+"""Recurrent layers: each step computes hidden values from an input row and the previous step."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from aot.ops.rounding import RequantRounding
 
 
 class Cell(Enum):
-    """The value is the name in graph text; behind it what a step has, its gates in their order."""
+    """The kind of cell; the value is its name in graph text. Comments list the gates in order."""
 
     RNN = "rnn"
-    GRU = "gru"  # update, reset, new
-    GRU_RESET_AFTER = "gru_reset_after"  # the same; the reset gate comes after the product
+    GRU = "gru"  # update, reset, candidate
+    GRU_RESET_AFTER = "gru_reset_after"  # the same; the reset gate applies after the product
     LSTM = "lstm"  # input, output, forget, cell
 
     @property
@@ -32,7 +32,7 @@ class Cell(Enum):
 
     @property
     def activations(self) -> tuple[str, ...]:
-        """The usual ones: of gates, of what is new, and of an LSTM's cell as it goes out."""
+        """Returns the default activations: of gates, of the candidate, and of an LSTM's cell output."""
         return {Cell.RNN: ("tanh",), Cell.LSTM: ("sigmoid", "tanh", "tanh")}.get(self, ("sigmoid", "tanh"))
 
 
@@ -52,8 +52,8 @@ ACTIVATIONS: Mapping[str, Callable[[Any, float, float], Any]] = {
 }
 _INTEGERS = [
     [DType.I16, DType.I8, None, None, hidden, DType.I16] for hidden in (DType.I8, DType.I16)
-]  # what x, r, b, p, h and c are then
-_PEEPHOLES = 3  # to the input, output and forget gate
+]  # types of x, r, b, p, h and c
+_PEEPHOLES = 3  # of the input, output and forget gate
 
 
 def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
@@ -64,7 +64,7 @@ def _types(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 
 def _integers(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
-    """An LSTM as TFLite has it."""
+    """Describes how integers deviate from an LSTM as in TFLite; None if they do not."""
     assert isinstance(op, Recurrent)
     if required(inputs[0]).dtype is DType.F32:
         return None
@@ -112,13 +112,13 @@ def _of_a_cell(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 class Recurrent(Op):
     """Inputs: x [1, T, N, G U], r, b, p, h, c: T steps of N sequences through G gates of U units.
 
-    x is what the input adds to the gates. r [G U, U] has a row of weights for each gate's unit; those that
-    come with the run are a vector, [1, G U U]. A GRU whose
-    reset gate comes late has b [1, U], which is added to the hidden part of what is new. p [1, 3 U] are an
-    LSTM's peepholes. h and c [1, N U] are the states before the first step, 0 where they are absent.
+    x is the input's contribution to the gates. r [G U, U] has a row of weights per gate and unit; weights
+    computed in the run are a vector, [1, G U U]. A GRU with reset after the product has b [1, U], which is
+    added to the hidden part of the candidate. p [1, 3 U] are the peepholes of an LSTM. h and c [1, N U] are
+    the initial states, 0 if absent.
 
-    The result are the hidden values after each step, [1, T, N, U], and behind them the cell's where
-    `gives_cell`, [1, T, N, 2 U].
+    Output: the hidden values after each step, [1, T, N, U]; with `gives_cell`, followed by the cells, [1, T,
+    N, 2 U].
     """
 
     name: ClassVar[str] = "recurrent"
@@ -137,19 +137,19 @@ class Recurrent(Op):
     )
     cell: Cell = Cell.LSTM
     gives_cell: bool = False
-    activations: tuple[str, ...] = ()  # none: the usual ones
+    activations: tuple[str, ...] = ()  # empty: the defaults
     alphas: tuple[float, ...] = ()
     betas: tuple[float, ...] = ()
-    clip: float = 0.0  # largest number that goes into an activation; 0: any
-    cell_clip: float = 0.0  # largest cell; 0: any
-    input_forget: bool = False  # forgets what the input gate does not take
+    clip: float = 0.0  # largest argument of an activation; 0: unlimited
+    cell_clip: float = 0.0  # largest cell; 0: unlimited
+    input_forget: bool = False  # the forget gate is 1 minus the input gate
     rounding: RequantRounding = RequantRounding.DOUBLE  # of integer sums of hidden values
 
     def units(self, x: TensorType) -> int:
         return x.shape[3] // self.cell.gates
 
     def vector_sizes(self, x: TensorType) -> dict[str, int]:
-        """Elements of the inputs behind x; 0 of those that this cell does not take."""
+        """Returns the number of elements of the inputs after x; 0 for inputs that this cell does not use."""
         units, count = self.units(x), x.shape[2]
         is_lstm, is_late = self.cell is Cell.LSTM, self.cell is Cell.GRU_RESET_AFTER
         return {
@@ -161,7 +161,7 @@ class Recurrent(Op):
         }
 
     def activation(self, which: int) -> tuple[str, float, float]:
-        """Name, alpha and beta."""
+        """Returns name, alpha and beta."""
         names = self.activations or self.cell.activations
         alpha, beta = (numbers[which] if numbers else 0.0 for numbers in (self.alphas, self.betas))
         return names[which], alpha, beta

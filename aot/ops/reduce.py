@@ -1,4 +1,4 @@
-"""Reductions: one result for all elements along some dimensions: sums, products, extremes, logic, places."""
+"""Reductions along some dimensions: sums, products, extremes, logic, indices of extremes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aot.ops.requant import multiply_by_quantized_multiplier, quant_of, quantize
 
 
 class Reduction(Enum):
-    """The value is the name in graph text."""
+    """A reduction; the value is its name in graph text."""
 
     SUM = "sum"
     PRODUCT = "product"
@@ -82,7 +82,7 @@ def _sum_fits(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class Reduce(Op):
-    """Input: x; the dimensions that are gone stay as 1. Plain integers wrap around."""
+    """Input: x. Reduced dimensions remain with size 1. Integers without a quantization wrap around."""
 
     name: ClassVar[str] = "reduce"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -96,7 +96,7 @@ class Reduce(Op):
     axes: tuple[int, ...] = (0,)
 
     def count(self, x: TensorType) -> int:
-        """The number of elements that make one result."""
+        """Returns the number of elements per result."""
         return prod(x.shape[a] for a in self.axes)
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
@@ -123,7 +123,7 @@ class Reduce(Op):
 
 
 def sum_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
-    """(mult, shift) of a quantized sum."""
+    """Returns (mult, shift) of a quantized sum."""
     return quantize_multiplier(quant_of(x_type).scale / quant_of(out).scale)
 
 
@@ -142,7 +142,7 @@ def _index_axis(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | N
 
 @dataclass(frozen=True, slots=True)
 class ArgExtreme(Op):
-    """Input: x; the index along the axis of the first extreme. The dimension stays as 1."""
+    """Input: x. Returns the index of the first extreme along the axis. The dimension remains with size 1."""
 
     name: ClassVar[str] = "arg_extreme"
     constraints: ClassVar[tuple[Constraint, ...]] = (

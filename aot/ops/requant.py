@@ -1,7 +1,7 @@
-"""Requantisation: real multipliers as integers, and what multiplying by them means, bit for bit.
+"""Requantization: float multipliers as integers, and the exact product with them.
 
-A multiplier m is held as (mult, shift): m ~= mult / 2**31 * 2**shift, with mult in [2**30, 2**31).
-All functions take and give int64 arrays whose values fit in 32 bits (in 47 where the multiplier is reduced),
+A multiplier m is stored as (mult, shift): m ~= mult / 2**31 * 2**shift, with mult in [2**30, 2**31). All
+functions accept and return int64 arrays whose values fit in 32 bits (47 bits if the multiplier is reduced),
 and are exact.
 """
 
@@ -17,13 +17,13 @@ from aot.ir.types import Quant, TensorType
 from aot.ops.rounding import RequantRounding
 
 Ints = npt.NDArray[np.int64]
-Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]  # of all channels: (mult, shift)
+Multipliers = tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]  # (mult, shift) by channel
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 _LAYERS_KEPT = 1024
 
 
 def quantize_multiplier(real: float) -> tuple[int, int]:
-    """(mult, shift) nearest to a non-negative real multiplier; (0, 0) where it is too small to matter."""
+    """Returns the nearest (mult, shift) of a non-negative float; (0, 0) if it is too small to matter."""
     if real == 0.0:
         return 0, 0
     fraction, shift = math.frexp(real)
@@ -34,13 +34,13 @@ def quantize_multiplier(real: float) -> tuple[int, int]:
 
 
 def saturating_rounding_doubling_high_mul(a: Ints, b: Ints | int) -> Ints:
-    """round(a * b / 2**31), half towards plus infinity; the one overflow, (-2**31)**2, saturates."""
+    """Returns round(a * b / 2**31), half towards plus infinity; the one overflow, (-2**31)**2, saturates."""
     product: Ints = (a * b + (1 << 30)) >> 31
     return np.minimum(product, INT32_MAX)
 
 
 def rounding_divide_by_pot(x: Ints, exponent: Ints | int) -> Ints:
-    """round(x / 2**exponent), half away from zero."""
+    """Returns round(x / 2**exponent), half away from zero."""
     mask = (np.int64(1) << np.asarray(exponent, np.int64)) - 1
     threshold = (mask >> 1) + (x < 0)
     rounded: Ints = (x >> exponent) + ((x & mask) > threshold)
@@ -50,12 +50,12 @@ def rounding_divide_by_pot(x: Ints, exponent: Ints | int) -> Ints:
 def multiply_by_quantized_multiplier(
     x: Ints, mult: Ints | int, shift: Ints | int, rounding: RequantRounding = RequantRounding.DOUBLE
 ) -> Ints:
-    """Multiplies x by the real multiplier that (mult, shift) stands for, rounded twice or once."""
+    """Multiplies x by the float multiplier represented by (mult, shift), rounding twice or once."""
     return _MULTIPLY[rounding](x, np.asarray(mult, np.int64), np.asarray(shift, np.int64))
 
 
 def _multiply_rounding_twice(x: Ints, mult: Ints, shift: Ints) -> Ints:
-    # The shifted value lives in 32 bits in the reference: multipliers above one wrap as the hardware does.
+    # The shifted value has 32 bits in the reference: multipliers above one wrap around.
     shifted = (x << np.maximum(shift, 0)).astype(np.int32).astype(np.int64)
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, mult), np.maximum(-shift, 0))
 
@@ -65,7 +65,7 @@ def _multiply_rounding_once(x: Ints, mult: Ints, shift: Ints) -> Ints:
     if np.abs(x).max(initial=0) <= 1 << 31:
         scaled: Ints = (x * mult + (np.int64(1) << (total_shift - 1))) >> total_shift
         return scaled
-    # In two halves, so that sums beyond 32 bits times 31 bits stay within 64.
+    # In two halves, so that sums beyond 32 bits times 31 bits fit in 64 bits.
     low = (x & 0xFFFF) * mult + (np.int64(1) << (total_shift - 1))
     halves: Ints = ((x >> 16) * mult + (low >> 16)) >> (total_shift - 16)
     return halves
@@ -78,7 +78,7 @@ def _multiply_reduced(x: Ints, mult: Ints, shift: Ints) -> Ints:
 
 
 def reduced_multiplier(mult: Ints) -> Ints:
-    """The 16 bits of a multiplier by which a sum of 64 bits is multiplied."""
+    """Returns the 16-bit multiplier for 64-bit sums."""
     reduced: Ints = np.where(mult < 0x7FFF0000, (mult + (1 << 15)) >> 16, 0x7FFF)
     return reduced
 
@@ -97,10 +97,10 @@ def conv_requant(
     channels: int,
     scales_in_single: bool = False,
 ) -> Multipliers:
-    """(mult, shift) per output channel of an int8 convolution or dense layer: in * w / out.
+    """Returns (mult, shift) per output channel of an int8 convolution or dense layer: in * w / out.
 
-    The scales are single precision in the file, the arithmetic is in double. LiteRT multiplies the scales of
-    unsigned convolutions in single precision, which moves the last bits and with them results.
+    The scales in the file are single precision; the arithmetic is double. LiteRT multiplies the scales of
+    unsigned convolutions in single precision, which changes the last bits and with them results.
     """
     x, w, out = quant_of(x_type), quant_of(w_type), quant_of(out_type)
     return _conv_multipliers(x.scale, _per_channel(w.scales, channels), out.scale, scales_in_single)
@@ -110,7 +110,7 @@ def conv_requant(
 def _conv_multipliers(
     x_scale: float, w_scales: tuple[float, ...], out_scale: float, in_single: bool
 ) -> Multipliers:
-    """Each run of a model in Python asks again, and so do the kernels that are tried for a layer."""
+    """Cached: each run in Python needs them, and so does each kernel tried for a layer."""
     real = np.float32 if in_single else np.float64
     products = np.array(w_scales, real) * real(x_scale)
     mults, shifts = _quantize_multipliers(products.astype(np.float64) / out_scale)
@@ -119,7 +119,7 @@ def _conv_multipliers(
 
 
 def quant_of(tensor: TensorType) -> Quant:
-    """The quantization of a tensor that the op's constraints promise to have one."""
+    """Returns the quantization that the op's constraints guarantee."""
     if tensor.quant is None:
         raise ValueError(f"a quantised tensor was expected, not {tensor}")
     return tensor.quant
@@ -130,7 +130,7 @@ def _per_channel(scales: tuple[float, ...], channels: int) -> tuple[float, ...]:
 
 
 def _quantize_multipliers(reals: npt.NDArray[np.float64]) -> Multipliers:
-    """As quantize_multiplier, for all channels of a layer."""
+    """Like quantize_multiplier, for all channels of a layer."""
     fractions, shifts = np.frexp(reals)
     mults = np.floor(fractions * 2**31 + 0.5).astype(np.int64)
     is_one = mults == 2**31

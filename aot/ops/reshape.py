@@ -1,4 +1,4 @@
-"""Reshape: the same elements in the same order under another shape."""
+"""Reshape: the same elements in the same order with another shape."""
 
 from __future__ import annotations
 

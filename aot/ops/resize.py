@@ -1,4 +1,4 @@
-"""Images enlarged or shrunk, each pixel between the four around its place in the source."""
+"""Bilinear resizing: each pixel is interpolated from the four around its source position."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from aot.ops import constraints as limits
 from aot.ops.op import Constraint, Cost, Op, Types, required
 from aot.ops.spatial import Pair
 
-FRACTION_BITS = 10  # of places between pixels, in the integers' own arithmetic
+FRACTION_BITS = 10  # of positions between pixels, in integer arithmetic
 
 
 @dataclass(frozen=True)
 class Between:
-    """The two source positions of each position along one axis of the result, and the weight of the second.
+    """The two source positions of each output position along one axis, and the weight of the second.
 
-    Shares of integers are in steps of 2**-FRACTION_BITS.
+    Integer weights are in units of 2**-FRACTION_BITS.
     """
 
     first: npt.NDArray[np.int32]
@@ -30,7 +30,7 @@ class Between:
 
 
 def between_reals(size: int, wanted: int, align_corners: bool, half_pixels: bool) -> Between:
-    """Computes positions in single precision, as the references do."""
+    """Computes positions in single precision, like the references."""
     steps = (size - 1, wanted - 1) if align_corners and wanted > 1 else (size, wanted)
     scale, places = np.float32(steps[0]) / np.float32(steps[1]), np.arange(wanted).astype(np.float32)
     shift = np.float32(0.5 if half_pixels else 0)
@@ -59,7 +59,7 @@ def _towards_0(x: npt.NDArray[np.int64], divisor: int) -> npt.NDArray[np.int64]:
 
 
 def _of_unsigned(x: Array, rows: Between, columns: Between) -> Array:
-    """Interpolates in single precision and in the references' order, which decides what is rounded up."""
+    """Interpolates in single precision and in the references' order, which decides how results round."""
     one, offset = np.float32(1), np.float32(128)
     down, across = rows.share.reshape(-1, 1, 1), columns.share.reshape(-1, 1)
     image = x.astype(np.float32) + offset
@@ -82,7 +82,7 @@ def _is_image(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | Non
 
 @dataclass(frozen=True, slots=True)
 class Resize(Op):
-    """Input: x [N, H, W, C]. Results between the pixels above and below, left and right."""
+    """Input: x [N, H, W, C]. Interpolates between the pixels above and below, left and right."""
 
     name: ClassVar[str] = "resize"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -95,14 +95,14 @@ class Resize(Op):
     size: Pair = (1, 1)
     align_corners: bool = False
     half_pixels: bool = False
-    is_unsigned: bool = False  # in the file: then the references reckon with floats
+    is_unsigned: bool = False  # in the file; the references then compute in floats
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = required(inputs[0])
         return ((x.dtype.value, (x.shape[0], *self.size, x.shape[3])),)
 
     def places(self, x: TensorType) -> tuple[Between, Between]:
-        """The source positions along rows and along columns."""
+        """Returns the source positions along rows and along columns."""
         between = between_reals if x.dtype is DType.F32 or self.is_unsigned else between_integers
         rows, columns = (
             between(size, wanted, self.align_corners, self.half_pixels)

@@ -1,4 +1,4 @@
-"""Floats rounded to the nearest that a format of fewer bits has, and kept as f32."""
+"""Rounds floats to a format with fewer bits; results are stored as f32."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _format(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RoundMantissa(Elementwise):
-    """Input: x. Ties go to even; `least_exponent` is that of the least normal number."""
+    """Input: x. Ties round to even; `least_exponent` is the exponent of the smallest normal number."""
 
     name: ClassVar[str] = "round_mantissa"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
@@ -44,7 +44,7 @@ class RoundMantissa(Elementwise):
     least_exponent: int = -126
     largest: float = 1.0
     overflow: Overflow = Overflow.INFINITE
-    has_nan: bool = True  # else what is not a number becomes 0
+    has_nan: bool = True  # otherwise NaN becomes 0
 
     def reference(
         self, arrays: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
@@ -60,7 +60,7 @@ class RoundMantissa(Elementwise):
 
     @property
     def outside(self) -> float:
-        """The result for a number beyond the largest of the format."""
+        """Returns the result for a number beyond the largest of the format."""
         return {
             Overflow.LARGEST: self.largest,
             Overflow.INFINITE: float("inf"),

@@ -1,4 +1,4 @@
-"""The rounding of each op, by element type and mode, in one table: the references disagree."""
+"""The rounding of each op by element type and mode, in one table: the references disagree."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 
 class RequantRounding(Enum):
-    """The ways in which a 32-bit accumulator times a real multiplier becomes an integer again."""
+    """How a 32-bit accumulator times a float multiplier is rounded to an integer."""
 
     DOUBLE = "double"  # rounding high multiply to 31 bits, then a rounding shift: two roundings
     SINGLE = "single"  # one 64-bit product, one rounding shift
@@ -73,18 +73,18 @@ def _table(*parts: Mapping[str, Row]) -> Mapping[str, Row]:
 
 
 # TFLite Micro rounds twice everywhere. LiteRT's reference kernels (BUILTIN_REF) do too, except in
-# FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network move by 1 to 3.
-# ONNX Runtime multiplies by a float in single precision; rounding once gives its integers, unless the
-# product lies within a millionth of the middle between two.
+# FULLY_CONNECTED with per-tensor weights, where a third of the outputs of a deep network change by 1 to 3.
+# ONNX Runtime multiplies by a single-precision float; rounding once gives the same integers, unless the
+# product is within a millionth of a tie.
 _D, _S, _R = RequantRounding.DOUBLE, RequantRounding.SINGLE, RequantRounding.REDUCED
 _TWICE_IN_TFLITE = MappingProxyType({"tflm": _D, "litert-ref": _D, "onnx": _S})
-# LiteRT multiplies the scales of these in single precision, TFLite Micro in double: a multiplier that
-# differs in its last bits moves a result that lies between two steps.
+# LiteRT multiplies the scales of these in single precision, TFLite Micro in double. Multipliers that differ
+# in their last bits change results close to a tie.
 _SCALES_IN_SINGLE = MappingProxyType(
     {"tflm": FixedRounding.DOUBLE, "litert-ref": FixedRounding.DOUBLE_OF_SINGLE, "onnx": FixedRounding.DOUBLE}
 )
 _PRODUCTS_ONCE_IN_ONNX: Row = MappingProxyType({**_SCALES_IN_SINGLE, "onnx": RequantRounding.SINGLE})
-# The same of convolutions whose tensors are unsigned in the file.
+# The same for convolutions whose tensors are unsigned in the file.
 UNSIGNED = "i8, u8 in the file"
 _UNSIGNED_PRODUCTS: Row = MappingProxyType(
     {
@@ -96,15 +96,16 @@ _UNSIGNED_PRODUCTS: Row = MappingProxyType(
 _NEAREST: Row = MappingProxyType(
     {"tflm": FixedRounding.NEAREST, "litert-ref": FixedRounding.NEAREST, "onnx": FixedRounding.NEAREST_EVEN}
 )
-# LiteRT takes floats in 8 bits where they meet weights of 8 bits; the others know no such layers.
+# LiteRT quantizes floats to 8 bits if the weights have 8 bits; the others do not support such layers.
 STEPS = "f32, weights i8"
 _HYBRID: Row = MappingProxyType(
     {"tflm": FixedRounding.REAL, "litert-ref": FixedRounding.OWN_RANGE, "onnx": FixedRounding.REAL}
 )
-# Sums of i16 inputs have 64 bits, but where the bias has 32, or is said to have: a row of its own.
+# Sums of i16 inputs have 64 bits, unless the bias has 32 bits or is declared to have: these have separate
+# rows.
 NARROW = "i16, bias i32"
 HIDDEN_NARROW = "i16, hidden values i8"  # gates of an LSTM
-# TFLite Micro takes each bias of a transposed convolution for one of 64 bits.
+# TFLite Micro reads each bias of a transposed convolution as 64 bits.
 TRANSPOSED, TRANSPOSED_NARROW = "i16, transposed", "i16, transposed, bias i32"
 
 _BOTH, _PLAIN = ("i8", "i16"), ("i32", "i64")
@@ -117,7 +118,7 @@ _TWICE = _table(_of(FixedRounding.DOUBLE, *_BOTH), _of(FixedRounding.EXACT, *_PL
 _PRODUCTS = _table(dict.fromkeys(_BOTH, _SCALES_IN_SINGLE), _of(FixedRounding.EXACT, *_PLAIN), _REAL)
 _FIXED_16 = _table(_of(FixedRounding.FIXED_POINT, "i16", "i32"), _REAL)
 
-# By op, then by the elements that it takes (of a select, those it chooses from) and what else decides.
+# By op, then by elements (for select, of the values) and any other condition.
 ROUNDING: Mapping[str, Mapping[str, Row]] = MappingProxyType(
     {
         "add": _TWICE,
@@ -238,12 +239,12 @@ def quantises_on_the_way(op_name: str, mode: str) -> bool:
 
 
 def rounding_of(op_name: str, mode: str, elements: str = "i8") -> RequantRounding:
-    """The rounding of an op that requantizes sums, in one of the modes."""
+    """Returns the rounding of an op that requantizes sums, in this mode."""
     rounding = ROUNDING[op_name][elements][mode]
     assert isinstance(rounding, RequantRounding)
     return rounding
 
 
 def rounding_of_i16(op_name: str, mode: str, is_narrow: bool = False) -> RequantRounding:
-    """The rounding of an op on i16 inputs; narrow: with a bias of 32 bits."""
+    """Returns the rounding of an op on i16 inputs; narrow: with a bias of 32 bits."""
     return rounding_of(op_name, mode, NARROW if is_narrow and NARROW in ROUNDING[op_name] else "i16")

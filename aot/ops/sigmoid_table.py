@@ -1,4 +1,4 @@
-"""Sigmoid and tanh of 16-bit fixed-point numbers: a table of 256 entries and lines between them."""
+"""Sigmoid and tanh of 16-bit fixed-point numbers: linear interpolation in a table of 256 entries."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from aot.ops.requant import Ints
 
 
 def _entry(i: int) -> int:
-    """sigmoid(i / 24) as a fraction of 2**16, and half of what a line to the next entry is too low by."""
+    """Returns sigmoid(i / 24) as a fraction of 2**16, plus half the error of a line to the next entry."""
     s = 1 / (1 + math.exp(-i / 24))
     curvature = s * (1 - s) * (2 * s - 1)
     return math.floor(65536 * (s + curvature / (16 * 24**2)) + 0.5)
 
 
-# The argument is multiplied by 3/4 before, so that 255 steps reach as far as 16 bits do.
+# The argument is first multiplied by 3/4, so that 255 entries cover 16 bits.
 SIGMOID_TABLE = (*(_entry(i) for i in range(255)), 65535)
 _TABLE = np.array(SIGMOID_TABLE, np.int64)
 
 
 def sigmoid_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
-    """The sigmoid of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
+    """Returns the sigmoid of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
     scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 9, 254)
@@ -33,7 +33,7 @@ def sigmoid_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
 
 
 def tanh_16(x: Ints, multiplier: int = 3, right: int = 0) -> Ints:
-    """The tanh of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
+    """Returns the tanh of x * multiplier / 2**right / 3, with 12 fraction bits, as a fraction of 2**15."""
     scaled = _scaled(x, multiplier, right)
     magnitude = np.abs(scaled)
     step = np.minimum(magnitude >> 8, 254)

@@ -1,4 +1,4 @@
-"""The ops of an audio front end, as TFLite Micro's signal library computes them."""
+"""Ops of an audio front end, bit for bit as in TFLite Micro's signal library."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def types_are(*wanted: DType) -> Constraint:
 
 
 def numbers_within(least: int, most: int, *names: str) -> Constraint:
-    """Attributes that are shifts or counts."""
+    """Limits attributes that are shifts or counts."""
 
     def violation(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
         bad = [f"{name} is {getattr(op, name)}" for name in names if not least <= getattr(op, name) <= most]
@@ -38,7 +38,7 @@ def numbers_within(least: int, most: int, *names: str) -> Constraint:
 
 @dataclass(frozen=True, slots=True)
 class Window(Elementwise):
-    """Inputs: x, w. x * w / 2^shift, rounded down and saturated."""
+    """Inputs: x, w. Computes x * w / 2^shift, rounded down and saturated."""
 
     name: ClassVar[str] = "window"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
@@ -64,10 +64,10 @@ def _rows(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Headroom(Op):
-    """Input: x. By how many bits all of it may be shifted up, as one i32; with each_row, each of its vectors.
+    """Input: x. Counts the bits by which all of x, or with each_row each vector, may be shifted up, as i32.
 
-    After a -32768, whose negative does not fit, the largest of all of it is looked for anew among what
-    follows, as the reference does; of each vector by itself it is left out.
+    As in the reference, a -32768, which has no positive counterpart, restarts the search for the largest
+    magnitude with the elements after it. With each_row it is ignored.
     """
 
     name: ClassVar[str] = "headroom"
@@ -98,7 +98,7 @@ class Headroom(Op):
 
 
 def louder(largest: int, value: int) -> int:
-    """The larger magnitude of the two in 16 bits, where -32768 is its own negative."""
+    """Returns the larger magnitude in 16 bits; -32768 counts as its own negative."""
     if value > largest:
         return value
     if -value > largest:
@@ -107,19 +107,19 @@ def louder(largest: int, value: int) -> int:
 
 
 def louder_but_lowest(largest: int, value: int) -> int:
-    """The larger magnitude of the two, where -32768 has none."""
+    """Returns the larger magnitude; -32768 is ignored."""
     size = abs(value)
     return size if largest < size < -_HALF_RANGE else largest
 
 
 def free_bits(largest: int) -> int:
-    """The number of redundant sign bits in 16 bits; 0 for an empty input."""
+    """Returns the number of redundant sign bits in 16 bits; 0 for an empty input."""
     return 15 - int(largest).bit_length() if largest > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
 class ShiftUp(Elementwise):
-    """Inputs: x, bits. x * 2^bits, in 16 bits."""
+    """Inputs: x, bits. Computes x * 2^bits, in 16 bits."""
 
     name: ClassVar[str] = "shift_up"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
@@ -141,7 +141,7 @@ class ShiftUp(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class WholeRoot(Elementwise):
-    """Inputs: x, bits. The rounded square root of x, shifted down by so many bits."""
+    """Inputs: x, bits. Returns the rounded square root of x, shifted down by `bits`."""
 
     name: ClassVar[str] = "whole_root"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
@@ -164,9 +164,9 @@ class WholeRoot(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class NoiseEstimate(Elementwise):
-    """Inputs: x, noise, a, b. (2^up * x * a + noise * b) / 2^down: what is always there, run after run.
+    """Inputs: x, noise, a, b. Updates the noise estimate: (2^up * x * a + noise * b) / 2^down.
 
-    Where `limited`, at most 2^up * x.
+    With `limited`, the result is at most 2^up * x.
     """
 
     name: ClassVar[str] = "noise_estimate"
@@ -192,7 +192,7 @@ class NoiseEstimate(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class WithoutNoise(Elementwise):
-    """Inputs: x, noise. x - noise / 2^up, but at least x * least / 2^down."""
+    """Inputs: x, noise. Subtracts noise: x - noise / 2^up, but at least x * least / 2^down."""
 
     name: ClassVar[str] = "without_noise"
     elementwise: ClassVar[tuple[int, ...]] = (0, 1)
@@ -219,7 +219,7 @@ class WithoutNoise(Elementwise):
 
 @dataclass(frozen=True, slots=True)
 class FixedLog(Elementwise):
-    """Input: x. The natural logarithm of 2^up * x, times scale, at most 32767; 0 for 0 and 1."""
+    """Input: x. Returns the natural logarithm of 2^up * x, times scale, at most 32767; 0 for 0 and 1."""
 
     name: ClassVar[str] = "fixed_log"
     elementwise: ClassVar[tuple[int, ...]] = (0,)

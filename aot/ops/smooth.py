@@ -1,4 +1,4 @@
-"""Exponential smoothing along rows: a share of the input and a share of the previous row."""
+"""Exponential smoothing along rows: a weighted sum of the input and the previous result."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def _shifts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 class Smooth(Op):
     """Inputs: x [1, T, W, C], new, old. y[t] = (2^up * x[t] * new + y[t - 1] * old) / 2^down.
 
-    y[-1] is a fourth input where there is one, else all of it is `first`. Integers are unsigned and rounded
-    down, as those of noise_estimate, which takes a row at a time.
+    y[-1] is the optional fourth input, otherwise `first` everywhere. Integers are unsigned and rounded down,
+    like in noise_estimate, which processes one row at a time.
     """
 
     name: ClassVar[str] = "smooth"

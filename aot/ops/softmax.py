@@ -25,14 +25,14 @@ from aot.ops.softmax_16 import softmax_16
 
 DIFF_INTEGER_BITS = 5  # of beta * scale * (x - max)
 SUM_INTEGER_BITS = 12  # of the sum of exponentials
-_MOST_OF_16 = 1 << 16  # fractions of 2**15, whose sum still fits in 32 bits
-_COARSEST_16 = 4.0  # a difference of 17 bits in steps of 10 / 65535 fits, too
-MOST_ELEMENTS = (1 << SUM_INTEGER_BITS) - 1  # the sum of so many ones still fits
+_MOST_OF_16 = 1 << 16  # fractions of 2**15, whose sum fits in 32 bits
+_COARSEST_16 = 4.0  # a 17-bit difference in units of 10 / 65535 fits, too
+MOST_ELEMENTS = (1 << SUM_INTEGER_BITS) - 1  # the sum of that many ones fits
 
 
 @dataclass(frozen=True, slots=True)
 class SoftmaxParameters:
-    """beta * scale in fixed point, and the smallest x - max whose exponential is not taken as zero."""
+    """beta * scale in fixed point, and the smallest x - max whose exponential is not treated as zero."""
 
     mult: int
     left_shift: int
@@ -40,7 +40,7 @@ class SoftmaxParameters:
 
 
 def softmax_parameters(x_type: TensorType, beta: float) -> SoftmaxParameters:
-    """The fixed-point scale of x - max in an int8 softmax, with DIFF_INTEGER_BITS before the point."""
+    """Returns the fixed-point scale of x - max in an int8 softmax, with DIFF_INTEGER_BITS integer bits."""
     fraction_bits = 31 - DIFF_INTEGER_BITS
     real = min(float(np.float32(beta)) * quant_of(x_type).scale * (1 << fraction_bits), 2.0**31 - 1.0)
     mult, left_shift = quantize_multiplier(real)
@@ -49,13 +49,13 @@ def softmax_parameters(x_type: TensorType, beta: float) -> SoftmaxParameters:
 
 
 def exp_table(x_type: TensorType, beta: float) -> npt.NDArray[np.int32]:
-    """exp(beta * scale * -d) * 2**31 for d = max - x = 0 .. 255 of an int8 softmax; 0 beyond diff_min.
+    """Returns exp(beta * scale * -d) * 2**31 for d = max - x = 0 .. 255 in int8 softmax; 0 beyond diff_min.
 
-    With e = exp_table, n elements per row and m their maximum, the result is in integers
+    With e = exp_table, n elements per row and m their maximum, the result in integers is
         sum    = SUM(rdiv(e[m - x], 12))                      # rdiv: rounding_divide_by_pot
         scale, bits = reciprocal(sum, 12)                     # fixed_point.reciprocal
         y      = rdiv(srdhm(scale, e[m - x]), bits + 23) - 128, at most 127
-    where srdhm is saturating_rounding_doubling_high_mul. Where e is 0, y is -128.
+    with srdhm = saturating_rounding_doubling_high_mul. If e is 0, y is -128.
     """
     p = softmax_parameters(x_type, beta)
     diffs = -np.arange(256, dtype=np.int64)
@@ -121,7 +121,7 @@ class Softmax(Op):
         ),
     )
     beta: float = 1.0
-    result: DType | None = None  # where it is another than the input's
+    result: DType | None = None  # if it differs from the input's
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = required(inputs[0])
@@ -145,7 +145,7 @@ class Softmax(Op):
 
 
 def _integer_softmax(exps: Ints, dtype: DType) -> Array:
-    """The stored results for exponentials with no integer bits."""
+    """Returns the stored results for exponentials with no integer bits."""
     sums = rounding_divide_by_pot(exps, SUM_INTEGER_BITS).sum(axis=-1, keepdims=True)
     scale, bits = reciprocal(sums, SUM_INTEGER_BITS)
     shares = rounding_divide_by_pot(

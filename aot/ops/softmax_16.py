@@ -1,4 +1,4 @@
-"""The softmax of 16-bit integers: exponentials and a reciprocal on lines between points."""
+"""Softmax of 16-bit integers: exponential and reciprocal by linear interpolation in tables."""
 
 from __future__ import annotations
 
@@ -16,29 +16,29 @@ _RANGE = 65535
 
 @cache
 def exp_points() -> Table:
-    """The entries of a table for exp of -10 .. 0."""
+    """Returns the table of exp for -10 .. 0."""
     return points(np.exp, 10 / _RANGE, _HIGH, 2 / _RANGE, 0)
 
 
 @cache
 def reciprocal_points() -> Table:
-    """1 / (1 + x) of 0 .. 1."""
+    """Returns the table of 1 / (1 + x) for 0 .. 1."""
     return points(lambda x: np.float32(1) / (np.float32(1) + x), 1 / _RANGE, _LOW, 2 / _RANGE, 0)
 
 
 def difference_multiplier(x_type: TensorType, beta: float) -> tuple[int, int]:
-    """(mult, shift) from x - max to steps of 10 / 65535."""
+    """Returns (mult, shift) from x - max to units of 10 / 65535."""
     return quantize_multiplier(quant_of(x_type).scale * float(np.float32(beta)) / (10.0 / 65535.0))
 
 
 def exp_16(below: Ints, multiplier: tuple[int, int]) -> Ints:
-    """exp(x - max) as a fraction of 2**15."""
+    """Returns exp(x - max) as a fraction of 2**15."""
     scaled = multiply_by_quantized_multiplier(below, *multiplier) + _HIGH
     return on_lines(np.clip(scaled, _LOW, _HIGH), exp_points())
 
 
 def reciprocal_16(sums: Ints) -> Ints:
-    """1 / sum, brought between 1 and 2, as a fraction of 2**15."""
+    """Returns 1 / sum, normalized to between 1 and 2, as a fraction of 2**15."""
     bits = 31 - _bit_lengths(sums)
     above_one = (((sums << bits) + (1 << 13)) >> 14) - (1 << 15) - (1 << 16)
     return on_lines(np.clip(above_one, _LOW, _HIGH), reciprocal_points())
@@ -55,7 +55,7 @@ def _bit_lengths(values: Ints) -> Ints:
 
 
 def softmax_16(below: Ints, x_type: TensorType, beta: float) -> Array:
-    """The stored results for x - max."""
+    """Returns the stored results for x - max."""
     exps = exp_16(below, difference_multiplier(x_type, beta))
     sums = exps.sum(axis=-1, keepdims=True)
     return share_16(exps, reciprocal_16(sums), _bit_lengths(sums) - 1).astype(np.int16)

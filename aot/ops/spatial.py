@@ -1,4 +1,4 @@
-"""Windows that slide over images: output sizes, explicit padding, and the pixels under each window."""
+"""Sliding windows over images: output sizes, explicit padding, and the pixels in each window."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NO_PADDING: Padding = ((0, 0), (0, 0))
 
 
 def extent(size: int, dilation: int) -> int:
-    """The number of input positions that a window spans from its first tap to its last."""
+    """Returns the number of input positions from a window's first tap to its last."""
     return (size - 1) * dilation + 1
 
 
@@ -22,21 +22,21 @@ def output_size(length: int, size: int, stride: int, dilation: int, padding: Pai
 
 
 def same_padding(length: int, size: int, stride: int, dilation: int) -> Pair:
-    """The padding that makes ceil(length / stride) outputs; the odd one goes after."""
+    """Returns the padding that gives ceil(length / stride) outputs; an odd one goes after."""
     outputs = -(-length // stride)
     total = max(0, (outputs - 1) * stride + extent(size, dilation) - length)
     return total // 2, total - total // 2
 
 
 def pad(x: Array, padding: Padding, fill: float) -> Array:
-    """The NHWC image with padding of `fill` around it."""
+    """Returns the NHWC image with padding of `fill` around it."""
     if padding == NO_PADDING:
         return x
     return np.pad(x, ((0, 0), *padding, (0, 0)), constant_values=fill)
 
 
 def patches(x: Array, size: Pair, stride: Pair, dilation: Pair) -> npt.NDArray[np.generic]:
-    """View [N, out rows, out columns, C, kernel rows, kernel columns] of a padded NHWC image."""
+    """Returns a view [N, out rows, out columns, C, kernel rows, kernel columns] of a padded NHWC image."""
     spans = extent(size[0], dilation[0]), extent(size[1], dilation[1])
     windows = np.lib.stride_tricks.sliding_window_view(x, spans, axis=(1, 2))
     return windows[:, :: stride[0], :: stride[1], :, :: dilation[0], :: dilation[1]]

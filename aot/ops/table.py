@@ -1,4 +1,4 @@
-"""An 8-bit op that works element by element is a table of 256 results."""
+"""Replaces an element-wise 8-bit op by a table of 256 results."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aot.ops.op import Op, Types, required
 def table_of(
     op: Op, constants: Sequence[Array | None], inputs: Types, outputs: Sequence[TensorType]
 ) -> Array | None:
-    """The result for each stored value of the one operand that is not constant, the least value first.
+    """Returns the result for each stored value of the one non-constant operand, smallest value first.
 
-    `constants` has None where an operand is not constant. None where a result depends on more than that.
+    `constants` has None for operands that are not constant. Returns None if results depend on anything else.
     """
     operands = zip(constants, inputs, strict=True)
     unknown = [i for i, (c, t) in enumerate(operands) if c is None and t is not None]

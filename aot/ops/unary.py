@@ -38,11 +38,11 @@ class Unary(Op):
 
     @abstractmethod
     def on_reals(self, x: Floats) -> Floats:
-        """The meaning in floats."""
+        """Computes the function in floats."""
 
     @abstractmethod
     def on_integers(self, x: Ints, x_type: TensorType, out: TensorType) -> Ints:
-        """The int8 meaning of x counted from its zero point; what leaves int8 is clamped afterwards."""
+        """Computes int8 results for x minus its zero point; the caller clamps them to int8."""
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         x = required(inputs[0])
@@ -85,14 +85,12 @@ def rescale_below(limit: float, text: str) -> Constraint:
     return Constraint(f"the input scale must be less than {text} times the output scale", violation)
 
 
-RESCALE_FITS = rescale_below(2.0**20, "2**20")  # nine bits times that still fit in 32
+RESCALE_FITS = rescale_below(2.0**20, "2**20")  # 9 bits times this still fits in 32 bits
 
 
 @dataclass(frozen=True, slots=True)
 class Clamp(Unary):
-    """An activation that is not fused: x clamped to the activation's range, then converted to the output's
-    scale.
-    """
+    """An activation that is not fused: clamps x to its range, then converts to the output's scale."""
 
     name: ClassVar[str] = "clamp"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -112,7 +110,7 @@ class Clamp(Unary):
 
 
 def clamp_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
-    """(mult, shift) from the input's steps to the output's; the references divide in single precision."""
+    """Returns (mult, shift) from the input's scale to the output's; divides in single precision."""
     return quantize_multiplier(float(np.float32(quant_of(x_type).scale) / np.float32(quant_of(out).scale)))
 
 
@@ -128,7 +126,7 @@ def _alpha(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class LeakyRelu(Unary):
-    """x if x is positive, else alpha * x."""
+    """Returns x if x is positive, else alpha * x."""
 
     name: ClassVar[str] = "leaky_relu"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -140,7 +138,7 @@ class LeakyRelu(Unary):
         rescale_below(2.0**10, "2**10"),
     )
     alpha: float = 0.0
-    scales_in_single: bool = False  # whether their quotient is computed in single precision
+    scales_in_single: bool = False  # computes the quotient of the scales in single precision
 
     def on_reals(self, x: Floats) -> Floats:
         return np.where(x > 0, x, x * np.float32(self.alpha))
@@ -154,7 +152,7 @@ class LeakyRelu(Unary):
         return results + quant_of(out).zero_point
 
     def multipliers(self, x_type: TensorType, out: TensorType) -> tuple[tuple[int, int], tuple[int, int]]:
-        """(mult, shift) above 0 and, without the sign of alpha, below."""
+        """Returns (mult, shift) for x above 0 and, without the sign of alpha, below."""
         real = np.float32 if self.scales_in_single else np.float64
         scale, step, alpha = real(quant_of(x_type).scale), real(quant_of(out).scale), real(abs(self.alpha))
         return quantize_multiplier(float(scale / step)), quantize_multiplier(float(scale * alpha / step))
@@ -200,7 +198,7 @@ _CURVES = (
 
 
 def argument_16(scale: float) -> tuple[int, int]:
-    """(multiplier, right shift): from an i16 input to three times its real value with 12 bits."""
+    """Returns (multiplier, right shift) from i16 to three times the float value, with 12 fraction bits."""
     if scale == 2.0**-12:
         return 3, 0
     real, right = scale * 4096.0 * 3.0, 0
@@ -210,13 +208,13 @@ def argument_16(scale: float) -> tuple[int, int]:
 
 
 def _curve(x: Ints, of_fixed_point: Ints, radius: int) -> Ints:
-    """The fixed-point results, and the limits of int8 where x is out of the curve's range."""
+    """Returns the fixed-point results, and the limits of int8 if x is out of the curve's range."""
     low, high = DType.I8.limits
     return np.where(x <= -radius, low, np.where(x >= radius, high, of_fixed_point))
 
 
 def _argument(x: Ints, x_type: TensorType) -> tuple[Ints, int]:
-    """Converts x to a fixed-point number; also gives the least |x| that is beyond its range."""
+    """Returns x as a fixed-point number, and the smallest |x| that is out of range."""
     mult, shift = quantize_multiplier(quant_of(x_type).scale * 2.0 ** (31 - _INTEGER_BITS))
     radius = math.floor((2**_INTEGER_BITS - 1) * 2.0 ** (31 - _INTEGER_BITS) / 2.0**shift)
     inside = np.clip(x, -radius, radius)
@@ -225,7 +223,7 @@ def _argument(x: Ints, x_type: TensorType) -> tuple[Ints, int]:
 
 @dataclass(frozen=True, slots=True)
 class Logistic(Unary):
-    """1 / (1 + exp(-x))."""
+    """Returns 1 / (1 + exp(-x))."""
 
     name: ClassVar[str] = "logistic"
     constraints: ClassVar[tuple[Constraint, ...]] = (
@@ -246,7 +244,7 @@ class Logistic(Unary):
 
 @dataclass(frozen=True, slots=True)
 class Tanh(Unary):
-    """tanh(x)."""
+    """Returns tanh(x)."""
 
     name: ClassVar[str] = "tanh"
     constraints: ClassVar[tuple[Constraint, ...]] = (*_CURVES, output_is(1 / 128, 0, "1/128"))
@@ -263,7 +261,7 @@ class Tanh(Unary):
 
 @dataclass(frozen=True, slots=True)
 class HardSwish(Unary):
-    """x * clamp(x + 3, 0, 6) / 6; int8: in 16-bit fixed point."""
+    """Returns x * clamp(x + 3, 0, 6) / 6; int8 in 16-bit fixed point."""
 
     name: ClassVar[str] = "hard_swish"
     constraints: ClassVar[tuple[Constraint, ...]] = (*_SHARED, rescale_below(128.0, "128"))
@@ -296,7 +294,7 @@ def _int16_multiplier(real: float) -> tuple[int, int]:
 
 
 def _high_mul_16(a: Ints, b: int) -> Ints:
-    """round(a * b / 2**15), half away from zero."""
+    """Returns round(a * b / 2**15), half away from zero."""
     product = a * b
     magnitude: Ints = (np.abs(product) + (1 << 14)) >> 15
     return _saturate_int16(np.sign(product) * magnitude)

@@ -21,7 +21,7 @@ from aot.ops.requant import Ints, multiply_by_quantized_multiplier, quant_of, qu
 
 
 class MathFunction(Enum):
-    """The value is the name in graph text."""
+    """A function; the value is its name in graph text."""
 
     ABS = "abs"
     NEGATE = "negate"
@@ -63,7 +63,7 @@ def _gelu_by_tanh(x: Any) -> Any:
     return 0.5 * x * (1 + np.tanh(_SQRT_2_OVER_PI * (x + 0.044715 * x**3)))
 
 
-# Of float64, rounded to f32 afterwards: no better reference is to be had.
+# In float64, rounded to f32 afterwards: the most precise reference available.
 REALS: Mapping[MathFunction, Callable[[Any, float], Any]] = {
     MathFunction.ABS: lambda x, _: np.abs(x),
     MathFunction.NEGATE: lambda x, _: -x,
@@ -129,7 +129,7 @@ def _quantised(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | No
 
 @dataclass(frozen=True, slots=True)
 class UnaryMath(Elementwise):
-    """Input: x. `alpha` is the steepness of elu below 0. Rounding is half to even."""
+    """Input: x. `alpha` scales elu below 0. Rounds halves to even."""
 
     name: ClassVar[str] = "unary_math"
     elementwise: ClassVar[tuple[int, ...]] = (0,)
@@ -164,10 +164,10 @@ class UnaryMath(Elementwise):
             return _inverse_roots(centred, x_type, out)
         if x_type.dtype is DType.I16:
             return on_lines(x.astype(np.int64), exp_points(x_type, out))
-        # As the references fill their tables: in single precision, half away from zero.
+        # Like the references' tables: single precision, half away from zero.
         reals = centred.astype(np.float32) * np.float32(quant_of(x_type).scale)
         results = np.asarray(REALS[self.of](reals, self.alpha), np.float32)
-        # What is not a number becomes the least one, as in the references' conversion to integers.
+        # NaN becomes the smallest integer, as in the references.
         steps = np.nan_to_num(results * np.float32(1 / np.float32(quant_of(out).scale)), nan=-np.inf)
         limited = np.clip(steps, -(2.0**20), 2.0**20).astype(np.float64)
         whole = np.trunc(limited + np.copysign(0.5, limited)).astype(np.int64)
@@ -176,13 +176,13 @@ class UnaryMath(Elementwise):
 
 
 def exp_points(x_type: TensorType, out: TensorType) -> Table:
-    """The points between which lines are drawn for 16-bit integers."""
+    """Returns the interpolation table for 16-bit integers."""
     x, y = quant_of(x_type), quant_of(out)
     return points(np.exp, x.scale, x.zero_point, y.scale, y.zero_point)
 
 
 def absolute(magnitude: Ints, x_type: TensorType, out: TensorType) -> Ints:
-    """The magnitude of x in the output's steps, rescaled only where they differ from the input's."""
+    """Returns the magnitude of x at the output's scale, rescaled only if that differs from the input's."""
     if quant_of(x_type).scale != quant_of(out).scale:
         magnitude = multiply_by_quantized_multiplier(magnitude, *abs_multiplier(x_type, out))
     stored: Ints = magnitude + quant_of(out).zero_point
@@ -199,7 +199,7 @@ def rsqrt_multiplier(x_type: TensorType, out: TensorType) -> tuple[int, int]:
 
 
 def _inverse_roots(x: Ints, x_type: TensorType, out: TensorType) -> Ints:
-    """Inverse square roots; an input of 0 or less gives the greatest number."""
+    """Returns inverse square roots; an input of 0 or less gives the largest integer."""
     mult, shift = inverse_root_multipliers(np.maximum(x, 1))
     roots = multiply_by_quantized_multiplier(np.ones_like(x), mult, shift + _RSQRT_SHIFT)
     out_mult, out_shift = rsqrt_multiplier(x_type, out)

@@ -1,4 +1,4 @@
-"""Pixels of 16 bits as cameras send them, unpacked into bytes of red, green and blue."""
+"""Unpacks 16-bit camera pixels (RGB565) into bytes of red, green and blue."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _bytes(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class UnpackRgb565(Op):
-    """Input: x [.., 2]. Upper bits are repeated below, so that all of a color's bits are 255 and none 0."""
+    """Input: x [.., 2]. Upper bits are repeated in the lower ones, so that the largest value becomes 255."""
 
     name: ClassVar[str] = "unpack_rgb565"
     constraints: ClassVar[tuple[Constraint, ...]] = (
         limits.input_count(1, 1),
         Constraint("the input must be u8 with 2 bytes in its last dimension", _bytes),
     )
-    high_first: bool = False  # whether the byte with red comes first
+    high_first: bool = False  # the byte with red comes first
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
         return ((DType.U8.value, (*required(inputs[0]).shape[:-1], 3)),)

@@ -1,4 +1,4 @@
-"""An update: a tensor with a part replaced, at a place that may come with the run."""
+"""Replaces a slice of a tensor, at a position that may be computed in the run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _starts(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class UpdateSlice(Op):
-    """Inputs: x, the part, its start in each dimension (moved so that the part is inside)."""
+    """Inputs: x, the slice, its start in each dimension (clamped so that the slice is inside)."""
 
     name: ClassVar[str] = "update_slice"
     constraints: ClassVar[tuple[Constraint, ...]] = (

@@ -1,4 +1,4 @@
-"""Windows: the pixels of an image as one line, row after row, cut into rows that may overlap."""
+"""Windows: the pixels of an image, row after row in one line, cut into overlapping rows."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _phase(op: Op, inputs: Types, outputs: Sequence[TensorType]) -> str | None:
 class Windows(Op):
     """Input: x [1, H, W, C]. Row y begins `before` pixels before pixel y * step of the line.
 
-    Beyond both ends of the line is the zero point.
+    Both ends of the line are padded with the zero point.
     """
 
     name: ClassVar[str] = "windows"
@@ -43,7 +43,7 @@ class Windows(Op):
     )
     rows: int = 1
     length: int = 1  # pixels in a row
-    step: int = 1  # pixels from where one row begins to where the next does
+    step: int = 1  # pixels from the start of a row to the start of the next
     before: int = 0
 
     def infer(self, inputs: Types) -> tuple[tuple[str, tuple[int, ...]], ...]:
