@@ -1,4 +1,4 @@
-"""The tables of passes in the order in which they run: name, and the reason for the position.
+"""The tables of passes, in the order in which they run: name -> reason for the position.
 
 The pass `fold-constants` of MEANING is the function `fold_constants` in `meaning/fold_constants.py`.
 """
@@ -29,12 +29,12 @@ MEANING: Mapping[str, str] = MappingProxyType(
     }
 )
 
-# Rewritings for devices that compute parts of a graph: they run once for each device, in the order named.
+# Rewritings for devices that compute parts of a graph: they run once per device, in the order given.
 REGIONS: Mapping[str, str] = MappingProxyType(
     {"form-regions": "alone: behind MEANING, so that devices see what is left; rows are not their business"}
 )
 
-# Rewritings that depend on what is compiled for: on the costs of a core, and on what is asked for.
+# Rewritings that depend on the target and options: on the costs of a core and on the goal.
 PLACEMENT: Mapping[str, str] = MappingProxyType(
     {
         "split-rearrangements-into-rows": "first: what is rearranged row by row may be joined row by row",
@@ -50,10 +50,10 @@ VARIANT: Mapping[str, str] = MappingProxyType(
     {"add-in-stores": "alone: sums are made where the convolutions before them have kernels for it"}
 )
 
-# Passes without which what follows cannot be right -> why.
+# Passes that later stages need for correct results -> why.
 REQUIRED: Mapping[str, str] = MappingProxyType(
     {"fold-constants": "kernels take weights and tables that are known when the model is compiled"}
 )
 
-# Passes whose result depends on the numbers in weights: left out where others are to fit the same code.
+# Passes whose result depends on the values of weights: skipped if other weights must fit the same code.
 DECIDED_BY_WEIGHTS: frozenset[str] = frozenset({"remove-dead-channels"})

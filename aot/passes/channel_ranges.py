@@ -1,6 +1,6 @@
-"""The smallest and largest integer each channel of each int8 value can ever hold, whatever the input.
+"""Computes the smallest and largest integer that each channel of each int8 value can hold, for any input.
 
-Sound, not tight: a channel whose two limits meet is constant. Channels are indices along the last axis.
+Sound, not tight: a channel with equal limits is constant. Channels are indices along the last axis.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from aot.ops.reshape import Reshape
 from aot.ops.rounding import RequantRounding
 from aot.ops.spatial import NO_PADDING
 
-MAX_CHANNELS = 1 << 16  # a longer last axis holds something else than channels
+MAX_CHANNELS = 1 << 16  # a longer last axis does not hold channels
 
 
 @dataclass(frozen=True)
 class Range:
-    """Per channel the smallest and the largest stored integer."""
+    """The smallest and the largest stored integer, by channel."""
 
     low: Ints
     high: Ints
@@ -42,7 +42,7 @@ class Range:
 
 
 def channel_ranges(graph: Graph) -> dict[str, Range]:
-    """The range of each int8 input and result that has channels, by its name."""
+    """Returns the ranges of all int8 inputs and results that have channels, by name."""
     ranges = {name: _whole(graph.types[name]) for name in graph.given if _has_channels(graph.types[name])}
     for node in graph.nodes:
         for name in node.outputs:
@@ -102,7 +102,7 @@ def _depthwise_conv2d(node: Node, graph: Graph, x: Range) -> Range:
 
 
 def _pool2d(node: Node, graph: Graph, x: Range) -> Range:
-    """A mean and a maximum lie between their operands, and rounding keeps them there."""
+    """Returns the input's range: means and maxima stay between their operands, also after rounding."""
     assert isinstance(node.op, Pool2d)
     clamp = integer_clamp(node.op.activation, graph.types[node.outputs[0]])
     return Range(x.low.clip(*clamp), x.high.clip(*clamp))
@@ -121,7 +121,7 @@ def _weights(node: Node, graph: Graph) -> Ints | None:
 
 
 def _padded(node: Node, graph: Graph, x: Range, has_padding: bool) -> Range:
-    """Widens a range by the zero point, which taps at the borders read instead of the channel."""
+    """Widens a range by the zero point, which taps in the padding read instead of the channel."""
     if not has_padding:
         return x
     zero = quant_of(graph.types[node.reads[0]]).zero_point
@@ -140,7 +140,7 @@ def _weighted(positive: Ints, negative: Ints, low: Ints, high: Ints) -> tuple[In
 def _requantised(
     node: Node, graph: Graph, sums: tuple[Ints, Ints], activation: Activation, rounding: RequantRounding
 ) -> Range:
-    """Requantisation is monotone, so limits go to limits - unless an accumulator could leave 32 bits."""
+    """Returns the requantized limits: requantization is monotone, unless a sum could overflow 32 bits."""
     x_type, w_type = graph.types[node.reads[0]], graph.types[node.reads[1]]
     out_type = graph.types[node.outputs[0]]
     bias = node.inputs[2] if len(node.inputs) > 2 else None

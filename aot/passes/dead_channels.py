@@ -1,9 +1,9 @@
-"""Finds the channels of an int8 network that carry no information that any reader needs.
+"""Finds channels of an int8 network that no reader needs.
 
-A channel can go when every reader can do without it: because its value never changes and can be added to the
-reader's bias, because it is the reader's zero point and adds nothing, because the reader's weights for it are
-zero, or because what the reader makes of it goes as well. The search begins with all channels and keeps those
-that some producer or reader needs, until no more are needed.
+A channel can be removed if every reader works without it. Either its value is constant and can be added to
+the reader's bias; or it equals the reader's zero point; or the reader's weights for it are zero; or the
+result that the reader computes from it is removed, too. The search starts with all channels and keeps those
+that a producer or reader needs, until nothing changes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CHANNEL_BY_CHANNEL = (AveragePool2d, DepthwiseConv2d, MaxPool2d, Reshape)
 
 
 def dead_channels(graph: Graph, ranges: dict[str, Range]) -> dict[str, Mask]:
-    """The channels that can go, for each value that may lose some."""
+    """Returns a mask of removable channels for each value that may lose some."""
     dead = {
         name: np.ones(graph.types[name].shape[-1], np.bool_)
         for node in graph.nodes
@@ -56,9 +56,9 @@ def _has_constant_weights(node: Node, graph: Graph) -> bool:
 
 
 def _keep_needed(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) -> bool:
-    """One round there and back that takes needed channels out of `dead`. True if there were any.
+    """Removes needed channels from `dead`, once backwards and forwards. Returns whether there were any.
 
-    What a result needs of its layers goes backwards: in one direction each round would reach one layer more.
+    The needs of readers propagate backwards: with one direction only, each round would reach one more layer.
     """
     before = sum(int(mask.sum()) for mask in dead.values())
     for node in (*graph.nodes, *reversed(graph.nodes)):
@@ -71,7 +71,7 @@ def _keep_needed(graph: Graph, ranges: dict[str, Range], dead: dict[str, Mask]) 
 
 
 def _keep_one_of_all(dead: dict[str, Mask]) -> bool:
-    """A tensor keeps at least one channel. True if a tensor was about to lose all."""
+    """Keeps at least one channel of each tensor. Returns whether a tensor was about to lose all."""
     empty = next((mask for mask in dead.values() if mask.all()), None)
     if empty is None:
         return False
@@ -103,7 +103,7 @@ def _reader_allows(
 
 
 def _foldable(node: Node, graph: Graph, x: Range) -> Mask:
-    """The channels that are constant and add the same to every result, at the borders too."""
+    """Returns a mask of channels that are constant and add the same to every result, also in the padding."""
     zero = quant_of(graph.types[node.reads[0]]).zero_point
     has_borders = isinstance(node.op, Conv2d) and node.op.padding != NO_PADDING
     return np.asarray(x.is_constant & (~np.bool_(has_borders) | (x.low == zero)), np.bool_)

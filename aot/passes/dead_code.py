@@ -1,4 +1,4 @@
-"""Nodes whose results nobody needs: neither another node, nor the caller, nor a state."""
+"""Removes nodes whose results no node, caller or state needs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aot.ir.graph import Graph, Node
 
 
 def without_dead_code(graph: Graph) -> Graph:
-    """The same graph object where every node is needed. Inputs that nothing reads stay."""
+    """Returns the same graph object if every node is needed. Unused inputs stay."""
     needed = set(graph.kept)
     kept: list[Node] = []
     for node in reversed(graph.nodes):

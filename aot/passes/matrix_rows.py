@@ -1,4 +1,4 @@
-"""Groups the lines of a matrix into rows, and places repeated operands in those rows."""
+"""Groups the lines of a matrix into rows, and maps broadcast operands to these rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.ir.types import TensorType
 
 @dataclass(frozen=True, slots=True)
 class MatrixRows:
-    """A value as lines along its last axis, some of which make a row."""
+    """A value as lines along its last axis; several consecutive lines form a row."""
 
     lines: int
     lines_per_row: int
@@ -28,14 +28,14 @@ class MatrixRows:
 
 @dataclass(frozen=True, slots=True)
 class SeenInRows:
-    """The rows in which an operand is seen; `picks` names the row of it for each row of the result."""
+    """The rows of an operand as seen by the result; `picks` maps each result row to an operand row."""
 
     shape: tuple[int, int, int, int]
-    picks: npt.NDArray[np.int32] | None = None  # None: they are the same rows, or there is one
+    picks: npt.NDArray[np.int32] | None = None  # None: the same rows, or a single row
 
 
 def seen_in_rows(shape: tuple[int, ...], result: tuple[int, ...], rows: MatrixRows) -> SeenInRows | None:
-    """An operand that is broadcast to the result's shape; None where it has no rows of its own in there."""
+    """Returns the rows of an operand broadcast to the result's shape; None if it has no such rows."""
     *before, channels = (1,) * (len(result) - len(shape)) + shape or (1,)
     sizes = result[:-1]
     if all(size == 1 for size in before):

@@ -1,4 +1,4 @@
-"""A mutator builds the next graph node by node, and the result of a pass with it."""
+"""Builds the new graph of a pass node by node, and the pass's result."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ class Same:
     value: str
 
 
-# In place of a node: another or several, whose last makes its results, or nothing; or why it stays.
+# Replaces a node: by one or several nodes, the last of which computes its results, or by nothing; or a Miss
+# with the reason why it stays.
 Change = Node | Sequence[Node] | Same | Miss
 
 
 class Mutator:
-    """A base class with `visit_conv2d(self, node)` for each op to change, and `visit_node` for all others.
+    """Base of mutators. Define `visit_conv2d(self, node)` for each op to change; others call `visit_node`.
 
     A method returns the node itself, which then stays without a reason, or a `Change`. `self.graph` is the
-    graph before; the node's inputs are already replaced. Nodes that are no longer read are removed at the
-    end. Device regions stay unchanged.
+    graph before the pass; the node's inputs are already replaced. Nodes that are no longer read are removed
+    at the end. Device regions stay unchanged.
     """
 
-    nothing = "there is no node of its kind"  # why the graph stays where no node was looked at
+    nothing = "there is no node of its kind"  # why the graph stays if no node was visited
 
     graph: Graph
 
@@ -57,18 +58,18 @@ class Mutator:
         return outcome(graph, changed, left, self.nothing)
 
     def visit_node(self, node: Node) -> Change:
-        """Visits a node whose op has no method of its own; it stays."""
+        """Visits a node whose op has no method; it stays."""
         return node
 
     def constant(self, preferred: str, array: Array, quant: Quant | None = None) -> str:
-        """Adds a constant to the next graph and returns its name, which begins with the preferred one."""
+        """Adds a constant to the new graph and returns its name, which begins with `preferred`."""
         name = fresh_name(preferred, self.graph.types, self._types)
         self._types[name] = TensorType(DType(_NAMES[array.dtype.name]), array.shape, quant)
         self._constants[name] = array
         return name
 
     def value(self, preferred: str, kind: TensorType) -> str:
-        """Adds a value between new nodes to the next graph and returns its name."""
+        """Adds a value between new nodes to the new graph and returns its name."""
         name = fresh_name(preferred, self.graph.types, self._types)
         self._types[name] = kind
         return name

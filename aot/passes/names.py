@@ -1,4 +1,4 @@
-"""Names of values while nodes change: reads are renamed, and new values get names that are free."""
+"""Renames values that nodes read, and finds unused names for new values."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aot.ir.graph import Node
 
 
 def rename_reads(nodes: Iterable[Node], renamed: Mapping[str, str]) -> tuple[Node, ...]:
-    """The nodes, with inputs that are keys of `renamed` replaced by its values."""
+    """Returns the nodes, with inputs that are keys of `renamed` replaced by its values."""
     return tuple(
         replace(node, inputs=tuple(name and renamed.get(name, name) for name in node.inputs))
         for node in nodes
@@ -17,7 +17,7 @@ def rename_reads(nodes: Iterable[Node], renamed: Mapping[str, str]) -> tuple[Nod
 
 
 def fresh_name(preferred: str, *taken: Container[str]) -> str:
-    """The preferred name, or that name with the first free number."""
+    """Returns the preferred name, or that name with the first free number."""
     name, number = preferred, 2
     while any(name in names for names in taken):
         name, number = f"{preferred}#{number}", number + 1

@@ -1,4 +1,4 @@
-"""The values that a value is a rearrangement of, and where in them each of its elements comes from."""
+"""Finds the values that a value rearranges, and the source position of each of its elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Places = npt.NDArray[np.int64]
 
 
 def origins(graph: Graph, value: str) -> Iterator[tuple[str, Places]]:
-    """The value itself, then its sources one by one, as long as they store the same integers."""
+    """Yields the value itself, then its sources one by one, while they store the same integers."""
     places: Places = np.arange(graph.types[value].elements)
     yield value, places
     while (maker := graph.producers.get(value)) is not None and isinstance(maker.op, Rearrange | Reshape):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from aot.ir.graph import Graph
 
-Reasons = Mapping[str, str]  # the name of a node that a pass looked at -> why the pass left it as it was
+Reasons = Mapping[str, str]  # name of a node that a pass visited -> why the pass left it unchanged
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Rewritten:
 
 @dataclass(frozen=True, slots=True)
 class Unchanged:
-    """The pass changed nothing: `because` has the reason for the graph, or a line for each node."""
+    """The pass changed nothing: `because` is the reason for the graph, or a line for each node."""
 
     because: str
-    left_alone: Reasons = field(default_factory=dict)  # what `because` says, by node
+    left_alone: Reasons = field(default_factory=dict)  # the reasons in `because`, by node
 
 
 Outcome = Rewritten | Unchanged
@@ -37,7 +37,7 @@ class Miss:
 
 
 def outcome(before: Graph, after: Graph, left_alone: Reasons, no_candidate: str) -> Outcome:
-    """Returns a pass's result; `no_candidate` is the reason if there was no node to look at."""
+    """Returns a pass's result; `no_candidate` is the reason if there was no node to visit."""
     if after is not before:
         return Rewritten(after, left_alone)
     return Unchanged("\n".join(reason_lines(left_alone)) or no_candidate, left_alone)

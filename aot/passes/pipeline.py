@@ -41,12 +41,12 @@ class PassRun:
 
 
 def run_meaning(graph: Graph, disabled: Container[str] = ()) -> PassRun:
-    """Runs the passes of MEANING, which serve every target. Raises what `run_passes` raises."""
+    """Runs the passes of MEANING, which serve every target. Raises the same errors as `run_passes`."""
     return run_passes(graph, meaning_passes(), disabled)
 
 
 def run_passes(graph: Graph, passes: Sequence[Pass], disabled: Container[str] = ()) -> PassRun:
-    """Raises PassError if a pass violates a rule, GraphRuleError if the first graph does."""
+    """Runs the passes. Raises PassError if a pass violates a rule, GraphRuleError if the given graph does."""
     verify(graph)
     steps: list[PassStep] = []
     for each in passes:
@@ -65,7 +65,7 @@ def _answer(what: Pass, graph: Graph) -> Outcome:
         answer: object = what.run(graph)
     except DeployError:
         raise
-    except Exception as error:  # whatever a user's function does
+    except Exception as error:  # foreign code may raise anything
         line = traceback.extract_tb(error.__traceback__)[-1]
         raise ExtensionError(
             f"the pass {what.name} fails: {type(error).__name__}: {error}",
@@ -96,6 +96,6 @@ def _check(step: PassStep, before: Sequence[str], count: int) -> None:
 
 
 def _broken(what: Pass, said: str) -> Exception:
-    """Returns the error for the author: the extension's, or Solder's."""
+    """Returns the error for the pass's author: of the extension, or of Solder."""
     hint = f"--disable {what.name} leaves it out"
     return ExtensionError(said, hint=hint) if what.is_added else PassError(said)

@@ -1,4 +1,4 @@
-"""The input of the passes of PLACEMENT beside the graph: the target's costs, and the user's options."""
+"""The input of PLACEMENT passes besides the graph: the target's costs and the user's options."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, slots=True)
 class PlacementGoal:
     costs: CostModel
-    max_slowdown: float  # the share of their time that convolutions along sequences may lose to short rows
-    is_streamed: bool  # the input comes row by row
+    max_slowdown: float  # fraction of their time that convolutions along sequences may lose to short rows
+    is_streamed: bool  # the input arrives row by row

@@ -1,4 +1,4 @@
-"""Other users of a value: a rewriting may only change or drop what nobody else needs."""
+"""Other users of a value: a rewriting may change or drop only values without other users."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_NAMED = 8
 
 
 def needed_elsewhere(graph: Graph, value: str) -> Miss | None:
-    """The reason for which a value must stay beside the one node that reads it; None if it need not."""
+    """Returns why a value must exist besides its one reader; None if it need not."""
     if value in graph.kept:
         return Miss(f'reads "{value}", which is {_kept_as(graph, value)}')
     if len(graph.readers[value]) > 1:
@@ -20,7 +20,7 @@ def needed_elsewhere(graph: Graph, value: str) -> Miss | None:
 
 
 def _listed(nodes: Sequence[Node]) -> str:
-    """The nodes' names; of very many only the first: each of a thousand readers may be told of all."""
+    """Joins the nodes' names; of very many only the first: each of a thousand readers may list all."""
     names = ", ".join(f'"{node.name}"' for node in nodes[:_MOST_NAMED])
     more = len(nodes) - _MOST_NAMED
     return f"{names} and {more:,} more" if more > 0 else names
@@ -31,7 +31,7 @@ def _kept_as(graph: Graph, value: str) -> str:
 
 
 def source_of(graph: Graph, value: str) -> str:
-    """The kind of a value that no node makes."""
+    """Returns the kind of a value that no node computes."""
     if value in graph.constants:
         return "a constant"
     return "an input" if value in graph.inputs else "a state"

@@ -1,4 +1,4 @@
-"""Rewrites a graph wherever a pattern matches."""
+"""Rewrites a graph at each match of a pattern."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ Rewriting = Callable[[Graph, Match], Graph | Miss]
 def rewrite(graph: Graph, pattern: Pattern, rewriting: Rewriting) -> tuple[Graph, Reasons]:
     """Returns the graph after all rewritings, and why matches were left alone, by the node of their value.
 
-    `rewriting` returns a graph that computes the value of a match in another way, or the reason why not.
-    Values are visited in the graph's order, each until the pattern no longer matches. Nodes of a match that
-    are no longer read are removed.
+    `rewriting` returns a graph that computes the value of a match differently, or the reason why not. Values
+    are visited in graph order, each until the pattern no longer matches. Nodes of a match that are no longer
+    read are removed.
     """
     left: dict[str, str] = {}
     for value in [each for node in graph.nodes for each in node.outputs]:
-        for _ in range(len(graph.nodes)):  # a rewriting may leave another match, but not for ever
+        for _ in range(len(graph.nodes)):  # a rewriting may create another match, but not forever
             found = match(pattern, graph, value) if value in graph.producers else None
             if found is None:
                 break

@@ -14,24 +14,24 @@ from aot.passes.sequences import is_pointwise, is_sequence_view, sequence_of, sl
 if TYPE_CHECKING:
     from aot.passes.cost_model import CostModel
 
-_MAX_SLOWDOWN_OF_ONE = 2  # times the slowdown that all may have together, for a group with little work
+_MAX_SLOWDOWN_OF_ONE = 2  # times the overall limit, for a group with little work
 
 
 @dataclass(frozen=True)
 class RowChoice:
-    """The rows of each sequence. Values that are views of one another are one sequence, with one root."""
+    """The rows of each sequence. Views of one another count as one sequence, with one root."""
 
     roots: Mapping[str, str]  # a view of a sequence -> the sequence
-    pixels: Mapping[str, int]  # a sequence that is split -> pixels in a row
-    nodes: frozenset[str]  # that make rows of such sequences
-    left_alone: Mapping[str, str]  # nodes that go along sequences and make no rows -> why
+    pixels: Mapping[str, int]  # a split sequence -> pixels in a row
+    nodes: frozenset[str]  # that compute rows of such sequences
+    left_alone: Mapping[str, str]  # nodes along sequences that compute no rows -> why
 
     def root(self, value: str) -> str:
         return self.roots.get(value, value)
 
 
 def choose_rows(graph: Graph, max_slowdown: float, costs: CostModel) -> RowChoice:
-    """Rows as short as cost no more than that share of the time; sequences that have no such stay whole."""
+    """Returns the shortest rows within the allowed slowdown; sequences without such rows stay whole."""
     groups = _Groups(graph, costs)
     found = _pixels_of_rows(groups, max_slowdown)
     split = {group: pixels for group, pixels in found.items() if pixels < groups.length(group)}
@@ -60,7 +60,7 @@ def _why_whole(groups: _Groups, group: str, max_slowdown: float) -> str:
 
 
 def _pixels_of_rows(groups: _Groups, max_slowdown: float) -> dict[str, int]:
-    """The pixels for each group. Time that some groups leave is spent on those with little work."""
+    """Returns the pixels for each group. Time that some groups save is spent on groups with little work."""
     found = {group: groups.shortest(group, max_slowdown) for group in groups.near_convolutions()}
     work = {group: groups.macs(group) for group in found}
     left = sum(work[group] * (max_slowdown - groups.slowdown(group, p)) for group, p in found.items())
@@ -74,7 +74,7 @@ def _pixels_of_rows(groups: _Groups, max_slowdown: float) -> dict[str, int]:
 
 
 class _Groups:
-    """The sequences of a graph in groups that must have rows of equal length."""
+    """The sequences of a graph, in groups that must have rows of equal length."""
 
     def __init__(self, graph: Graph, costs: CostModel) -> None:
         self.graph = graph
@@ -108,18 +108,18 @@ class _Groups:
         return value
 
     def macs(self, group: str) -> int:
-        """Multiplications of the nodes that make its sequences."""
+        """Returns the multiplications of the nodes that compute its sequences."""
         types = ((n.op, self.graph.input_types(n), self.graph.output_types(n)) for n in self._makers(group))
         return sum(op.cost(inputs, outputs).macs for op, inputs, outputs in types)
 
     def shortest(self, group: str, max_slowdown: float) -> int:
-        """The shortest rows that divide the sequence and cost no more than that share of the group's time."""
+        """Returns the shortest rows that divide the sequence and stay within the allowed slowdown."""
         length = self.length(group)
         divisors = (pixels for pixels in range(1, length) if length % pixels == 0)
         return next((pixels for pixels in divisors if self.slowdown(group, pixels) <= max_slowdown), length)
 
     def slowdown(self, group: str, pixels: int) -> float:
-        """The share of its convolutions' time that rows take: to begin them, to copy windows, to call."""
+        """Returns the fraction of its convolutions' time that rows cost: to start, copy windows and call."""
         length, work = self.length(group), self.macs(group)
         if pixels == length:
             return 0.0
@@ -130,7 +130,7 @@ class _Groups:
         return costs.lost_pixels(pixels) / pixels + (aside / work if work else 0.0)
 
     def _window_bytes(self, node: Node, pixels: int) -> int:
-        """The bytes that are copied to make a row: none where windows are the sequence itself."""
+        """Returns the bytes copied per row: 0 if the windows are the sequence itself."""
         window, x = sliding_window_of(node, self.graph), self.graph.types[node.reads[0]]
         sequence = sequence_of(x)
         if window is None or sequence is None or (window.size, window.before) == (window.stride, 0):
@@ -146,7 +146,7 @@ class _Groups:
         return sequence.pixels
 
     def near_convolutions(self) -> set[str]:
-        """The groups that windows lead to or from, beginning at convolutions over images of one row."""
+        """Returns the groups connected by windows, starting at convolutions over images of one row."""
         links = [(self.group(n.reads[0]), self.group(n.outputs[0])) for n in self.sliding]
         seeds = [link for n, link in zip(self.sliding, links, strict=True) if self._is_along_a_row(n)]
         found = {group for link in seeds for group in link}

@@ -1,7 +1,7 @@
-"""Sequences: images of one row or one column, and the nodes that go along them.
+"""Sequences: images of one row or one column, and the nodes that operate along them.
 
-A one-dimensional convolution comes as an image of one row, [1, 1, pixels, channels], amid reshapes to
-[1, pixels, channels] or to a column. All of these are the same bytes and count as one sequence.
+A one-dimensional convolution is imported as an image of one row, [1, 1, pixels, channels], between reshapes
+to [1, pixels, channels] or to a column. All of these have the same bytes and count as one sequence.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class SequenceShape:
 
 
 def sequence_of(tensor: TensorType) -> SequenceShape | None:
-    """The shape of a tensor as a sequence of several pixels; None where it is none."""
+    """Returns the shape of a tensor as a sequence of several pixels; None if it is not one."""
     shape = tensor.shape
     if len(shape) == 3 and shape[0] == 1 < shape[1]:
         return SequenceShape(shape[1], shape[2])
@@ -47,16 +47,16 @@ class SlidingWindow:
 
     @property
     def is_one_pixel(self) -> bool:
-        """True if each result comes from the pixel at its own place."""
+        """Returns whether each result depends only on the pixel at its own position."""
         return (self.size, self.stride, self.before, self.after) == (1, 1, 0, 0)
 
     def span(self, pixels: int) -> int:
-        """The number of pixels that so many results beside each other need."""
+        """Returns the number of input pixels that `pixels` neighboring results need."""
         return (pixels - 1) * self.stride + extent(self.size, self.dilation)
 
 
 def sliding_window_of(node: Node, graph: Graph) -> SlidingWindow | None:
-    """The window of a convolution or a pool along a sequence; None if it has none, or makes no sequence."""
+    """Returns the window of a convolution or pool along a sequence; None if it has no window or sequence."""
     if not isinstance(node.op, Conv2d | DepthwiseConv2d | Pool2d) or not _makes_sequences(node, graph):
         return None
     x = graph.types[node.reads[0]]
@@ -70,13 +70,13 @@ def sliding_window_of(node: Node, graph: Graph) -> SlidingWindow | None:
             None if before or after else SlidingWindow(sizes[along - 1], node.op.stride[along - 1], 1, 0, 0)
         )
     if along == ROWS and sizes[0] > 1:
-        return None  # its weights lie for a column
+        return None  # its weights are for a column
     dilation = node.op.dilation[along - 1]
     return SlidingWindow(sizes[along - 1], node.op.stride[along - 1], dilation, before, after)
 
 
 def window_sizes(node: Node, graph: Graph) -> tuple[int, int]:
-    """Rows and columns of the window of a convolution or a pool."""
+    """Returns rows and columns of the window of a convolution or a pool."""
     if isinstance(node.op, Pool2d):
         return node.op.size
     shape = graph.types[node.reads[1]].shape
@@ -88,14 +88,14 @@ def _makes_sequences(node: Node, graph: Graph) -> bool:
 
 
 def is_sequence_view(node: Node, graph: Graph) -> bool:
-    """True if the node shows a sequence in another shape."""
+    """Returns whether the node reshapes a sequence."""
     if not isinstance(node.op, Reshape) or not _makes_sequences(node, graph):
         return False
     return sequence_of(graph.types[node.reads[0]]) == sequence_of(graph.types[node.outputs[0]])
 
 
 def is_pointwise(node: Node, graph: Graph) -> bool:
-    """True if each pixel of the result comes from the pixels at its place, and from constants for all."""
+    """Returns whether each result pixel depends only on pixels at its position and on shared constants."""
     made = sequence_of(graph.types[node.outputs[0]])
     window = sliding_window_of(node, graph)
     if made is None or window is not None:
@@ -113,7 +113,7 @@ def is_pointwise(node: Node, graph: Graph) -> bool:
 
 
 def reduces_sequence(node: Node, graph: Graph) -> bool:
-    """True if the node makes one pixel of all pixels of a sequence."""
+    """Returns whether the node reduces all pixels of a sequence to one."""
     sequence = sequence_of(graph.types[node.reads[0]]) if node.reads else None
     if sequence is None:
         return False

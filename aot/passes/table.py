@@ -29,22 +29,19 @@ Goal = RegionGoal | PlacementGoal | VariantGoal
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A pure function that takes a graph which keeps every rule and gives one which does too.
-
-    Both graphs compute the same outputs from the same inputs.
-    """
+    """A pure function from a valid graph to a valid graph with the same outputs for the same inputs."""
 
     name: str
     table: str
-    summary: str  # what it does, in a sentence
+    summary: str  # first line of the module's docstring
     run: Callable[[Graph], Outcome]
-    why: str  # why it stands where it stands in its table
-    device: str = ""  # whose regions it forms
-    is_added: bool = False  # by an extension
+    why: str  # reason for its position in the table
+    device: str = ""  # device whose regions it forms
+    is_added: bool = False  # from an extension
 
 
 def pass_names() -> tuple[str, ...]:
-    """The names of all passes: the tree's in the order in which they run, then those of extensions."""
+    """Returns the names of all passes: the built-in ones in the order in which they run, then extensions'."""
     return (*chain(*TABLES.values()), *loaded(PASSES))
 
 
@@ -65,7 +62,7 @@ def variant_passes(goal: VariantGoal) -> tuple[Pass, ...]:
 
 
 def _passes(table: str, **arguments: Goal) -> Iterator[Pass]:
-    """The passes of the tree in their order, those of extensions before the ones that they name."""
+    """Yields the built-in passes in order; an extension's pass comes before the one that it names."""
     added = [(name, module) for name, module in loaded(PASSES).items() if _table_of(name, module) == table]
     for name, why in TABLES[table].items():
         for its_name, module in added:
@@ -75,7 +72,7 @@ def _passes(table: str, **arguments: Goal) -> Iterator[Pass]:
 
 
 def _added(name: str, table: str, module: Any, **arguments: Goal) -> Pass:
-    """Raises ExtensionError where the extension has no function of the pass's name."""
+    """Raises ExtensionError if the extension has no function of the pass's name."""
     if not callable(getattr(module, _stem(name), None)):
         raise ExtensionError(
             f'the pass "{name}" of an extension has no function {_stem(name)}',
@@ -94,7 +91,7 @@ def _stem(name: str) -> str:
 
 
 def _table_of(name: str, module: object) -> str:
-    """Raises ExtensionError for an extension that says no place in a table."""
+    """Returns the table that an extension's pass belongs to. Raises ExtensionError if it names none."""
     table, before = getattr(module, "TABLE", ""), getattr(module, "BEFORE", "")
     if before not in TABLES.get(table, {}):
         *others, last = TABLES

@@ -1,4 +1,4 @@
-"""The input of the passes of VARIANT beside the graph: what the kernels of its layers do well."""
+"""The input of VARIANT passes besides the graph: properties of the kernels of its layers."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class VariantGoal:
-    # A convolution that had better not make the sum which its result goes into -> why, after "since".
+    # A convolution that should not fuse the following addition -> why, after "since".
     slow_sums: Mapping[str, str]

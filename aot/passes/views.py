@@ -1,4 +1,4 @@
-"""Reshapes as views: the value whose elements a chain of reshapes shows."""
+"""Reshapes as views: finds the value at the start of a chain of reshapes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from aot.ops.reshape import Reshape
 
 
 def behind_views(value: str, graph: Graph) -> str:
-    """The value itself where it is not the result of a reshape."""
+    """Returns the value before any reshapes; the value itself if it is not the result of one."""
     maker = graph.producers.get(value)
     if maker is None or not isinstance(maker.op, Reshape):
         return value

@@ -1,4 +1,4 @@
-"""A product of matrices reads a transposed second factor as it was before, and transposes it on the way."""
+"""Matrix products read a transposed second operand in its original layout and transpose it themselves."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aot.passes.outcome import Miss, Outcome, outcome
 
 
 def absorb_transposes(graph: Graph) -> Outcome:
-    """Transpositions whose result nobody else reads are left to remove-dead-code."""
+    """Transpositions without other readers are left to remove-dead-code."""
     before, left = graph, dict[str, str]()
     for node in graph.nodes:
         if not isinstance(node.op, BatchMatmul):

@@ -1,4 +1,4 @@
-"""A depthwise convolution of one channel becomes a convolution: better kernels, and single filters can go."""
+"""A depthwise convolution of one channel becomes a convolution: its kernels are faster, filters removable."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.passes.outcome import Miss, Outcome
 
 
 def convert_depthwise_to_conv2d(graph: Graph) -> Outcome:
-    """Weights [rows, columns, filters] become [filters, rows, columns, 1] under a name of their own."""
+    """Stores weights [rows, columns, filters] as [filters, rows, columns, 1] in a new constant."""
     return _AsConvolutions().mutate(graph)
 
 

@@ -1,4 +1,4 @@
-"""Gathering from a table of 256 entries with a stored byte as index becomes a lookup."""
+"""Gathering from a table of 256 entries, indexed by a stored byte, becomes a lookup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES = (DType.I8, DType.U8)
 
 
 def convert_gathers_to_lookups(graph: Graph) -> Outcome:
-    """File formats without an operator for tables say it in this way."""
+    """Handles file formats that express lookup tables with gather."""
     return _AsLookups().mutate(graph)
 
 
@@ -41,7 +41,7 @@ class _AsLookups(Mutator):
 
 
 def _byte_behind(places: str, graph: Graph) -> str | None:
-    """The 8-bit value whose stored integers these are, counted so that the smallest one is 0."""
+    """Returns the 8-bit value whose stored integers, with the smallest as 0, are the indices; or None."""
     added, node = 0, graph.producers.get(places)
     if node is not None and isinstance(node.op, Add) and node.op.activation is Activation.NONE:
         numbers = [name for name in node.reads if name in graph.constants]

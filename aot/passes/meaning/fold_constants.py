@@ -8,7 +8,7 @@ from aot.passes.outcome import Outcome, outcome
 
 
 def fold_constants(graph: Graph) -> Outcome:
-    """The reference of each op computes the constant, once, at compile time."""
+    """Computes the constants at compile time with the reference of each op."""
     constants: dict[str, Array] = dict(graph.constants)
     kept: list[Node] = []
     left: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A constant factor or summand for each channel goes into the weights and the bias of the layer before it."""
+"""A constant factor or term per channel is folded into the weights and the bias of the preceding layer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2
 
 
 def fold_scales(graph: Graph) -> Outcome:
-    """Only floats are folded. The sum or product stays as a view, which remove-identity takes out."""
+    """Folds floats only. The addition or product becomes a view, which remove-identity removes."""
     before, left = graph, dict[str, str]()
     for index in range(len(graph.nodes)):
         node = graph.nodes[index]
@@ -66,7 +66,7 @@ def _folded(graph: Graph, node: Node) -> Graph | Miss:
 
 
 def _why_closed(graph: Graph, layer: Node, op: Op) -> Miss | None:
-    """Weights and bias must be constants; integers, stored or of exact sums, have scales of their own."""
+    """Returns why a layer cannot be changed, such as computed weights or integers; None if it can."""
     if not all(name is None or name in graph.constants for name in layer.inputs[1:]):
         return Miss(f'follows "{layer.name}", whose weights or bias are computed')
     dtype = graph.types[layer.reads[1]].dtype
@@ -79,7 +79,7 @@ def _why_closed(graph: Graph, layer: Node, op: Op) -> Miss | None:
 
 
 def _operands(graph: Graph, node: Node) -> tuple[str, str] | Miss:
-    """The value that is computed, and the constant."""
+    """Returns the computed operand and the constant one."""
     first, second = node.reads
     if second in graph.constants:
         return first, second
@@ -87,9 +87,9 @@ def _operands(graph: Graph, node: Node) -> tuple[str, str] | Miss:
 
 
 def _layers_before(graph: Graph, value: str) -> list[Node] | Miss:
-    """Layers without activation that together make the channels of the value, for no other reader.
+    """Returns the layers without activation that together compute the value's channels, for no other reader.
 
-    Between them and the value may be reshapes that keep the channels, and concatenations of channels.
+    Reshapes that keep the channels, and concatenations of channels, may come between.
     """
     channels = graph.types[value].shape[-1:]
     while (shared := needed_elsewhere(graph, value)) is None:
@@ -133,7 +133,7 @@ def _for_each_channel(graph: Graph, constant: str, value: str) -> Vector | None:
 
 
 def _with(graph: Graph, layers: list[Node], node: Node, value: str, numbers: Vector) -> Graph:
-    """The layers with their new constants; the node becomes a view of the value."""
+    """Returns the graph with the layers' new constants; the node becomes a view of the value."""
     made: dict[str, Array] = {}
     swapped = {node.name: replace(node, op=Reshape(graph.types[value].shape), inputs=(value,))}
     begin = 0

@@ -1,4 +1,4 @@
-"""A float clamp that is a node of its own becomes the activation of the ops before it."""
+"""A separate float clamp becomes the activation of the ops before it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Fusing = Add | Conv2d | Dense | DepthwiseConv2d | Div | Mul | Pool2d | Sub
 
 
 def fuse_activations(graph: Graph) -> Outcome:
-    """Clamps of integers stay: rounding before a clamp gives other bits. A fused clamp stays as a view."""
+    """Keeps clamps of integers: clamping before rounding changes results. A fused clamp becomes a view."""
     before, left = graph, dict[str, str]()
     for clamp in graph.nodes:
         if not isinstance(clamp.op, Clamp):
@@ -53,7 +53,7 @@ def _ending(node: Node, activation: Activation) -> Node:
 
 
 def _ops_before(graph: Graph, value: str) -> list[Node] | Miss:
-    """The nodes without activation that make the value for no other reader, behind reshapes and concats."""
+    """Returns the nodes without activation that alone compute the value, through reshapes and concats."""
     while (shared := needed_elsewhere(graph, value)) is None:
         maker = graph.producers.get(value)
         if maker is None:

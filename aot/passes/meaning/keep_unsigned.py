@@ -1,4 +1,4 @@
-"""Unsigned bytes that are only moved stay unsigned: they are not made signed and unsigned again."""
+"""Unsigned bytes that are only moved stay unsigned, without conversion to signed and back."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reshape import Reshape
 from aot.passes.outcome import Outcome, outcome
 
-_MOVES = (Concat, Rearrange, Reshape)  # stored elements are copied as they are
-_STEP = 128  # from a signed zero point to the unsigned one of the same meaning
+_MOVES = (Concat, Rearrange, Reshape)  # copy stored elements unchanged
+_STEP = 128  # from a signed zero point to the equivalent unsigned one
 
 
 def keep_unsigned(graph: Graph) -> Outcome:
-    """Values between conversions of equal meaning become unsigned; the conversions become identities."""
+    """Makes values between equivalent conversions unsigned; the conversions become identities."""
     moved = _only_moved(graph)
     types = {value: unsigned for value in moved if (unsigned := _unsigned(graph.types[value]))}
     nodes = [_made_unsigned(node) if node.outputs[0] in moved else node for node in graph.nodes]
@@ -26,7 +26,7 @@ def keep_unsigned(graph: Graph) -> Outcome:
 
 
 def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
-    """The readers that need signed bytes, for each conversion to signed bytes that stays."""
+    """Returns the readers that need signed bytes, for each conversion to signed bytes that stays."""
     left = {}
     for node in graph.nodes:
         (value, *_) = node.outputs
@@ -42,7 +42,7 @@ def _left_alone(graph: Graph, moved: frozenset[str]) -> dict[str, str]:
 
 
 def _only_moved(graph: Graph) -> frozenset[str]:
-    """All signed values that nothing but moves and conversions of equal meaning make and read."""
+    """Returns the signed values whose producers and readers are all moves and equivalent conversions."""
     found = frozenset(value for value, type_ in graph.types.items() if _unsigned(type_) is not None)
     while True:
         left = frozenset(value for value in found if _is_only_moved(value, found, graph))
@@ -65,7 +65,7 @@ def _moves_within(node: Node, moved: frozenset[str]) -> bool:
 
 
 def _keeps_meaning(node: Node, graph: Graph) -> bool:
-    """True if a node converts between a signed type and the unsigned type of the same meaning."""
+    """Returns whether a node converts between a signed type and the equivalent unsigned type."""
     if not isinstance(node.op, Quantize):
         return False
     x, y = graph.types[node.reads[0]], graph.types[node.outputs[0]]
@@ -73,7 +73,7 @@ def _keeps_meaning(node: Node, graph: Graph) -> bool:
 
 
 def _unsigned(signed: TensorType) -> TensorType | None:
-    """The unsigned type of the same meaning; None for what is not a signed byte."""
+    """Returns the equivalent unsigned type; None unless the type is signed bytes."""
     if signed.dtype is not DType.I8 or signed.quant is None or signed.quant.is_per_channel:
         return None
     (zero_point,) = signed.quant.zero_points

@@ -1,4 +1,4 @@
-"""Equal constants become one, and nodes that compute the same from the same become one."""
+"""Equal constants are merged, and so are nodes with equal ops and inputs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _Key = tuple[Op, tuple[str | None, ...], tuple[TensorType, ...]]
 
 
 def merge_duplicates(graph: Graph) -> Outcome:
-    """The first of each kind stays. A node that makes an output stays, too: the output keeps its name."""
+    """Keeps the first of each kind, and nodes that compute outputs, so that these keep their names."""
     left: dict[str, str] = {}
     return outcome(graph, without_duplicates(graph, left), left, "no two nodes or constants are equal")
 
 
 def without_duplicates(graph: Graph, left: dict[str, str] | None = None) -> Graph:
-    """The same graph object where there are none; `left` takes the nodes that stay, with the reason."""
+    """Returns the same graph object if nothing changes; `left` receives the nodes that stay, and why."""
     renamed = _equal_constants(graph)
     first: dict[_Key, Node] = {}
     kept: list[Node] = []
@@ -37,7 +37,7 @@ def without_duplicates(graph: Graph, left: dict[str, str] | None = None) -> Grap
 
 
 def _equal_constants(graph: Graph) -> dict[str, str]:
-    """Names of later twins to the name of the first constant of the same type and content."""
+    """Maps the names of duplicates to the first constant of the same type and content."""
     first: dict[tuple[TensorType, bytes], str] = {}
     renamed: dict[str, str] = {}
     for name, array in graph.constants.items():

@@ -1,4 +1,4 @@
-"""Padding with zeros before a convolution becomes the padding of the convolution."""
+"""Zero padding before a convolution becomes the padding of the convolution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PADDED = any_of(*(is_op(op)(_PAD, wildcard("weights"), _BIAS) for op in ("conv2
 
 
 def merge_pads(graph: Graph) -> Outcome:
-    """A pad whose result nobody reads any more is removed."""
+    """Removes pads whose result is no longer read."""
     changed, _ = rewrite(graph, _PADDED, _past_pad)
     left = {n.name: _why_left(n, n.op, changed) for n in changed.nodes if isinstance(n.op, Pad)}
     return outcome(graph, changed, left, "nothing is padded by a node of its own")
@@ -55,7 +55,7 @@ def _past_pad(graph: Graph, found: Match) -> Graph | Miss:
 
 
 def _pads_with_zeros(node: Node, op: Pad, graph: Graph) -> bool:
-    """True if it pads with the zero point of what it reads, as convolutions do, and keeps the zero point."""
+    """Returns whether it pads with its input's zero point, as convolutions do, and keeps the zero point."""
     source, result = graph.types[node.reads[0]], graph.types[node.outputs[0]]
     return source.quant == result.quant and op.value == _zero(source)
 

@@ -1,4 +1,4 @@
-"""Two 8-bit ops that work element by element, one right after the other, become one table of 256 results."""
+"""Two consecutive element-wise 8-bit ops become one table of 256 results."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.passes.readers import needed_elsewhere
 
 
 def merge_tables(graph: Graph) -> Outcome:
-    """Chains of any length: each merge leaves a lookup, into which the next table can be merged."""
+    """Merges chains of any length: each merge leaves a lookup that can be merged with the next table."""
     before, index, left = graph, 0, dict[str, str]()
     while index < len(graph.nodes):
         node = graph.nodes[index]
@@ -40,7 +40,7 @@ def _source(node: Node, graph: Graph) -> str:
 
 
 def _table_before(node: Node, graph: Graph) -> Node | Miss | None:
-    """The table right before this one, or why the two cannot be one; None where there are no two."""
+    """Returns the producing table op, or why the two cannot be merged; None if no such pair exists."""
     if _table(node, graph) is None:
         return None
     value = _source(node, graph)

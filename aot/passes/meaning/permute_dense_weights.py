@@ -1,4 +1,4 @@
-"""A dense layer that reads a rearranged vector gets rearranged weights, and the vector as it was."""
+"""A dense layer that reads a rearranged vector gets permuted weights and reads the original vector."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from aot.passes.outcome import Miss, Outcome, outcome
 
 
 def permute_dense_weights(graph: Graph) -> Outcome:
-    """Rearrangements whose result nobody else reads are left to remove-dead-code."""
+    """Rearrangements without other readers are left to remove-dead-code."""
     before, left = graph, dict[str, str]()
     for node in graph.nodes:
         if not isinstance(node.op, Dense):
@@ -31,7 +31,7 @@ def permute_dense_weights(graph: Graph) -> Outcome:
 
 
 def _past_rearrangement(node: Node, graph: Graph) -> Graph | Miss | None:
-    """None where the layer reads its vector in the order in which it was made."""
+    """Returns the graph with permuted weights, or why not; None if the vector is not rearranged."""
     weights, vector = required(node.inputs[1]), node.reads[0]
     *_, (source, places) = origins(graph, vector)
     if np.array_equal(places, np.arange(graph.types[source].elements)):

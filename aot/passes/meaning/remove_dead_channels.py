@@ -1,7 +1,7 @@
-"""Channels that carry no information are cut out of int8 networks; results stay equal in every bit.
+"""Channels without information are removed from int8 networks; results stay equal bit for bit.
 
-What a dead channel adds to its readers is added to their biases. Sums that overflow 32 bits would not stay
-equal, but no reference defines those.
+The contributions of dead channels are added to the biases of their readers. Sums that overflow 32 bits would
+change, but no reference defines those.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Cutter:
         return replace(node, inputs=(x, weights, bias))
 
     def _cut_mixing(self, node: Node) -> Node:
-        """Conv2d and Dense lose the rows of dead results; the columns of dead inputs go into the bias."""
+        """Removes the weight rows of dead results; the columns of dead inputs are added to the bias."""
         x, w, b = self._operands(node)
         rows = ~self._dead.get(node.outputs[0], np.zeros(self._channels(node.outputs[0]), np.bool_))
         columns = ~self._dead.get(x, np.zeros(self._channels(x), np.bool_))
@@ -83,7 +83,7 @@ class _Cutter:
         return replace(node, inputs=(x, weights, bias))
 
     def _with_folded(self, node: Node, bias: str | None, cut: Array, rows: Mask, columns: Mask) -> str | None:
-        """The bias with what the cut weights add to each sum, since their inputs are constant."""
+        """Returns the bias plus the contribution of the removed weights, whose inputs are constant."""
         taps = tuple(range(1, cut.ndim - 1))
         folded = cut.astype(np.int64).sum(axis=taps) @ self._steps(node, columns)
         if bias is not None:
@@ -97,7 +97,7 @@ class _Cutter:
         return name
 
     def _steps(self, node: Node, columns: Mask) -> Ints:
-        """The distance of dead channels to the zero point; one that is not constant has weights of 0."""
+        """Returns the dead channels' distance from the zero point; weights of those not constant are 0."""
         zero = quant_of(self._graph.types[node.reads[0]]).zero_point
         return self._ranges[node.reads[0]].low[~columns] - zero
 
@@ -112,7 +112,7 @@ class _Cutter:
         return self._graph.types[name].shape[-1]
 
     def _constant(self, name: str, array: Array, kept: Mask) -> str:
-        """A new constant in place of a cut one, since other nodes may go on reading that."""
+        """Adds a new constant for a cut one, because other nodes may still read the original."""
         old = self._graph.types[name]
         fresh = self._fresh(f"{name}/live")
         self._types[fresh] = replace(old, shape=array.shape, quant=_cut_quant(old.quant, kept))
@@ -124,7 +124,7 @@ class _Cutter:
 
 
 def _cut_quant(quant: Quant | None, kept: Mask) -> Quant | None:
-    """The scales and zero points of the kept channels; constants are quantized along output channels."""
+    """Returns scales and zero points of the kept channels; constants are quantized along output channels."""
     if quant is None or not quant.is_per_channel:
         return quant
     scales = tuple(s for s, is_kept in zip(quant.scales, kept, strict=True) if is_kept)

@@ -1,4 +1,4 @@
-"""Nodes that give exactly what they were given are removed."""
+"""Nodes that return their input unchanged are removed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aot.passes.outcome import Miss, Outcome, outcome
 
 
 def remove_identity(graph: Graph) -> Outcome:
-    """The type has to be the same on both sides, quantization included."""
+    """Requires the same type on both sides, quantization included."""
     before, index, left = graph, 0, dict[str, str]()
     while index < len(graph.nodes):
         node = graph.nodes[index]
@@ -44,7 +44,7 @@ def _without(node: Node, graph: Graph) -> Graph | Miss:
     others = [other for other in graph.nodes if other is not node]
     if result not in graph.kept:
         return graph.with_nodes(rename_reads(others, {result: source}))
-    # An output keeps its name, so its maker has to take the name over - if it may.
+    # An output keeps its name, so its producer takes over the name, if it can.
     if source not in graph.producers or source in graph.kept:
         return Miss(f'gives "{source}" the name "{result}", too, by which it leaves the graph')
     renamed = rename_reads(others, {source: result})

@@ -1,4 +1,4 @@
-"""A recurrent layer that a file has step by step becomes one layer again."""
+"""A recurrent layer that the file stores step by step becomes one layer again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_STEPS = "no three steps of a known cell in a row have the same weights"
 
 
 def roll_up_recurrences(graph: Graph) -> Outcome:
-    """Only float layers are: their sums may be made in another order."""
+    """Rolls up float layers only, because the order of their sums may change."""
     before = graph
     while (chain := find_chain(graph)) is not None:
         graph = _rolled(graph, chain)
@@ -35,7 +35,7 @@ def roll_up_recurrences(graph: Graph) -> Outcome:
 
 
 def _steps_in_integers(graph: Graph) -> str:
-    """Says that steps are not rolled up whose bits no loop computes; "" where there seem to be none."""
+    """Explains why integer steps are not rolled up: no loop computes the same bits; "" if there are none."""
     alike: dict[bytes, list[Node]] = {}
     for node in graph.nodes:
         weights = graph.constants.get(node.inputs[1] or "") if isinstance(node.op, Dense) else None
@@ -54,7 +54,7 @@ def _steps_in_integers(graph: Graph) -> str:
 
 def _rolled(graph: Graph, chain: WrittenOutLayer) -> Graph:
     rolled = _with_layer(graph, chain, gives_cell=False)
-    if any(step.memory in rolled.producers for step in chain.steps):  # something else reads a cell
+    if any(step.memory in rolled.producers for step in chain.steps):  # another node reads a cell
         return _with_layer(graph, chain, gives_cell=True)
     return rolled
 
@@ -75,7 +75,7 @@ def _with_layer(graph: Graph, chain: WrittenOutLayer, gives_cell: bool) -> Graph
 
 @dataclass
 class _RolledLayer:
-    """The nodes, values and constants that take the place of a chain."""
+    """The nodes, values and constants that replace a chain."""
 
     graph: Graph
     chain: WrittenOutLayer
@@ -90,7 +90,7 @@ class _RolledLayer:
         self.width = self.units * (1 + self.gives_cell)
 
     def parts(self) -> dict[str, Node]:
-        """The nodes that take values of steps, which somebody may read, out of the layer's result."""
+        """Returns the nodes that extract single steps' values, for other readers, from the layer's result."""
         found: dict[str, Node] = {}
         for number, step in enumerate(self.chain.steps):
             read = [step.hidden, step.memory] if self.gives_cell else [step.hidden]
@@ -148,7 +148,7 @@ def _without_trailing(inputs: tuple[str | None, ...]) -> tuple[str | None, ...]:
 
 
 def _taken_by(loops: Loops, graph: Graph, source: str) -> Op:
-    """The op that takes an image of one column out of a value; all of it in its order is a view."""
+    """Returns the op that extracts an image of one column from a value; all of it in order is a view."""
     _, count, _, length = loops.sizes
     is_all = count * length == graph.types[source].elements
     if is_all and loops.offset == 0 and loops.strides[1:] == (length, length, 1):
@@ -157,7 +157,7 @@ def _taken_by(loops: Loops, graph: Graph, source: str) -> Op:
 
 
 def _with_joined_rows(graph: Graph, steps: str) -> Graph:
-    """Steps' values that are joined in their order are taken out of the layer's result at once."""
+    """Extracts step values that are joined in order from the layer's result at once."""
     nodes: list[Node] = []
     types: dict[str, TensorType] = {}
     for node in graph.nodes:
@@ -175,7 +175,7 @@ def _with_joined_rows(graph: Graph, steps: str) -> Graph:
 
 
 def _with_values_as_rows(graph: Graph, steps: str) -> Graph:
-    """Single steps' values are taken out of the layer's result as rows: else it would be kept as a whole."""
+    """Extracts single steps' values from the layer's result as rows, so that it need not be kept whole."""
     nodes: list[Node] = []
     types: dict[str, TensorType] = {}
     for node in graph.nodes:
@@ -193,7 +193,7 @@ def _with_values_as_rows(graph: Graph, steps: str) -> Graph:
 
 
 def _rows_joined(graph: Graph, node: Node, steps: str) -> Places | None:
-    """The elements of the layer's result that are joined, a row for each step."""
+    """Returns the elements of the layer's result that are joined, a row for each step; None otherwise."""
     found: list[Places] = []
     for value in node.reads:
         places = dict(origins(graph, value)).get(steps)

@@ -1,4 +1,4 @@
-"""Claims: the nodes that an owner wants, by patterns or one by one, and why it wants no others."""
+"""Claims: the nodes that an owner wants, by patterns or one by one, and why it refuses the others."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from aot.ir.graph import Graph, Node
 from aot.passes.outcome import Miss, Reasons
 from aot.patterns.pattern import Match, Pattern, match
 
-NOBODY = ""  # the owner of what stays
-NO_PATTERN = "no pattern matches"  # why a node stays that no rule is about
+NOBODY = ""  # the owner of unclaimed nodes
+NO_PATTERN = "no pattern matches"  # why a node stays that no rule covers
 
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """The nodes that one owner claims of a graph."""
+    """The nodes of a graph that one owner claims."""
 
     owner: str
     regions: tuple[tuple[str, ...], ...]  # names of nodes
-    left_alone: Reasons = field(default_factory=dict)  # a node that it does not want -> why
-    merges: bool = True  # whether neighboring regions become one
+    left_alone: Reasons = field(default_factory=dict)  # a refused node -> why
+    merges: bool = True  # neighboring regions are merged
 
 
 def takes_all(_graph: Graph, _found: Match) -> Miss | None:
@@ -30,14 +30,14 @@ def takes_all(_graph: Graph, _found: Match) -> Miss | None:
 
 @dataclass(frozen=True, slots=True)
 class ClaimRule:
-    """A pattern of nodes that an owner takes, unless it refuses a match."""
+    """A pattern of nodes that an owner claims, unless it refuses a match."""
 
     pattern: Pattern
     refusal: Callable[[Graph, Match], Miss | None] = takes_all
 
 
 def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph, merges: bool = True) -> Claims:
-    """The nodes of the matches; of those that overlap, that of the earlier rule, or of the later value."""
+    """Claims the nodes of all matches. If matches overlap, the earlier rule or the later value wins."""
     regions: list[tuple[str, ...]] = []
     why = {node.name: NO_PATTERN for node in graph.nodes}
     for rule in rules:
@@ -57,7 +57,7 @@ def claims_by_rules(owner: str, rules: Sequence[ClaimRule], graph: Graph, merges
 def claims_by_node(
     owner: str, refusal: Callable[[Graph, Node], Miss | None], graph: Graph, merges: bool = True
 ) -> Claims:
-    """Each node alone, unless it is refused."""
+    """Claims each node by itself, unless it is refused."""
     misses = {node.name: refusal(graph, node) for node in graph.nodes}
     taken = tuple((name,) for name, miss in misses.items() if miss is None)
     why = {name: miss.because for name, miss in misses.items() if miss is not None}
@@ -65,7 +65,7 @@ def claims_by_node(
 
 
 def require_sound(graph: Graph, claims: Sequence[Claims]) -> None:
-    """Raises ModelError for a region of nothing or of what does not exist, and for a node claimed twice."""
+    """Raises ModelError for an empty region, an unknown node, or a node claimed twice."""
     known = {node.name for node in graph.nodes}
     for each in claims:
         seen: set[str] = set()
@@ -91,7 +91,7 @@ def _unsound(owner: str, what: str) -> ModelError:
 
 
 def _matches_from_the_end(pattern: Pattern, graph: Graph) -> Iterator[Match]:
-    """Matches from the end of the graph, so that the optional end of a pattern is not left out."""
+    """Yields matches from the end of the graph, so that the optional end of a pattern is included."""
     for node in reversed(graph.nodes):
         found = (match(pattern, graph, value) for value in node.outputs)
         yield from (each for each in found if each is not None)

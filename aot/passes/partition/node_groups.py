@@ -1,4 +1,4 @@
-"""Groups of nodes that run in one go: no group may wait for itself, however its nodes read others."""
+"""Groups of nodes that run together: no group may depend on itself through other nodes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aot.passes.partition.claims import NOBODY
 
 
 class NodeGroups:
-    """A graph whose nodes are drawn together into groups; each goes by the name of its first node."""
+    """A graph whose nodes are merged into groups; a group is named after its first node."""
 
     def __init__(self, graph: Graph) -> None:
         self._nodes = {node.name: node for node in graph.nodes}
@@ -18,14 +18,14 @@ class NodeGroups:
         self._members = {name: [name] for name in self._nodes}
         self._of = {name: name for name in self._nodes}  # node -> its group
         self._after: dict[str, set[str]] = {name: set() for name in self._nodes}  # group -> its readers
-        self.owners = dict.fromkeys(self._nodes, NOBODY)  # of nodes
+        self.owners = dict.fromkeys(self._nodes, NOBODY)  # by node
         for node in graph.nodes:
             makers = (graph.producers.get(value) for value in node.reads)
             for maker in (maker for maker in makers if maker is not None):
                 self._after[maker.name].add(node.name)
 
     def obstacle(self, region: Sequence[str]) -> str:
-        """Says why these nodes cannot be a region; empty where they can."""
+        """Explains why these nodes cannot form a region; empty if they can."""
         other = next((self.owners[name] for name in region if self.owners[name] != NOBODY), None)
         if other is not None:
             return f"{other} has a part of the region"
@@ -37,12 +37,12 @@ class NodeGroups:
         self.owners |= dict.fromkeys(region, owner)
 
     def merge_neighbours(self, owners: Collection[str]) -> None:
-        """Joins groups of one of these owners that read each other, until no two of them may be joined."""
+        """Merges groups of one of these owners that read each other, until no two can be merged."""
         while (pair := self._next_pair(owners)) is not None:
             self._join(pair)
 
     def in_order(self) -> Iterator[tuple[str, tuple[Node, ...]]]:
-        """Owner and nodes of each group: those that come first in the graph first, as far as reads allow."""
+        """Yields owner and nodes of each group, in graph order as far as dependencies allow."""
         waits = dict.fromkeys(self._after, 0)
         for reader in (reader for readers in self._after.values() for reader in readers):
             waits[reader] += 1
@@ -67,7 +67,7 @@ class NodeGroups:
         return None
 
     def _way_back(self, groups: set[str]) -> str:
-        """A group on a way that leads out of these and back into them; empty where there is none."""
+        """Returns a group on a path that leaves these groups and comes back; empty if there is none."""
         first = sorted({r for g in groups for r in self._after[g]} - groups, key=self._place.__getitem__)
         for start in first:
             due, seen = [start], {start}

@@ -1,7 +1,7 @@
-"""Partition: which nodes of a graph go elsewhere, and the pieces in which the graph then runs.
+"""Partitions a graph: assigns nodes to devices, and returns the pieces in which the graph runs.
 
-What an owner claims together is one region, and neighboring regions of one owner are merged. No region may
-need what is computed elsewhere from its own results, since a region runs in one go.
+Nodes that an owner claims together form one region, and neighboring regions of one owner are merged. A
+region runs in one go, so its inputs must not depend on its own results.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ class Partition:
     """All nodes of a graph in pieces, each after those whose results it reads."""
 
     pieces: tuple[Piece, ...]
-    left_alone: Mapping[str, Reasons]  # owner -> the nodes that it does not have, and why not
+    left_alone: Mapping[str, Reasons]  # owner -> the nodes that it does not own, and why
 
 
 def partition(graph: Graph, claims: Sequence[Claims]) -> Partition:
-    """The pieces. Of two owners that claim one node, the first has it.
+    """Returns the pieces. If two owners claim a node, the first one gets it.
 
-    Raises ModelError for a region of nothing or of what does not exist, and for a node claimed twice by one.
+    Raises ModelError for an empty region, an unknown node, or a node claimed twice by one owner.
     """
     require_sound(graph, claims)
     groups, left_alone = NodeGroups(graph), {each.owner: dict(each.left_alone) for each in claims}

@@ -1,4 +1,4 @@
-"""Pieces of a graph: nodes that run one after another, as a graph of their own."""
+"""Pieces of a graph: nodes that run one after another, as a separate graph."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from aot.ir.graph import Graph, Node
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Nodes that run one after another, and the values that cross its border. Constants are inside."""
+    """Nodes that run one after another, and the values that cross the border. Constants are inside."""
 
-    owner: str  # empty where it stays, with a single node then
+    owner: str  # empty if it stays on the core; the piece is then a single node
     nodes: tuple[Node, ...]
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
 
 
 def piece_of(graph: Graph, owner: str, nodes: tuple[Node, ...]) -> Piece:
-    """The piece of these nodes, with what crosses its border."""
+    """Returns the piece of these nodes, with the values that cross its border."""
     made = {value for node in nodes for value in node.outputs}
     mine = {node.name for node in nodes}
     reads = dict.fromkeys(value for node in nodes for value in node.reads)
@@ -33,7 +33,7 @@ def piece_of(graph: Graph, owner: str, nodes: tuple[Node, ...]) -> Piece:
 
 
 def piece_graph(graph: Graph, piece: Piece) -> Graph:
-    """A piece as a graph of its own, which computes the piece's outputs from its inputs."""
+    """Returns the piece as a separate graph, which computes the piece's outputs from its inputs."""
     mentioned = {v for node in piece.nodes for v in (*node.reads, *node.outputs)}
     return Graph(
         graph.name,

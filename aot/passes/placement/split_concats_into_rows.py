@@ -1,4 +1,4 @@
-"""Flattened images that are joined to one vector are joined row behind row, so that none need be whole."""
+"""Flattened images that are joined to one vector are joined row by row, so that none need be whole."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def split_concats_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """The joined vector gets the rows in which its reader sees it, or the longest that all parts have."""
+    """Gives the joined vector the rows that its reader uses, or the longest that all parts have."""
     before, left = graph, dict[str, str]()
     for node in graph.nodes:
         if not _makes_vector(node, graph):
@@ -56,7 +56,7 @@ def _row_elements(value: str, graph: Graph) -> int:
 
 
 def _seen_by_reader(node: Node, graph: Graph) -> Graph | None:
-    """Joined in the shape in which the only reader looks at it; None where the parts have no such rows."""
+    """Joins in the shape that the only reader uses; None if the parts have no such rows."""
     (made,) = node.outputs
     readers = graph.readers[made]
     if made in graph.kept or len(readers) != 1 or not isinstance(readers[0].op, Reshape):
@@ -66,7 +66,7 @@ def _seen_by_reader(node: Node, graph: Graph) -> Graph | None:
     axis = next((a for a in range(len(shape)) if shape[a] > 1), 0)
     inner, sizes = prod(shape[axis + 1 :]), [graph.types[value].elements for value in node.reads]
     parts = [(*shape[:axis], size // inner, *shape[axis + 1 :]) for size in sizes]
-    # One of several images is an image again, and its rows lie along another axis.
+    # A slice of several images is itself an image, with rows along another axis.
     if any(size % inner for size in sizes) or not all(behind(axis, part) for part in parts):
         return None
     joined = replace(node, op=Concat(axis), outputs=(seen,))
@@ -92,7 +92,7 @@ def _seen_as_vector(node: Node, graph: Graph, costs: CostModel) -> Graph | Miss:
 def _joined(
     node: Node, kind: TensorType, graph: Graph, instead_of: Sequence[Node], followed_by: Sequence[Node] = ()
 ) -> Graph:
-    """The graph with views of the inputs that have the rows of the result; constants are reshaped."""
+    """Returns the graph with views of the inputs in the result's rows; constants are reshaped."""
     assert isinstance(node.op, Concat)
     axis, inner = node.op.axis, prod(kind.shape[node.op.axis + 1 :])
     views: list[Node] = []

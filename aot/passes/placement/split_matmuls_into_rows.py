@@ -1,8 +1,8 @@
-"""Products of matrices, and what follows them, are computed a few lines at a time.
+"""Matrix products, and the nodes that follow them, are computed a few lines at a time.
 
-A product of [pairs, M, K] and [pairs, K, N] is an image of `pairs` rows, each a matrix. The same lines, a few
-to a row, are an image of many rows: one row is computed, passes through scales, masks and the softmax, and
-goes into the next product before the next row is computed. The scores of attention never exist whole.
+A product of [pairs, M, K] and [pairs, K, N] is an image of `pairs` rows, each a matrix. With a few lines per
+row it is an image of many rows: one row is computed, passes through scales, masks and the softmax, and
+enters the next product before the next row is computed. The scores of attention never exist whole.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from aot.passes.names import fresh_name
 from aot.passes.outcome import Miss, Outcome, Rewritten, outcome
 from aot.passes.placement_goal import PlacementGoal
 
-_MAX_ROWS = 4096  # with more the planner takes long
+_MAX_ROWS = 4096  # planning takes long with more
 _ROWS = 1  # the axis
 
-_RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and the operands it is made of
+_RowsMade = tuple[MatrixRows, tuple[str, ...]]  # how a result is split, and its operands
 
 
 def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """Products of matrices get rows, and so does what follows them line by line."""
+    """Gives rows to matrix products and to the nodes that process their results line by line."""
     rewriting = _MatmulSplit(graph, goal.costs.min_macs_per_row)
     rewriting.run()
     if not rewriting.rows:
@@ -40,7 +40,7 @@ def split_matmuls_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
 
 
 class _MatmulSplit:
-    """Holds what is made on the way; run() once."""
+    """The state of the rewriting; call run() once."""
 
     def __init__(self, graph: Graph, min_macs_per_row: int) -> None:
         self.graph = graph
@@ -48,7 +48,7 @@ class _MatmulSplit:
         self.nodes: list[Node] = []
         self.types: dict[str, TensorType] = {}
         self.constants: dict[str, Array] = {}
-        self.rows: dict[str, tuple[str, MatrixRows]] = {}  # a value -> what holds its rows
+        self.rows: dict[str, tuple[str, MatrixRows]] = {}  # a value -> the value that holds its rows
         self.left_alone: dict[str, str] = {}
 
     def run(self) -> None:
@@ -63,7 +63,7 @@ class _MatmulSplit:
                 self.left_alone[node.name] = rows.because
 
     def _rows_of(self, node: Node) -> _RowsMade | Miss | None:
-        """The rows that the node can make, and their operands; None where it reads no rows."""
+        """Returns the rows that the node can compute, and its operands; None if it reads no rows."""
         if isinstance(node.op, BatchMatmul):
             return self._product(node, node.op)
         rows = next((self.rows[v][1] for v in node.reads if v in self.rows), None)
@@ -93,7 +93,7 @@ class _MatmulSplit:
         return rows, (self._seen(x, rows.of(graph.types[x])), y)
 
     def _line_by_line(self, node: Node, rows: MatrixRows) -> _RowsMade | Miss:
-        """The rows of a node whose lines need one line of each operand."""
+        """Returns the rows of a node whose lines need one line of each operand."""
         (out, *_) = self.graph.output_types(node)
         positions = (0,) if isinstance(node.op, Softmax | LogSoftmax) else node.op.elementwise
         if positions != tuple(range(len(node.inputs))) or prod(out.shape[:-1]) != rows.lines:
@@ -121,13 +121,13 @@ class _MatmulSplit:
         return name
 
     def _seen(self, value: str, kind: TensorType) -> str:
-        """The value in another shape."""
+        """Returns the value in another shape."""
         name = self._named(f"{value}/seen", kind)
         self.nodes.append(Node(name, Reshape(kind.shape), (value,), (name,)))
         return name
 
     def _constant(self, value: str, seen: SeenInRows) -> str:
-        """A constant operand with all of its rows; a kernel stores rows that recur once."""
+        """Adds a constant operand with all of its rows; a kernel stores repeated rows once."""
         array = self.graph.constants[value].reshape(seen.shape)
         array = array if seen.picks is None else array.take(seen.picks, _ROWS)
         name = self._named(f"{value}/seen", replace(self.graph.types[value], shape=array.shape))
@@ -135,7 +135,7 @@ class _MatmulSplit:
         return name
 
     def _replace(self, node: Node, rows: MatrixRows, inputs: tuple[str, ...]) -> None:
-        """The node on rows; a reshape shows the result as it was to readers that take no rows."""
+        """Replaces the node by one on rows; a reshape restores the shape for readers of whole values."""
         (value,) = node.outputs
         kind = self.graph.types[value]
         made = self._named(f"{value}/rows", rows.of(kind))
@@ -144,7 +144,7 @@ class _MatmulSplit:
         self.rows[value] = made, rows
 
     def _look(self, node: Node) -> None:
-        """A reshape that keeps the lines is there in rows, too."""
+        """Makes a reshape that keeps the lines available in rows, too."""
         if isinstance(node.op, Reshape) and node.reads[0] in self.rows:
             (x,), (y,) = node.reads, node.outputs
             if self.graph.types[x].shape[-1:] == self.graph.types[y].shape[-1:]:

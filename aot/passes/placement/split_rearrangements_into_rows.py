@@ -16,7 +16,7 @@ from aot.passes.views import behind_views
 
 
 def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """A reshape, a rearrangement and a reshape become a view with short rows and a rearrangement."""
+    """Replaces reshape, rearrangement, reshape by a view with short rows and a rearrangement."""
     before, left = graph, dict[str, str]()
     for node in graph.nodes:
         if not isinstance(node.op, Rearrange):
@@ -31,7 +31,7 @@ def split_rearrangements_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome
 
 
 def _image(node: Node, graph: Graph) -> Node | Miss:
-    """The reshape to an image that alone reads a rearranged vector."""
+    """Returns the reshape to an image that is the only reader of a rearranged vector."""
     (made,) = node.outputs
     if made in graph.kept or len(graph.readers[made]) != 1:
         return Miss(f'makes "{made}", which not one reshape alone needs')
@@ -69,7 +69,7 @@ def _short_rows(source: TensorType, row_elements: int) -> TensorType | None:
 
 
 def _split_strides(loops: Loops, sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The strides with which loops of these sizes read the same elements; None where there are none."""
+    """Returns the strides with which loops of these sizes read the same elements; None if there are none."""
     left = [(size, stride) for size, stride in zip(loops.sizes, loops.strides, strict=True) if size > 1]
     found = []
     for size in reversed(sizes):

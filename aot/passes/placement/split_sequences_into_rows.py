@@ -1,7 +1,7 @@
-"""Sequences are split into rows of several pixels, so that what is computed along time goes row by row.
+"""Sequences are split into rows of several pixels, so that computation along time goes row by row.
 
-The pixels of a row divide the sequence, and may differ from layer to layer. Where windows overlap, a node of
-its own cuts them out of the sequence: rows of pixels that a convolution goes over as it does in an image.
+The row length divides the sequence, and may differ between layers. If windows overlap, a separate node cuts
+them out of the sequence: a convolution then iterates over rows of pixels as in an image.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _MAX_POINTERS = 24  # to rows of a streamed input, in one window
 
 
 def split_sequences_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """Rows as short as the goal allows; a streamed input comes in as few pixels at a time as can be."""
+    """Makes rows as short as the goal allows; a streamed input arrives in as few pixels as possible."""
     rows = choose_rows(graph, goal.max_slowdown, goal.costs)
     if not rows.nodes:
         return outcome(graph, graph, rows.left_alone, "no convolution goes along a sequence")
@@ -46,7 +46,7 @@ def split_sequences_into_rows(graph: Graph, goal: PlacementGoal) -> Outcome:
 
 
 class _SequenceSplit:
-    """Holds what is made on the way; run() once."""
+    """The state of the rewriting; call run() once."""
 
     def __init__(self, graph: Graph, rows: RowChoice, is_streamed: bool) -> None:
         self.graph = graph
@@ -54,7 +54,7 @@ class _SequenceSplit:
         self.streamed = graph.inputs if is_streamed else ()
         self.types: dict[str, TensorType] = dict(graph.types)
         self.nodes: list[Node] = []
-        self.made: dict[tuple[str, int], str] = {}  # (root, pixels in a row) -> the value seen so
+        self.made: dict[tuple[str, int], str] = {}  # (root, pixels in a row) -> the value with such rows
 
     def run(self) -> Graph:
         for node in self.graph.nodes:
@@ -67,7 +67,7 @@ class _SequenceSplit:
         return self.graph.with_nodes(self.nodes, types=self.types)
 
     def _rewrite(self, node: Node) -> None:
-        """The node on rows of pixels; a reshape shows the result as it was to readers that take no rows."""
+        """Replaces the node by one on rows of pixels; a reshape serves readers that need the old shape."""
         (value,) = node.outputs
         pixels = self.rows.pixels[self.rows.root(value)]
         made = self._named(f"{value}/rows", _split(self.graph.types[value], pixels))
@@ -82,7 +82,7 @@ class _SequenceSplit:
         self.nodes.append(Node(f"{node.name}/line", back, (made,), (value,), node.origin))
 
     def _seen(self, value: str, pixels: int) -> str:
-        """A sequence as rows of so many pixels."""
+        """Returns a sequence as rows of `pixels` pixels."""
         root = self.rows.root(value)
         if (root, pixels) not in self.made:
             seen = self._named(f"{root}/by_{pixels}", _split(self.graph.types[value], pixels))
@@ -93,7 +93,7 @@ class _SequenceSplit:
         return self.made[root, pixels]
 
     def _windows(self, value: str, window: SlidingWindow, result: str) -> str:
-        """The pixels that the results of a row need, side by side; a view where windows do not overlap."""
+        """Returns the pixels that a row of results needs, side by side; a view if windows do not overlap."""
         sequence, made = _sequence(self.graph.types[value]), _sequence(self.graph.types[result])
         pixels, root = self.rows.pixels[self.rows.root(result)], self.rows.root(value)
         step, length = pixels * window.stride, window.span(pixels)
@@ -141,12 +141,12 @@ def _split(tensor: TensorType, pixels: int) -> TensorType:
 
 
 def _shortest(most: int, length: int) -> int:
-    """The shortest row that divides the longest one, so that not too many of them lie in a window."""
+    """Returns the shortest row that divides the longest one, which limits the number of rows in a window."""
     return next(d for d in range(1, most + 1) if most % d == 0 and (length <= d * _MAX_POINTERS or d == most))
 
 
 def _along_rows(op: Op, window: SlidingWindow) -> Op:
-    """The op over windows that hold their padding already: along the row, without padding of its own."""
+    """Returns the op over windows that include their padding: along the row, unpadded."""
     if isinstance(op, Concat):
         return Concat(3)
     if isinstance(op, Pool2d):

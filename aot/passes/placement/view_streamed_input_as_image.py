@@ -12,7 +12,7 @@ from aot.passes.placement_goal import PlacementGoal
 
 
 def view_streamed_input_as_image(graph: Graph, goal: PlacementGoal) -> Outcome:
-    """The caller hands over the same bytes in the same order."""
+    """The caller passes the same bytes in the same order."""
     if not goal.is_streamed:
         return Unchanged("the input is not streamed")
     seen = _past_reshape(graph)

@@ -1,1 +1,1 @@
-"""Finds recurrent layers that a file has step by step."""
+"""Finds recurrent layers that the file stores step by step."""

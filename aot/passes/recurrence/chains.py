@@ -1,4 +1,4 @@
-"""Steps that follow each other with the same weights: a recurrent layer, written out."""
+"""Finds consecutive steps with the same weights: an unrolled recurrent layer."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
 from aot.passes.recurrence.regular import loops_of
 from aot.passes.recurrence.steps import CellStep, StepFinder
 
-LEAST_STEPS = 3  # fewer are not a layer: they may be alike by chance
+LEAST_STEPS = 3  # fewer may be equal by chance
 
 
 @dataclass(frozen=True, eq=False)
 class SharedWeights:
-    """The weights of all steps of a layer; gates are in the order of `Cell`, one behind the other."""
+    """The weights of all steps of a layer, gates concatenated in the order of `Cell`."""
 
     hidden: Array  # [gates * units, units]
     inputs: Array  # [gates * units, features]
     bias: Array  # [gates * units]
-    late: Array | None  # [units]: the bias of the hidden part of what is new, where the reset gate comes late
+    late: Array | None  # [units]: bias of the candidate's hidden part, if the reset gate comes late
 
     def same(self, other: SharedWeights) -> bool:
         pairs = [(self.inputs, other.inputs), (self.bias, other.bias), (self.hidden, other.hidden)]
@@ -36,12 +36,12 @@ class SharedWeights:
 
 @dataclass(frozen=True, eq=False)
 class WrittenOutLayer:
-    """A layer: its steps in order, the elements that each reads, and the states before the first one."""
+    """A layer: its steps in order, the elements that each reads, and the initial states."""
 
     steps: tuple[CellStep, ...]
     weights: SharedWeights
     source: str  # the value that all steps read
-    loops: Loops  # the elements of it that the steps read, one after the other
+    loops: Loops  # elements of `source` that the steps read, in order
     hidden_before: str | None
     memory_before: str | None
 
@@ -51,7 +51,7 @@ class WrittenOutLayer:
 
 
 def find_chain(graph: Graph) -> WrittenOutLayer | None:
-    """The first float layer that the graph has step by step."""
+    """Returns the first float layer that the graph stores step by step, or None."""
     finder = StepFinder(graph, LinearSums(graph))
     made = [v for n in graph.nodes if n.op.name in ("mul", "add", "tanh") for v in n.outputs]
     found = (finder.step_of(value) for value in made if graph.types[value].dtype is DType.F32)
@@ -69,7 +69,7 @@ def find_chain(graph: Graph) -> WrittenOutLayer | None:
 
 
 def _backwards(last: CellStep, steps: Mapping[str, CellStep]) -> Iterator[CellStep]:
-    """The steps from the last one back, as far as their cells and units are the same."""
+    """Yields the steps from the last one back, while their cells and units are the same."""
     by_memory = {step.memory: step for step in steps.values() if step.memory}
     step: CellStep | None = last
     while step is not None:
@@ -90,7 +90,7 @@ def _before(
 
 
 def _rnn_before(step: CellStep, steps: Mapping[str, CellStep]) -> CellStep | None:
-    """The step before: it takes its own hidden values by the same matrix, or has none yet."""
+    """Returns the step before: it multiplies its hidden input by the same matrix, or has none yet."""
     for term in _terms(step):
         before = steps.get(term.root)
         if before is None or before.cell is not Cell.RNN or before is step or term.matrix is None:
@@ -112,7 +112,7 @@ def _equal(one: Array | None, other: Array | None) -> bool:
 
 @dataclass(frozen=True, eq=False)
 class _StepParts:
-    """A step taken apart: what it shares with the others, and what it reads."""
+    """A step split into the parts shared with other steps, and its inputs."""
 
     weights: SharedWeights
     source: str
@@ -121,7 +121,7 @@ class _StepParts:
 
 
 def _chain(graph: Graph, steps: Sequence[CellStep]) -> WrittenOutLayer | None:
-    """The longest end of the steps that have the same weights and read parts of the same value."""
+    """Returns the longest tail of the steps that share weights and read parts of the same value."""
     parts: list[_StepParts] = []
     for step, before in zip(reversed(steps[1:]), reversed(steps[:-1]), strict=True):
         found = _parts(step, before.hidden)
@@ -158,7 +158,7 @@ def _unless_zero(graph: Graph, value: str | None) -> str | None:
 
 
 def _beginning(first: CellStep, second: _StepParts) -> _StepParts | None:
-    """The first step, which reads a state from elsewhere, or none: then its sums lack what that would add."""
+    """Returns the first step's parts. It reads a foreign state, or none: then its sums lack that term."""
     if any(gate is None for gate in first.gates):
         return _without_memory(first, second)
     roots = {t.root for t in _terms(first) if t.root != second.source} | {first.hidden_before}
@@ -170,7 +170,7 @@ def _beginning(first: CellStep, second: _StepParts) -> _StepParts | None:
 
 
 def _without_state(first: CellStep, second: _StepParts) -> _StepParts | None:
-    """The first step of a layer whose state is zero: only its input and its biases are in the sums."""
+    """Returns the first step of a layer with zero state: its sums have only inputs and biases."""
     gates = [gate.terms for gate in first.gates if gate is not None]
     found = _inputs([[term for term in terms if term.root != first.hidden_before] for terms in gates])
     if found is None:
@@ -186,7 +186,7 @@ def _without_state(first: CellStep, second: _StepParts) -> _StepParts | None:
 
 
 def _without_memory(first: CellStep, second: _StepParts) -> _StepParts | None:
-    """A first step without a forget gate, which has nothing to forget: all other gates are the same."""
+    """Returns a first step without a forget gate, because the cell is empty; all other gates are the same."""
     units, kept = first.units, [n for n, gate in enumerate(first.gates) if gate is not None]
     rows = np.concatenate([np.arange(n * units, (n + 1) * units) for n in kept])
     whole = second.weights
@@ -196,12 +196,12 @@ def _without_memory(first: CellStep, second: _StepParts) -> _StepParts | None:
 
 
 def _parts(step: CellStep, before: str) -> _StepParts | None:
-    """The step as products of its input and of the hidden values before; None where it is anything else."""
+    """Returns the step as products of its input and the previous hidden values; None for anything else."""
     gates = [gate for gate in step.gates if gate is not None]
     own, late = [_taken(gate, before) for gate in gates], None
     if len(gates) < len(step.gates):
         return None
-    if step.late is not None:  # the reset gate multiplies what the hidden values add to the last gate
+    if step.late is not None:  # the reset gate multiplies the hidden part of the last gate
         if own[-1] is not None:
             return None
         own[-1], late = _taken(step.late, before), step.late.bias
@@ -220,7 +220,7 @@ def _parts(step: CellStep, before: str) -> _StepParts | None:
 
 
 def _taken(gate: LinearSum, before: str) -> Array | None:
-    """The matrix that takes the hidden values into a gate."""
+    """Returns the matrix from the hidden values to a gate."""
     terms = [term for term in gate.terms if term.root == before]
     if len(terms) != 1 or terms[0].matrix is None:
         return None
@@ -230,7 +230,7 @@ def _taken(gate: LinearSum, before: str) -> Array | None:
 
 
 def _inputs(gates: Sequence[Sequence[LinearTerm]]) -> tuple[str, Places, Array] | None:
-    """The value and the places that all gates read, and the matrix that takes them."""
+    """Returns the value and the positions that all gates read, and the input matrix."""
     if any(len(terms) != 1 for terms in gates):
         return None
     terms = [terms[0] for terms in gates]

@@ -1,4 +1,4 @@
-"""Vectors of floats as linear sums: constant matrices times parts of other values, and a bias."""
+"""Float vectors as linear sums: constant matrices times parts of other values, and a bias."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from aot.passes.origins import Places, origins
 
 @dataclass(frozen=True, eq=False)
 class LinearTerm:
-    """A matrix times some elements of a value; no matrix: these elements as they are."""
+    """A matrix times some elements of a value; without a matrix, the elements themselves."""
 
     root: str
-    places: Places  # of the root's flat elements
+    places: Places  # in the root's flat elements
     matrix: Array | None
 
     def picked(self, rows: Places) -> LinearTerm:
@@ -33,7 +33,7 @@ class LinearTerm:
 
 @dataclass(frozen=True, eq=False)
 class LinearSum:
-    """Terms and a bias with an element for each of the vector's."""
+    """Terms and a bias, each with one entry per element of the vector."""
 
     terms: tuple[LinearTerm, ...]
     bias: Array
@@ -44,13 +44,13 @@ class LinearSum:
 
 @dataclass(frozen=True)
 class LinearSums:
-    """The sums of a graph's values; each is found once."""
+    """The sums of a graph's values, cached."""
 
     graph: Graph
     found: dict[str, LinearSum] = field(default_factory=dict)
 
     def of(self, value: str) -> LinearSum:
-        """A value that is not a linear sum is the only term of its own."""
+        """Returns the sum of a value; a value that is not a linear sum is its own only term."""
         if value not in self.found:
             self.found[value] = self._constant(value) or self._made(value) or self._itself(value)
         return self.found[value]
@@ -100,7 +100,7 @@ class LinearSums:
         return LinearSum(tuple(terms), added.astype(np.float64))
 
     def _parts(self, vector: str) -> list[tuple[str, Places]]:
-        """The values that lie one behind the other in a vector."""
+        """Returns the values that are concatenated in a vector."""
         *_, (root, places) = origins(self.graph, vector)
         maker = self.graph.producers.get(root)
         is_joined = maker is not None and isinstance(maker.op, Concat) and len(places) == self._joined(maker)
@@ -109,6 +109,6 @@ class LinearSums:
         return [part for each in maker.reads for part in self._parts(each)]
 
     def _joined(self, node: Node) -> int:
-        """The length of a vector that is joined of vectors; 0 of other things."""
+        """Returns the length of a vector concatenated from vectors; 0 for anything else."""
         types = [self.graph.types[name] for name in (*node.reads, *node.outputs)]
         return types[-1].elements if all(max(t.shape, default=1) == t.elements for t in types) else 0

@@ -1,4 +1,4 @@
-"""Places of elements that two loops visit: rows at equal distances, and in each the same steps."""
+"""Positions that two loops visit: rows at equal distances, each with the same steps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aot.passes.origins import Places
 
 
 def loops_of(rows: Places) -> Loops | None:
-    """The loops over rows [count, length] as an image of one column; None where they are irregular."""
+    """Returns loops over rows [count, length] as an image of one column; None if they are irregular."""
     count, length = rows.shape
     first = rows[0]
     down = int(rows[1, 0] - rows[0, 0]) if count > 1 else length

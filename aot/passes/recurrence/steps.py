@@ -1,4 +1,4 @@
-"""One step of a recurrent layer, found behind the hidden values that it makes."""
+"""Finds a step of a recurrent layer from the hidden values that it computes."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from aot.passes.recurrence.linear_sum import LinearSum, LinearSums, LinearTerm
 
 @dataclass(frozen=True, eq=False)
 class CellStep:
-    """A step: what goes into each gate, in the order of `Cell`, before its activation."""
+    """A step: the sums that enter each gate, in the order of `Cell`, before the activation."""
 
     cell: Cell
-    hidden: str  # that it makes
-    gates: tuple[LinearSum | None, ...]  # None: an LSTM's forget gate where there is no cell yet
-    memory: str = ""  # that an LSTM makes: its cell
-    memory_before: str | None = None  # None: there is none yet
+    hidden: str  # its result
+    gates: tuple[LinearSum | None, ...]  # None: an LSTM's forget gate if there is no cell yet
+    memory: str = ""  # an LSTM's new cell
+    memory_before: str | None = None  # None: no cell yet
     hidden_before: str = ""  # of a GRU
-    late: LinearSum | None = None  # of a GRU: the hidden part of what is new, which the reset gate multiplies
+    late: LinearSum | None = None  # of a GRU: hidden part of the candidate, multiplied by the reset gate
 
     @property
     def units(self) -> int:
@@ -43,7 +43,7 @@ class StepFinder:
     sums: LinearSums
 
     def step_of(self, hidden: str) -> CellStep | None:
-        """The step that makes these hidden values; None where no known cell does."""
+        """Returns the step that computes these hidden values; None if no known cell does."""
         return self._lstm(hidden) or self._gru(hidden) or self._rnn(hidden)
 
     def _lstm(self, hidden: str) -> CellStep | None:
@@ -61,7 +61,7 @@ class StepFinder:
         return None
 
     def _ways_to_remember(self, memory: str) -> Iterator[tuple[str, str]]:
-        """The products that are taken in and kept; a first step that was simplified keeps nothing."""
+        """Yields pairs of products: the added and the kept one; a simplified first step keeps nothing."""
         yield from self._pairs(memory, Add)
         if self._operands(memory, Mul):
             yield memory, ""
@@ -81,7 +81,7 @@ class StepFinder:
         return None, None
 
     def _gru(self, hidden: str) -> CellStep | None:
-        """z * before + (1 - z) * new."""
+        """Matches z * before + (1 - z) * candidate."""
         for kept, taken in self._pairs(hidden, Add):
             for (gate, before), (rest, new) in self._both(kept, taken):
                 update, sums = self._gate(gate, Logistic), self._gate(new, Tanh)
@@ -96,7 +96,7 @@ class StepFinder:
         yield from ((a, b) for a in self._pairs(one, Mul) for b in self._pairs(other, Mul))
 
     def _is_rest_of(self, rest: str, gate: str) -> bool:
-        """True of 1 - gate."""
+        """Returns whether `rest` is 1 - gate."""
         found = self._operands(rest, Sub)
         if not found or self._behind(found[1]) != self._behind(gate):
             return False
@@ -128,11 +128,11 @@ class StepFinder:
         return self.sums.of(found[0]) if found else None
 
     def _pairs(self, value: str, op: type[Op]) -> Iterator[tuple[str, str]]:
-        """Both orders of the operands."""
+        """Yields both orders of the operands."""
         yield from permutations(self._operands(value, op), 2)
 
     def _operands(self, value: str, op: type[Op]) -> tuple[str, ...]:
-        """The operands of the node that makes the value; none where it is another op, or shapes differ."""
+        """Returns the operands of the producing node; none if it is another op, or if shapes differ."""
         value = self._behind(value)
         maker = self.graph.producers.get(value)
         if maker is None or not isinstance(maker.op, op):
@@ -144,7 +144,7 @@ class StepFinder:
         return maker.reads if sizes <= {count} else ()
 
     def _behind(self, value: str) -> str:
-        """The same elements before they were given another shape."""
+        """Returns the value with the same elements before reshapes."""
         while (maker := self.graph.producers.get(value)) is not None and isinstance(maker.op, Reshape):
             value = maker.reads[0]
         return value

@@ -1,4 +1,4 @@
-"""Nodes that a device claims become regions, ops that hold their graphs, where the device can run them."""
+"""Nodes that a device claims become regions, ops that contain their graph, if the device can run them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.passes.region_goal import STAYS, RegionGoal
 
 
 def form_regions(graph: Graph, goal: RegionGoal) -> Outcome:
-    """Forms the regions; the nodes of one that the device cannot run stay as they are. Raises ModelError."""
+    """Forms the regions. Nodes of a region that the device cannot run stay unchanged. Raises ModelError."""
     found = partition(graph, [goal.claim(graph)])
     left = dict(found.left_alone[goal.device])
     candidate = graph.with_nodes(_node(graph, piece) for piece in found.pieces)
@@ -30,7 +30,7 @@ def form_regions(graph: Graph, goal: RegionGoal) -> Outcome:
 
 
 def _node(graph: Graph, piece: Piece) -> Node:
-    """The node of a piece: what stays is as it was."""
+    """Returns the node of a piece; unclaimed nodes are unchanged."""
     first, last = piece.nodes[0], piece.nodes[-1]
     if not piece.owner:
         return first

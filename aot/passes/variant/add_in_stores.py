@@ -1,4 +1,4 @@
-"""A sum is made in the store of the convolution before it, whose own result is then nowhere."""
+"""An addition is fused into the store of the convolution before it, whose own result is never stored."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from aot.passes.variant_goal import VariantGoal
 
 
 def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:
-    """Makes sums in the stores of convolutions; of two, the later one makes the sum, in the sum's place."""
+    """Fuses additions into convolutions; if both operands are convolutions, into the later one."""
     places = {node.name: place for place, node in enumerate(graph.nodes)}
     left: dict[str, str] = {}
-    merged: dict[str, Node] = {}  # a sum, or the convolution that makes it -> both
+    merged: dict[str, Node] = {}  # an addition, or its convolution -> the fused node
     for node in graph.nodes:
         if not isinstance(node.op, Add):
             continue
@@ -37,7 +37,7 @@ def add_in_stores(graph: Graph, goal: VariantGoal) -> Outcome:
 
 
 def _maker(node: Node, graph: Graph, places: dict[str, int]) -> Node | Miss:
-    """The convolution that can make the sum in its store: the later one of two."""
+    """Returns the convolution that can add in its store: the later one of two."""
     (out,) = graph.output_types(node)
     constant = next((value for value in node.reads if value in graph.constants), None)
     if constant is not None:
