@@ -1,4 +1,4 @@
-"""Archives in Model Library Format: a compiled model in one file, read only where it is as it was written."""
+"""Archives in Model Library Format: a compiled model in one file. Modified archives are rejected."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ METADATA = "metadata.json"
 
 
 def write_archive(artifact: Artifact, path: Path) -> None:
-    """Writes the same bytes for the same model, whatever the day and the folder.
+    """Writes the archive; the same model always gives the same bytes.
 
-    An archive that is there already is replaced when all is written; anything else that is there is kept.
-    Raises OutputError.
+    An existing archive is replaced once the new one is complete; any other existing file is kept. Raises
+    OutputError.
     """
     write_archive_file(path, archive_bytes(artifact, export_time()))
 
 
 def archive_bytes(artifact: Artifact, seconds: int) -> bytes:
-    """The archive; `seconds` since 1970 is the only time in it."""
+    """Returns the archive; `seconds` since 1970 is the only time in it."""
     files = artifact.files
     hashes = {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     metadata = make_metadata(artifact.facts, seconds, hashes, has_runtime=bool(artifact.runtime))
@@ -32,7 +32,7 @@ def archive_bytes(artifact: Artifact, seconds: int) -> bytes:
 
 
 def read_archive(path: Path) -> Artifact:
-    """Raises ModelError for what is not an archive, or not wholly as it was written."""
+    """Reads an archive. Raises ModelError if the file is not an archive or was modified."""
     where = str(path)
     files = read_tar(path)
     if METADATA not in files:

@@ -1,4 +1,4 @@
-"""Reads and writes tar files: the same bytes every time, plain files only, no other file overwritten."""
+"""Reads and writes tar files: reproducible bytes, plain files only, never overwriting other files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from aot.errors import ArchiveError, OutputError
 from artifact.whole_file import write_whole
 
 _MODE = 0o644
-_LATEST = 8**11 - 1  # what the eleven octal digits of a ustar header hold
+_LATEST = 8**11 - 1  # largest value in the eleven octal digits of a ustar header
 _MAGIC_AT = slice(257, 262)
 _HOW_TO_GET_ONE = "deploy compile MODEL --board B -o OUT.tar writes one"
 
 
 def export_time() -> int:
-    """Seconds since 1970 that archives carry: SOURCE_DATE_EPOCH, or 0."""
+    """Returns the time stamp of archives, in seconds since 1970: SOURCE_DATE_EPOCH, or 0."""
     text = os.environ.get("SOURCE_DATE_EPOCH", "0")
     if not (text.isascii() and text.isdigit() and int(text) <= _LATEST):
         raise OutputError(
@@ -29,11 +29,11 @@ def export_time() -> int:
 
 
 def tar_bytes(files: Mapping[str, bytes], seconds: int) -> bytes:
-    """A ustar file with these files in their order, all with one date and without an owner."""
+    """Returns a ustar file with these files in order, all with one date and without an owner."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
         for path, data in files.items():
-            # TVM's readers ask for ./metadata.json, not for metadata.json
+            # TVM's readers look for ./metadata.json, not metadata.json
             info = tarfile.TarInfo(f"./{path}")
             info.size, info.mtime, info.mode = len(data), seconds, _MODE
             tar.addfile(info, io.BytesIO(data))
@@ -41,7 +41,7 @@ def tar_bytes(files: Mapping[str, bytes], seconds: int) -> bytes:
 
 
 def is_archive(path: Path) -> bool:
-    """True where this file is a tar: it is then read as an archive, otherwise as a model."""
+    """Returns whether the file is a tar: it is then read as an archive, otherwise as a model."""
     try:
         with path.open("rb") as file:
             return file.read(512)[_MAGIC_AT] == b"ustar"
@@ -50,7 +50,7 @@ def is_archive(path: Path) -> bool:
 
 
 def read_tar(path: Path) -> dict[str, bytes]:
-    """The contents of each file by its path. Raises ModelError unless all are plain files inside."""
+    """Returns the contents of each file by path. Raises ModelError unless all are plain files inside."""
     data = _read(path)
     try:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:") as tar:
@@ -77,7 +77,7 @@ def _read(path: Path) -> bytes:
 def _plain_files(tar: tarfile.TarFile, where: str) -> dict[str, bytes]:
     files: dict[str, bytes] = {}
     for info in tar:
-        if info.isdir():  # of an archive that was unpacked and packed again
+        if info.isdir():  # in archives that were unpacked and packed again
             continue
         name = info.name.removeprefix("./")
         stream = tar.extractfile(info) if info.type in (tarfile.REGTYPE, tarfile.AREGTYPE) else None
@@ -104,7 +104,7 @@ def _oddity(info: tarfile.TarInfo, twice: bool) -> str:
 
 
 def write_archive_file(path: Path, data: bytes) -> None:
-    """Writes the whole file or nothing, and replaces only an earlier archive. Raises OutputError."""
+    """Writes the whole file or nothing; replaces only an earlier archive. Raises OutputError."""
     path = path.resolve()
     _refuse_to_lose(path)
     write_whole(path, data, "the archive")
@@ -124,7 +124,7 @@ def _refuse_to_lose(path: Path) -> None:
 
 
 def _may_be_replaced(path: Path) -> bool:
-    """True for an empty file and for any archive, even a damaged one or of another version."""
+    """Returns True for an empty file and for any archive, even if damaged or of another version."""
     from artifact.metadata import is_ours
 
     try:

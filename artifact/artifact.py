@@ -1,4 +1,4 @@
-"""A compiled model with its files: the same thing whether it was just compiled or read from an archive."""
+"""A compiled model with its files, whether just compiled or read from an archive."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _NO_FILES: Mapping[str, bytes] = {}
 
 @dataclass(frozen=True)
 class Artifact:
-    """The facts of a compiled model, its C files, its graph, and the device runtime beside them."""
+    """The facts of a compiled model, its C files, its graph and the device runtime."""
 
     facts: ModelFacts
-    files: Mapping[str, bytes] = field(repr=False)  # path in an archive -> contents
+    files: Mapping[str, bytes] = field(repr=False)  # path in the archive -> contents
 
     @property
     def name(self) -> str:
@@ -38,17 +38,17 @@ class Artifact:
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """The C sources by file name: "kws.c", "kws_weights.c", ..."""
+        """Returns the C sources by file name: "kws.c", "kws_weights.c", ..."""
         return {name: self._text(f"{_SOURCES}{name}") for name in self._below(_SOURCES)}
 
     @cached_property
     def headers(self) -> Mapping[str, str]:
-        """The C headers by file name: "kws.h", ..."""
+        """Returns the C headers by file name: "kws.h", ..."""
         return {name: self._text(f"{_HEADERS}{name}") for name in self._below(_HEADERS)}
 
     @cached_property
     def runtime(self) -> Mapping[str, bytes]:
-        """The files of the device runtime that the model's C needs beside it."""
+        """Returns the files of the device runtime that the model's C needs."""
         return self._below(_RUNTIME)
 
     @property
@@ -57,11 +57,11 @@ class Artifact:
 
     @cached_property
     def graph(self) -> Graph:
-        """The graph that the layers compute, constants included; the reference runs it. Raises ModelError."""
+        """Returns the graph that the layers compute, with constants, for the reference. Raises ModelError."""
         return self._parsed(_graph_path(self.name), self._file(_parameters_path(self.name)))
 
     def _parsed(self, path: str, *parameters: bytes) -> Graph:
-        """The graph of that text. Of the parameter files, a later one goes before an earlier."""
+        """Parses a graph. If parameter files share a name, the later file wins."""
         try:
             constants = ChainMap(*map(unpack_parameters, reversed(parameters)))
             return parse_graph(self._text(path), constants)
@@ -74,13 +74,13 @@ class Artifact:
 
     @cached_property
     def imported(self) -> Graph:
-        """The graph as the model file had it, before any pass: compiled again it gives these files."""
+        """Returns the graph as imported, before any pass; compiling it again gives these files."""
         texts = (self._file(_parameters_path(self.name)), self._file(_parameters_path(_imported(self.name))))
         return self._parsed(_graph_path(_imported(self.name)), *texts)
 
     @cached_property
     def sizes(self) -> tuple[Artifact, ...]:
-        """The model at its other sizes, where one firmware has several; this is it at its largest."""
+        """Returns the model at its other sizes, if the firmware has several; this one is the largest."""
         files = {path: data for path, data in self.files.items() if not path.startswith(_SIZES)}
         return tuple(
             Artifact(self._facts_in(f"{_SIZES}{name}"), files) for name in sorted(self._below(_SIZES))
@@ -122,7 +122,7 @@ class Artifact:
 
 
 class _FilesMadeLater(Mapping[str, bytes]):
-    """Files that are all made when the first of them is asked for."""
+    """Files that are all generated on first access."""
 
     def __init__(self, make: Callable[[], Mapping[str, bytes]]) -> None:
         self._make = make
@@ -142,7 +142,7 @@ class _FilesMadeLater(Mapping[str, bytes]):
 
 
 def with_sizes(largest: Artifact, others: Sequence[Artifact], chooser: Mapping[str, str]) -> Artifact:
-    """A model at several sizes, with the C files that choose one of them."""
+    """Returns a model with several sizes, with the C files that select one of them."""
 
     def make() -> Mapping[str, bytes]:
         found = dict(largest.files)
@@ -154,7 +154,7 @@ def with_sizes(largest: Artifact, others: Sequence[Artifact], chooser: Mapping[s
 
 
 def artifact_of(model: CompiledModel, runtime: Mapping[str, bytes] = _NO_FILES) -> Artifact:
-    """Wraps a compiled model, whose C is written on demand; `runtime` holds files that its C needs."""
+    """Wraps a compiled model, whose C is generated on demand; `runtime` holds files that its C needs."""
     return Artifact(facts_of(model), _FilesMadeLater(lambda: _files(model, runtime)))
 
 
@@ -174,7 +174,7 @@ def _files(model: CompiledModel, runtime: Mapping[str, bytes]) -> dict[str, byte
 
 
 def _is_same(array: Array, other: Array | None) -> bool:
-    """Bit for bit: a NaN is like itself."""
+    """Compares bit for bit: a NaN equals itself."""
     return (
         other is not None
         and (array.dtype, array.shape) == (other.dtype, other.shape)
@@ -187,7 +187,7 @@ def _folder_of(name: str) -> str:
 
 
 def _imported(name: str) -> str:
-    """The name by which a model's graph before all passes is stored."""
+    """Returns the name under which the graph before all passes is stored."""
     return f"{name}.imported"
 
 

@@ -1,4 +1,4 @@
-"""Frozen dataclasses as JSON and back, by their type hints and options; and JSON that people can read."""
+"""Converts frozen dataclasses to JSON and back, by their type hints and options; prints readable JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _put(document: dict[str, Any], path: Sequence[str], item: Any) -> None:
 
 
 def decode(kind: type[T], data: Any) -> T:
-    """The object that `encode` wrote. `data` follows the schema; keys that `kind` lacks are ignored."""
+    """Returns the object that `encode` wrote. `data` follows the schema; ignores keys unknown to `kind`."""
     value: T = _decode(kind, data)
     return value
 
@@ -73,7 +73,7 @@ def _decode_plain(kind: Any, data: Any) -> Any:
 
 
 def _decode_fields(kind: type, data: Any) -> Iterator[tuple[str, Any]]:
-    """Decodes the fields that the data has; a missing field keeps its default."""
+    """Yields the decoded fields in the data; a missing field keeps its default."""
     for each in _stored_fields(kind):
         item = _get(data, each.path)
         if item is not _MISSING:
@@ -112,7 +112,7 @@ def _stored(field: Field[Any], hint: Any, option: Option | None) -> _StoredField
 
 
 def print_json(value: Any, indent: int = 0) -> str:
-    """JSON with sorted keys. A value that fits is on one line; a list of plain values always is."""
+    """Returns JSON with sorted keys. A value that fits is on one line; a list of plain values always is."""
     line = json.dumps(value, sort_keys=True)
     if len(line) + indent <= _LINE or not isinstance(value, dict | list):
         return line

@@ -1,4 +1,4 @@
-"""The facts about a compiled model that are not in its C: archives keep them, `deploy inspect` shows them."""
+"""Facts about a compiled model that are not in its C: stored in archives, shown by `deploy inspect`."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from codegen.version import VERSION
 class ModelFacts:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
-    model_hash: str  # SHA-256 of the model file's bytes, in hex
-    tool_version: str  # of Solder
+    model_hash: str  # SHA-256 of the model file, in hex
+    tool_version: str  # version of Solder
     target: Target
     options: CompileOptions
     inputs: tuple[TensorInfo, ...]
@@ -32,23 +32,23 @@ class ModelFacts:
     layers: tuple[LayerInfo, ...]
     memory: MemoryMap
     constants_bytes: int
-    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
+    constants_in: Mapping[str, int]  # part of these by region, if that is not the region of the code
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
-    # The headers that its C includes beside its own; archives of Solder 0.2.0 do not say which.
+    # Headers that its C includes besides its own; not in archives of Solder 0.2.0.
     c_headers: tuple[str, ...] = field(default=("math.h",), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    board: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})  # its name, as the C has it
-    removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by the pass
+    board: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})  # name as in the C
+    removed_macs: Mapping[str, int] = field(  # multiplications that passes removed, by pass
         default_factory=dict, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )
     placement: PlacementInRam | None = field(
         default=None, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET}
     )  # by --place
-    # Of external weights: the hash that says which fit, and their bytes with the gaps between arrays.
+    # For external weights: the hash of the matching code, and their bytes with gaps between arrays.
     structure: str = field(default="", metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     weights_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
-    # The kernels that tables can run, by name; and the bytes of the model's own table.
+    # Names of the kernels that tables can run; bytes of the model's own table.
     kernels: tuple[str, ...] = field(default=(), metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
     table_bytes: int = field(default=0, metadata={WHEN_ARCHIVED: WrittenWhen.IF_SET})
 
@@ -62,29 +62,29 @@ class ModelFacts:
 
     @property
     def line_arenas(self) -> tuple[Arena, ...]:
-        """The arenas that the serial line needs, with room behind them for a streamed input as a whole."""
+        """Returns the arenas that the serial line needs, with space after them for a whole streamed input."""
         sizes = line_bytes(self.arenas, (*self.inputs, *self.outputs))
         return tuple(replace(arena, bytes=size) for arena, size in zip(self.arenas, sizes, strict=True))
 
     @property
     def callers(self) -> tuple[TensorInfo, ...]:
-        """Inputs and outputs that have no place in an arena: they stay in the caller's memory."""
+        """Returns inputs and outputs without space in an arena: they stay in the caller's memory."""
         tensors = (*self.inputs, *self.outputs)
         return tuple(each for each in tensors if each.arena_offset >= self.arenas[each.arena].bytes)
 
     @property
     def keeps_state(self) -> bool:
-        """True where the arena holds a state that is kept from run to run."""
+        """Returns whether the arena holds a state that persists between runs."""
         return any(buffer.kind == Kind.STATE.value for buffer in self.memory.buffers)
 
     @property
     def io_bytes(self) -> int:
-        """The bytes of all inputs and outputs, in the arena or in the caller's memory."""
+        """Returns the bytes of all inputs and outputs, in the arena or in the caller's memory."""
         return sum(tensor.bytes for tensor in (*self.inputs, *self.outputs))
 
     @property
     def io_bytes_beside(self) -> int:
-        """The bytes of inputs and outputs for which the arena has no room."""
+        """Returns the bytes of inputs and outputs that are outside the arena."""
         return self.io_bytes if self.options.io_apart else 0
 
     @property

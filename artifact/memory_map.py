@@ -1,4 +1,4 @@
-"""Computes from the plan's order where each row of each buffer lies, and from when to when it is needed."""
+"""Computes the address and the live steps of each row of each buffer, from the plan's order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aot.plan.crowd import are_many
 from aot.plan.model import Kind, Plan, PlannedBuffer, PlanRequest, Rows, Stage, Step
 
 _KEPT_BEFORE = (Kind.INPUT, Kind.STATE)
-# What a stage keeps from step to step, and what it uses only while a step runs.
+# Kept from step to step; used only during each step.
 _WORKSPACES = {"state": "sums", "scratch": "scratch"}
 _KEPT_AFTER = (Kind.OUTPUT, Kind.STATE)
 
@@ -34,20 +34,20 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class BufferLife:
-    """A buffer of the plan, and when each of its rows is needed."""
+    """A buffer of the plan, and when each of its rows is live."""
 
     name: str
     kind: str  # a value of Kind, "sums" or "scratch"
     pool: str
     offset: int
     row_bytes: int
-    rows: int  # of the tensor, its padding rows counted
+    rows: int  # of the tensor, including padding rows
     rows_held: int
     first_step: int
     last_step: int
-    span_rows: tuple[int, ...]  # one entry per stay in memory: which row, ...
-    span_firsts: tuple[int, ...]  # ... from which step ...
-    span_lasts: tuple[int, ...]  # ... to which
+    span_rows: tuple[int, ...]  # one entry per stay in memory: row,
+    span_firsts: tuple[int, ...]  # first step,
+    span_lasts: tuple[int, ...]  # last step
 
     @property
     def bytes(self) -> int:
@@ -64,7 +64,7 @@ class BufferLife:
             yield Span(row, address, self.row_bytes, first, last)
 
     def live_rows(self, steps: int) -> tuple[int, ...]:
-        """The number of rows that are needed at each step."""
+        """Returns the number of live rows at each step."""
         change = [0] * (steps + 1)
         for first, last in zip(self.span_firsts, self.span_lasts, strict=True):
             change[first] += 1
@@ -80,10 +80,10 @@ class BufferLife:
 class MemoryMap:
     """The plan as reports and pictures show it. A time is a position in `order`."""
 
-    order: tuple[int, ...]  # the layer that takes the step at each position
+    order: tuple[int, ...]  # the layer that runs a step at each position
     pool_bytes: Mapping[str, int]
-    bound_bytes: int  # no placement of these rings in this order can need less
-    whole_tensor_bound_bytes: int  # no planner of whole tensors can need less; it may need more
+    bound_bytes: int  # lower bound of any placement of these rings in this order
+    whole_tensor_bound_bytes: int  # lower bound for any whole-tensor planner
     is_least: bool  # proven: no placement of these rings in this order needs less
     buffers: tuple[BufferLife, ...]
 
@@ -93,19 +93,19 @@ class MemoryMap:
 
     @property
     def is_crowded(self) -> bool:
-        """True where too many buffers are there at once to search for a smaller placement."""
+        """Returns whether too many buffers are live at once to search for a smaller placement."""
         lives = [each for each in self.buffers if each.span_firsts]
         begins = [min(each.span_firsts) for each in lives]
         return are_many(np.asarray(begins), np.asarray([max(each.span_lasts) for each in lives]))
 
     @property
     def is_below_whole_tensors(self) -> bool:
-        """True where whole tensors are known to need more; a lower bound below the arena proves nothing."""
+        """Returns whether whole tensors provably need more; a bound below the arena proves nothing."""
         return self.arena_bytes < self.whole_tensor_bound_bytes
 
     @cached_property
     def live_bytes(self) -> tuple[int, ...]:
-        """The bytes that are needed at each step; a row that is written over its operand counts once."""
+        """Returns the live bytes at each step; a row written over its operand counts once."""
         change = [0] * (len(self.order) + 1)
         for span in (span for buffer in self.buffers for span in buffer.spans):
             change[span.first] += span.bytes
@@ -124,7 +124,7 @@ class MemoryMap:
         return self.live_bytes[self.peak_step]
 
     def live_at(self, time: int) -> tuple[tuple[str, int], ...]:
-        """The buffers in use at a step, by name with the bytes needed of each, largest first."""
+        """Returns the buffers in use at a step, by name with their live bytes, largest first."""
         sizes = ((buffer.name, buffer.live_bytes_at(time)) for buffer in self.buffers)
         return tuple(sorted((s for s in sizes if s[1]), key=lambda s: (-s[1], s[0])))
 
@@ -145,7 +145,7 @@ class MemoryMap:
 
 
 def _written_in_place(buffers: Iterable[BufferLife]) -> Iterator[tuple[int, int]]:
-    """The steps that write a row over the row it is computed from, and the bytes that both share."""
+    """Yields the steps that write a row over the row it is computed from, with the shared bytes."""
     positions: dict[tuple[str, int, int], list[Span]] = defaultdict(list)
     for buffer in buffers:
         for span in buffer.spans:
@@ -173,7 +173,7 @@ def map_memory(request: PlanRequest, plan: Plan, whole_tensor_bound_bytes: int) 
 
 
 def _workspace_kind(buffer: str) -> tuple[str, int]:
-    """The kind of a stage's state or scratch, by its name, and its number of rows, which is 1."""
+    """Returns the kind of a stage's state or scratch, by its name, and its number of rows, 1."""
     return _WORKSPACES[buffer.rpartition(".")[2]], 1
 
 
@@ -196,7 +196,7 @@ def _buffer_life(buffer: PlannedBuffer, kind: str, rows: int, spans: Spans) -> B
 
 
 def _tensor_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """The lives of rows: each from its first use to its last, inputs from the start, outputs to the end."""
+    """Returns the lifetimes of rows: from first to last use, inputs from the start, outputs to the end."""
     touched: dict[str, dict[int, tuple[int, int]]] = {tensor.name: {} for tensor in request.tensors}
     for time, stage, step in _steps(request, plan.order):
         for name, rows in _touches(stage, step):
@@ -227,7 +227,7 @@ def _touches(stage: Stage, step: Step) -> Iterator[tuple[str, Rows]]:
 
 
 def _workspace_spans(request: PlanRequest, plan: Plan) -> Mapping[str, Spans]:
-    """The lives of a stage's state, from its first step to its last, and of its scratch, at each step."""
+    """Returns the lifetimes of a stage's state, from first to last step, and of scratch, during each step."""
     times: dict[str, list[int]] = defaultdict(list)
     for time, stage, _ in _steps(request, plan.order):
         times[stage.name].append(time)

@@ -1,4 +1,4 @@
-"""Draws the memory map: addresses over time, rings as rows whose addresses are used again, and the peak."""
+"""Draws the memory map as SVG: addresses over time, rings with reused addresses, and the peak."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _COLOURS = (
     "#4477aa", "#ee8866", "#228833", "#aa3377", "#ccbb44", "#44bb99",
     "#7f63b8", "#ee6677", "#66b7dd", "#8c6d46", "#99a83a", "#c97bb0",
 )  # fmt: skip
-INK, FAINT, PAPER, GROUND = "#22262b", "#5f6873", "#ffffff", "#f3f5f7"  # a page may replace them
+INK, FAINT, PAPER, GROUND = "#22262b", "#5f6873", "#ffffff", "#f3f5f7"  # a page may override these
 PEAK = "#c22a26"  # this, too
 _WIDTH, _LEFT, _PLOT, _GAP = 1280, 76, 800, 28
 _TEXT_AT = _LEFT + _PLOT + _GAP
 _TOP, _LINE = 86, 17
 _LEAST_MAP, _LIVE = 380, 110
-_LETTER = 6.0  # the width of a letter, about
+_LETTER = 6.0  # approximate width of a letter
 _LONGEST_NAME = 24
 _MOST_SEGMENTS = 12
 _TYPESET = {ord("-"): None, ord(">"): "→", ord("x"): "\N{MULTIPLICATION SIGN}"}
@@ -32,7 +32,7 @@ _NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """A rectangle of the picture: time goes from left to right, another quantity from the bottom up."""
+    """A rectangle of the picture: time from left to right, another quantity from bottom to top."""
 
     top: float
     height: float
@@ -46,14 +46,14 @@ class _Panel:
         return self.top + self.height * (1 - value / self.most)
 
     def box(self, first: int, last: int, low: int, size: int) -> str:
-        """Path data of a rectangle over whole steps."""
+        """Returns the path data of a rectangle over whole steps."""
         x, y = self.x(first), self.y(low + size)
         width, height = self.x(last + 1) - x, self.y(low) - y
         return f"M{_n(x)} {_n(y)}h{_n(width)}v{_n(height)}h{_n(-width)}z"
 
 
 def draw_memory_svg(facts: ModelFacts) -> str:
-    """A stand-alone SVG; the same text for the same model."""
+    """Returns a stand-alone SVG; the same text for the same model."""
     memory = facts.memory
     steps = len(memory.order)
     map_height = max(_LEAST_MAP, _LINE * len(memory.buffers))
@@ -111,12 +111,12 @@ def _map(memory: MemoryMap, panel: _Panel, colours: Mapping[str, str]) -> Iterat
 
 
 def _pool_bases(memory: MemoryMap) -> Mapping[str, int]:
-    """The address at which each pool begins in the picture: pools are stacked."""
+    """Returns the address at which each pool begins in the picture; pools are stacked."""
     return dict(zip(memory.pool_bytes, accumulate(memory.pool_bytes.values(), initial=0), strict=False))
 
 
 def _pools(bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
-    """Draws a line where each memory begins, with its name above."""
+    """Draws a line at the start of each memory, with its name above."""
     for pool, base in bases.items():
         y = panel.y(base)
         yield _line(_LEFT, y, _LEFT + _PLOT, y, INK)
@@ -139,9 +139,9 @@ def _rows(buffer: BufferLife, base: int, panel: _Panel, colour: str) -> Iterator
 
 
 def _labels(buffers: Sequence[BufferLife], bases: Mapping[str, int], panel: _Panel) -> Iterator[str]:
-    """Writes names into the middle of their buffers, largest buffers first, where there is room."""
+    """Writes names in the middle of their buffers, largest first, if there is space."""
     halo = f'stroke="{PAPER}" stroke-width="3" stroke-opacity="0.75" paint-order="stroke"'
-    taken: list[tuple[float, float, float]] = []  # x and y of the middle, width
+    taken: list[tuple[float, float, float]] = []  # x and y of the center, width
     for buffer in sorted(buffers, key=_area, reverse=True):
         name = shortened(buffer.name, _LONGEST_NAME)
         width = _LETTER * len(name) + 8
@@ -160,7 +160,7 @@ def _area(buffer: BufferLife) -> int:
 
 
 def _middle(buffer: BufferLife) -> tuple[float, float]:
-    """The time and address at the center of a buffer's rectangles."""
+    """Returns the time and address at the center of a buffer's rectangles."""
     area = max(1, _area(buffer))
     weights = [(span, span.bytes * (span.last + 1 - span.first) / area) for span in buffer.spans]
     time = sum((span.first + span.last + 1) / 2 * weight for span, weight in weights)
@@ -197,7 +197,7 @@ def _legend_symbol(buffer: BufferLife, x: float, y: float, colour: str) -> str:
 
 
 def _arc(x: float, y: float, radius: float, start: float, end: float) -> str:
-    """Draws a circle as two arcs, because SVG draws nothing for an arc that ends where it begins."""
+    """Draws a circle as two arcs, because SVG draws nothing for an arc that ends at its start."""
     points = [(x + radius * sin(a), y - radius * cos(a)) for a in (start, (start + end) / 2, end)]
     begin, *others = [f"{_n(px)} {_n(py)}" for px, py in points]
     return f"M{begin}" + "".join(f"A{radius} {radius} 0 0 1 {point}" for point in others)
@@ -221,7 +221,7 @@ def _level(panel: _Panel, size: int, says: str) -> Iterator[str]:
 
 
 def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) -> Iterator[str]:
-    """Draws a line for each layer, marked where it computes rows."""
+    """Draws a line for each layer, marked at the steps in which it computes rows."""
     yield from _ground(panel)
     yield _text(_LEFT, panel.top - 8, "layer", anchor="end", dx=-8, fill=FAINT)
     marks = _marks(facts.memory.order)
@@ -235,7 +235,7 @@ def _step_order(facts: ModelFacts, panel: _Panel, colours: Mapping[str, str]) ->
 
 
 def _marks(order: Sequence[int]) -> Mapping[int, list[tuple[int, int]]]:
-    """Maps each layer to the stretches of time in which it runs without a break."""
+    """Maps each layer to the time ranges in which it runs without interruption."""
     marks: dict[int, list[tuple[int, int]]] = {}
     time = 0
     for layer, steps in groupby(order):
@@ -276,7 +276,7 @@ def _time_axis(panel: _Panel) -> Iterator[str]:
 
 
 def _ticks(most: int) -> Iterable[int]:
-    """About five round numbers from 0, none too near to `most`, which gets its own."""
+    """Returns about five round numbers from 0, none too close to `most`, which gets its own tick."""
     step = next(s for power in range(20) for s in (10**power, 2 * 10**power, 5 * 10**power) if s * 6 >= most)
     return range(0, max(1, most - step // 2), step)
 
@@ -295,7 +295,7 @@ def _text(
 
 
 def _of(buffer: BufferLife) -> str:
-    """Names the buffer that a shape belongs to, for pages that show one and dim the others."""
+    """Returns the attribute with a shape's buffer, for pages that show one buffer and dim the others."""
     return f'data-buffer="{_xml(buffer.name)}"'
 
 

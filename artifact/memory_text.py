@@ -1,4 +1,4 @@
-"""Draws the memory map as text: a line for each buffer, time from left to right, bars for bytes in use."""
+"""Draws the memory map as text: a line per buffer, time from left to right, bars for bytes in use."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CALLERS = (Kind.INPUT.value, Kind.OUTPUT.value)
 
 
 def draw_memory(memory: MemoryMap, columns: int = 60, width: int | None = None) -> str:
-    """The map as lines of at most about `columns` + 75 characters, or `width`, without color."""
+    """Returns the map as lines of at most about `columns` + 75 characters, or `width`, without color."""
     steps = len(memory.order)
     longest = _WIDEST_NAME if width is None else min(_WIDEST_NAME, width // 4)
     names = max(len(shortened(name, longest)) for name in (*(b.name for b in memory.buffers), _TOTAL))
@@ -29,7 +29,7 @@ def draw_memory(memory: MemoryMap, columns: int = 60, width: int | None = None) 
 
 
 def _beside(memory: MemoryMap) -> int:
-    """The characters of a line that are neither the name nor the chart."""
+    """Returns the characters of a line besides the name and the chart."""
     return len(" ||  ") + 2 * _digits(memory) + max(len(rows_text(buffer)) for buffer in memory.buffers)
 
 
@@ -60,7 +60,7 @@ def _pool(memory: MemoryMap, columns: int, width: int, is_only: bool) -> list[st
 
 
 def rows_text(buffer: BufferLife) -> str:
-    """Says how much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
+    """Describes how much of a tensor is held: "ring of 3 of 25 rows", "25 rows"."""
     if not buffer.bytes and buffer.kind in _CALLERS:
         return "the caller's"
     if buffer.is_ring:
@@ -69,7 +69,7 @@ def rows_text(buffer: BufferLife) -> str:
 
 
 def shortened(name: str, most: int) -> str:
-    """Keeps the end of a long name, which says most, from a slash on where there is one."""
+    """Keeps the end of a long name, which is most specific; starts after a slash if possible."""
     if len(name) <= most:
         return name
     end = name[1 - most :]
@@ -78,7 +78,7 @@ def shortened(name: str, most: int) -> str:
 
 
 def _cells(values: Sequence[int], full: int, columns: int) -> str:
-    """Draws a bar for each column: the most that is needed in its stretch of time. Any need is visible."""
+    """Draws a bar per column: the largest need in its time range. Any need is visible."""
     most = [0] * columns
     for time, value in enumerate(values):
         column = _column(time, len(values), columns)

@@ -18,16 +18,16 @@ from artifact.schema import archive_schema
 from codegen.model import TensorInfo
 
 MLF_VERSION = 7
-FORMAT = 3  # version of our part; it grows when a reader of another version would misread it
+FORMAT = 3  # version of our part; incremented if readers of another version would misread it
 OURS = "solder"
-_SELF = "metadata_sha256"  # the hash of the whole document without this key
+_SELF = "metadata_sha256"  # hash of the whole document without this key
 _CPU = 1  # DLDeviceType
 _LAYOUTS = {2: "NC", 3: "NWC", 4: "NHWC"}
 COMPILE_AGAIN = "compile the model again: deploy compile MODEL --board B -o OUT.tar"
 
 
 def make_metadata(facts: ModelFacts, seconds: int, file_hashes: Mapping[str, str], has_runtime: bool) -> str:
-    """The document for these facts, checked against the schema. `seconds` since 1970 are its date."""
+    """Returns the document for these facts, checked against the schema. Its date is `seconds` since 1970."""
     document: dict[str, Any] = {
         "version": MLF_VERSION,
         "modules": {facts.name: _module(facts, seconds, has_runtime)},
@@ -59,7 +59,7 @@ def _module(facts: ModelFacts, seconds: int, has_runtime: bool) -> dict[str, Any
 
 
 def _main(facts: ModelFacts) -> dict[str, Any]:
-    """The memory of a run. The workspace includes the inputs and outputs that lie in it."""
+    """Returns the memory of a run. The workspace includes inputs and outputs inside it."""
     return {
         "device": _CPU,
         "workspace_size_bytes": facts.arena_bytes,
@@ -75,7 +75,7 @@ def _size_and_dtype(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
-    """The workspace that only one layer uses; it is part of the arena."""
+    """Returns the workspace that only one layer uses; it is part of the arena."""
     return [
         {
             "function_name": layer.function,
@@ -86,7 +86,7 @@ def _operators(facts: ModelFacts) -> list[dict[str, Any]]:
 
 
 def _workspace(memory: MemoryMap, stage: str) -> int:
-    """The bytes of a layer's state and scratch."""
+    """Returns the bytes of a layer's state and scratch."""
     found = (memory.by_name.get(f"{stage}.{kind}") for kind in ("state", "scratch"))
     return sum(buffer.bytes for buffer in found if buffer is not None)
 
@@ -107,7 +107,7 @@ def _tensor(tensor: TensorInfo) -> dict[str, Any]:
 
 
 def layout_of(tensor: TensorType) -> str:
-    """The names of the dimensions for a rank that has a fixed layout, else ""; the last varies fastest."""
+    """Returns the dimensions' names for a rank with a fixed layout, else ""; the last varies fastest."""
     return _LAYOUTS.get(tensor.rank, "")
 
 
@@ -118,7 +118,7 @@ def _self_hash(document: Mapping[str, Any]) -> str:
 
 
 def read_metadata(text: bytes, where: str) -> tuple[ModelFacts, Mapping[str, str]]:
-    """The facts and the hash of each file. Raises ModelError for what this version did not write."""
+    """Returns the facts and the hash of each file. Raises ModelError for other versions' documents."""
     document = _parsed(text, where)
     _require_known_versions(document, where)
     ours = document[OURS]
@@ -129,7 +129,7 @@ def read_metadata(text: bytes, where: str) -> tuple[ModelFacts, Mapping[str, str
             COMPILE_AGAIN,
         )
     violation = _schema_violation(document)
-    if violation:  # the hash is right, so another version wrote it like this
+    if violation:  # the hash is right, so another version wrote this
         raise ArchiveError(
             f"the archive is of another version of Solder, {ours.get('tool_version', '(unknown)')}",
             f"{where}\nwhere this version differs: {violation}",
@@ -176,7 +176,7 @@ def _require_known_versions(document: Mapping[str, Any], where: str) -> None:
 
 
 def is_ours(text: bytes) -> bool:
-    """True where any version of Solder wrote this metadata.json."""
+    """Returns whether any version of Solder wrote this metadata.json."""
     try:
         document = json.loads(text)
     except (ValueError, RecursionError):
@@ -185,7 +185,7 @@ def is_ours(text: bytes) -> bool:
 
 
 def _schema_violation(document: Mapping[str, Any]) -> str:
-    """Says where and how the document breaks the schema; empty if it follows it."""
+    """Describes where and how the document violates the schema; empty if it is valid."""
     from jsonschema.exceptions import best_match  # a tenth of a second that only archives need
 
     error = best_match(_validator().iter_errors(document))
@@ -200,5 +200,5 @@ def _validator() -> Any:
 
 
 def _shortened(message: str, most: int = 160) -> str:
-    """Cuts the middle out of a long message, since jsonschema quotes the whole offending value."""
+    """Cuts the middle out of a long message, because jsonschema quotes the whole invalid value."""
     return message if len(message) <= most else f"{message[: most // 2]} ... {message[-most // 2 :]}"

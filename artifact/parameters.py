@@ -1,7 +1,7 @@
 """Packs named arrays into `parameters/<name>.params`, the binary form of TVM's parameter files, and back.
 
-All numbers are little-endian. A list: magic, 0, the names (how many, then each with its length), how many
-arrays, the arrays. An array: magic, 0, device, rank, element type, shape, length in bytes, elements.
+All numbers are little-endian. A list: magic, 0, names (count, then each with its length), number of arrays,
+arrays. An array: magic, 0, device, rank, element type, shape, length in bytes, elements.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _ARRAY_MAGIC = 0xDD5E40F096B4A13F
 _MOST_RANK = 16
 _CPU = (1, 0)  # DLDevice: type, number
 _INT, _UINT, _FLOAT = 0, 1, 2  # DLDataTypeCode
-_DTYPES: Mapping[str, tuple[int, int]] = {  # numpy name -> code, bits; booleans take a byte each
+_DTYPES: Mapping[str, tuple[int, int]] = {  # numpy name -> code, bits; a boolean uses a byte
     "bool": (_UINT, 1),
     "int8": (_INT, 8),
     "int16": (_INT, 16),
@@ -53,7 +53,7 @@ def _packed(array: Array) -> bytes:
 
 
 def unpack_parameters(data: bytes) -> dict[str, Array]:
-    """The arrays by name. Raises ParametersError for data that is not a whole parameter file."""
+    """Returns the arrays by name. Raises ParametersError for anything but a complete parameter file."""
     reader = _ValueReader(data)
     magic, _, count = reader.numbers("QQQ")
     if magic != _LIST_MAGIC:

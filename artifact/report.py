@@ -1,4 +1,4 @@
-"""The report that `deploy inspect` shows of a compiled model: its layers, and whether it fits the memory."""
+"""The report of `deploy inspect` on a compiled model: its layers, and whether it fits the memory."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from codegen.model import LayerInfo
 
 @dataclass(frozen=True, slots=True)
 class LayerRow:
-    """A layer with what it costs and what it leaves in memory."""
+    """A layer with its costs and the rows it keeps in memory."""
 
     layer: LayerInfo
     output: BufferLife  # the rows it writes
     steps: int
     first_step: int
     last_step: int
-    live_bytes: int  # most that anything needs while this layer runs
+    live_bytes: int  # most bytes live while this layer runs
     is_peak: bool  # the arena's peak is in one of its steps
 
 
 @dataclass(frozen=True, slots=True)
 class Peak:
-    """The moment at which most bytes are needed."""
+    """The step at which most bytes are live."""
 
     step: int
     layer: LayerInfo
     bytes: int
-    buffers: tuple[tuple[str, int], ...]  # what is there, largest first
+    buffers: tuple[tuple[str, int], ...]  # live buffers, largest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +41,11 @@ class Report:
     facts: ModelFacts
     layers: tuple[LayerRow, ...]
     peak: Peak
-    memory: tuple[MemoryUse, ...]  # of the memories that the model takes something of
+    memory: tuple[MemoryUse, ...]  # memories that the model uses
 
     @property
     def counts_firmware(self) -> bool:
-        """True where the memory is that of firmware; False where it is the model's alone."""
+        """Returns whether the memory includes firmware, or only the model."""
         return any(use.counts_firmware for use in self.memory)
 
     @property
@@ -53,20 +53,20 @@ class Report:
         return all(use.fits for use in self.memory)
 
     def lacks(self, role: str) -> bool:
-        """True where a memory of this role is too small."""
+        """Returns whether a memory of this role is too small."""
         return any(not use.fits for use in self.memory if use.region.role == role)
 
     def needed_bytes(self, role: str) -> int:
-        """The bytes that the model takes of all memories of this role."""
+        """Returns the bytes that the model needs in all memories of this role."""
         return sum(use.needed_bytes for use in self.memory if use.region.role == role)
 
 
 def make_report(
     facts: ModelFacts, target: Target | None = None, firmware: BaseFirmware | None = None
 ) -> Report:
-    """The report on fitting into `target`, with that firmware around the model.
+    """Returns the report on fitting into `target`, with that firmware besides the model.
 
-    Without a target it is about the one that was compiled for; without firmware about the model alone.
+    Without a target it uses the one that was compiled for; without firmware it covers the model only.
     """
     memory = facts.memory
     peak = memory.peak_step

@@ -1,4 +1,4 @@
-"""Packs a layer's value into the bytes that the layer writes, to be compared with a device's."""
+"""Packs a layer's value into the bytes that the layer writes, to compare them with a device's."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.model import LayerInfo
 
 
 def rows_crc32(values: Sequence[Array], layer: LayerInfo) -> int:
-    """CRC-32 of all rows the layer writes, in order; the rows of fill around the image are not reported.
+    """Returns the CRC-32 of all rows the layer writes, in order, without padding rows around the image.
 
     A layer with several results writes one after the other.
     """
@@ -24,14 +24,14 @@ def rows_crc32(values: Sequence[Array], layer: LayerInfo) -> int:
 
 
 def pack_rows(value: Array, fmt: RowFormat, rows: int) -> bytes:
-    """The rows of the value as they lie in memory, little endian, with fill where there is no pixel."""
+    """Returns the value's rows as in memory, little-endian, with fill in place of missing pixels."""
     packed = np.full((rows, fmt.row_elements), fmt.fill, _element_type(value, fmt))
     packed[:, _places(fmt)] = value.reshape(rows, fmt.width, fmt.channels)
     return packed.tobytes()
 
 
 def _places(fmt: RowFormat) -> Array:
-    """The index in a row of each channel of each pixel: [width, channels]."""
+    """Returns the index in a row of each channel of each pixel: [width, channels]."""
     x = (fmt.left + np.arange(fmt.width)) * fmt.x_step
     places: Array = x[:, None] + np.arange(fmt.channels) * fmt.c_step
     return places

@@ -1,4 +1,4 @@
-"""The JSON schema of an archive's metadata.json: a file, completed with the options from their table."""
+"""The JSON schema of an archive's metadata.json: a file, completed with the table of options."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from codegen.options import ALL_OPTIONS
 
 @cache
 def archive_schema() -> Any:
-    """The whole schema. It is cached, so callers must not change it."""
+    """Returns the whole schema. It is cached, so callers must not change it."""
     schema = json.loads(files("artifact").joinpath("archive_schema.json").read_text(encoding="utf-8"))
     schema["$defs"]["options"] = options_schema(ALL_OPTIONS)
     return schema
 
 
 def options_schema(options: Iterable[Option]) -> dict[str, Any]:
-    """The schema of the options in an archive. Those that came later may be missing."""
+    """Returns the schema of the options in an archive. Options added later may be missing."""
     schema = _new_object()
     for option in options:
         if option.in_archive is not WrittenWhen.NEVER:
@@ -38,7 +38,7 @@ def _add(schema: dict[str, Any], option: Option) -> None:
 
 
 def _require(schema: dict[str, Any], key: str, option: Option) -> dict[str, Any]:
-    """The schema itself, with a key that is required where the option is always there."""
+    """Returns the schema itself, with a required key if the option is always present."""
     if option.in_archive is WrittenWhen.ALWAYS:
         schema["required"] = sorted({*schema["required"], key})
     return schema

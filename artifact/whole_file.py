@@ -1,4 +1,4 @@
-"""Writes a file wholly or not at all: under another name first, then it is renamed."""
+"""Writes a file completely or not at all: writes to a temporary name, then renames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.errors import OutputError
 
 
 def write_whole(path: Path, data: bytes, what: str = "the file") -> None:
-    """Replaces an earlier file only when the new one is complete. Raises OutputError."""
+    """Replaces an earlier file only if the new one is complete. Raises OutputError."""
     path = path.resolve()  # a link stays a link
     partial = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     try:
