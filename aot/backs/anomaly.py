@@ -1,4 +1,4 @@
-"""Anomaly: how far what an autoencoder gives is from what it was given."""
+"""Anomaly score: the difference between an autoencoder's input and output."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _MEASURES = ("rmse", "mse")
 
 @dataclass(frozen=True, kw_only=True)
 class Anomaly:
-    """Gives the error between input and output, and with a threshold 1 where it is reached."""
+    """Outputs the error between input and output; with a threshold, also 1 if the error reaches it."""
 
     measure: str = "rmse"
     threshold: float | None = None
 
     def check(self) -> None:
-        """Raises DeclarationError for a measure that is not known."""
+        """Raises DeclarationError for an unknown measure."""
         if self.measure not in _MEASURES:
             raise DeclarationError(f"measure is {self.measure}, it must be {' or '.join(_MEASURES)}")
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         refusal = not_one_output(graph) or no_number(graph, graph.inputs)
         if refusal is not None:
             return refusal
@@ -49,7 +49,7 @@ class Anomaly:
         return None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind the model's output; the names of the new outputs."""
+        """Adds nodes after the model's output; returns the names of the new outputs."""
         wanted = _numbers(nodes.branch(graph.inputs[0]), "input")
         _numbers(nodes, "output")
         nodes.then("squares", SquaredDifference(), wanted)
@@ -67,7 +67,7 @@ class Anomaly:
 
 
 def _numbers(nodes: AddedNodes, label: str) -> str:
-    """The value as floats in one line."""
+    """Returns the value as floats in one row."""
     if nodes.type.dtype is not DType.F32:
         nodes.then(f"{label} as numbers", Dequantize())
     nodes.view(f"{label} in line", 1, nodes.type.elements)

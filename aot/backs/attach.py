@@ -1,4 +1,4 @@
-"""Puts a declared back end behind a model: its nodes make a decision of the model's output."""
+"""Adds a declared back end to a model: nodes that compute a decision from the model's output."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.ir.verify import verify
 
 
 def with_back(graph: Graph, declared: str) -> Graph:
-    """The model with the outputs of its back end in place of its own. Raises ModelError."""
+    """Returns the model with the back end's outputs instead of its original ones. Raises ModelError."""
     back = declared_back(declared)
     refusal = back.refusal(graph)
     if refusal is not None:

@@ -1,4 +1,4 @@
-"""A back end refuses models that it cannot stand behind, and adds nodes to the others."""
+"""The interface of back ends, which add nodes to the models that they support."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ class Back(Protocol):
     """The parameters of one back end."""
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind the model's first output; the names of the new outputs."""
+        """Adds nodes after the model's first output; returns the names of the new outputs."""

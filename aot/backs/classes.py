@@ -1,4 +1,4 @@
-"""Classes out of scores: averaged over runs, decided by a threshold, and then held back for a while."""
+"""Classification: averages scores over runs, applies a threshold, and pauses after each decision."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.select import Select
 from aot.ops.softmax import Softmax
 
-NONE = -1  # the class where nothing is decided
+NONE = -1  # the class if nothing is decided
 _MOST_AVERAGED = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
 class Classes:
-    """Gives the class whose score, on average over the last runs, is the largest, and that average."""
+    """Outputs the class with the largest average score over recent runs, and that average."""
 
-    average: int = 1  # runs; those before the first count as zeros
-    threshold: float = 0.0  # below it the class is -1
-    hold: int = 0  # runs after a decision in which the class is -1, too
-    softmax: bool = False  # whether the model gives what a softmax would make scores of
+    average: int = 1  # runs; runs before the first count as zeros
+    threshold: float = 0.0  # the class is -1 below it
+    hold: int = 0  # runs after a decision in which the class is -1
+    softmax: bool = False  # the model outputs logits: apply a softmax
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
         if not 1 <= self.average <= _MOST_AVERAGED:
             raise DeclarationError(f"average is {self.average}, it must be 1 to {_MOST_AVERAGED} runs")
         if self.hold < 0:
             raise DeclarationError(f"hold is {self.hold}, it must be 0 runs or more")
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         return not_one_output(graph) or self._out_of_reach(graph)
 
     def _out_of_reach(self, graph: Graph) -> str | None:
@@ -53,7 +53,7 @@ class Classes:
         return f"the threshold is {self.threshold:g}, and no score is above {most:g}"
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind scores; the names of the new outputs."""
+        """Adds nodes after the scores; returns the names of the new outputs."""
         nodes.view("scores", 1, nodes.type.elements)
         if nodes.type.dtype is not DType.F32:
             nodes.then("numbers", Dequantize())
@@ -74,7 +74,7 @@ class Classes:
         return nodes.value, score.value
 
     def _add_average(self, nodes: AddedNodes) -> None:
-        """The mean over this run and those before it, whose scores are a state."""
+        """Computes the mean over this run and previous ones, whose scores are a state."""
         classes, earlier = nodes.type.shape[1], self.average - 1
         now = nodes.value
         history = nodes.state("earlier", np.zeros((earlier, classes), np.float32))
@@ -88,7 +88,7 @@ class Classes:
         nodes.keep(history, kept.value)
 
     def _add_hold(self, over: AddedNodes) -> str:
-        """Decides only where no decision was made in the runs before; their number is a state."""
+        """Suppresses decisions for some runs after each one; a state counts these runs."""
         is_over = over.value
         wait = over.state("wait", np.zeros((1, 1), np.int32))
         quiet = over.branch(wait)
@@ -113,7 +113,7 @@ def _integer(number: int) -> Array:
 
 
 def _largest_score(graph: Graph, output: str) -> float:
-    """The largest number that an output can hold: 1 of a softmax, and what its scale allows for integers."""
+    """Returns the largest value of an output: 1 after a softmax, for integers the limit of their scale."""
     maker, tensor = graph.producers.get(output), graph.types[output]
     if tensor.quant is not None and tensor.dtype.is_integer and not tensor.quant.is_per_channel:
         return float(tensor.quant.scale * (tensor.dtype.limits[1] - tensor.quant.zero_point))

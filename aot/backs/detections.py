@@ -1,4 +1,4 @@
-"""Parts of all back ends for boxes: numbers of boxes out of a model's outputs, and boxes as outputs."""
+"""Shared parts of object detection back ends: read boxes from a model's outputs, and output boxes."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CENTRE_AND_SIZE = 4
 
 @dataclass(frozen=True)
 class BoxNumbers:
-    """The places of numbers of boxes in an output: those of one `step` apart, boxes by strides."""
+    """Where an output holds the numbers of boxes: numbers of a box are `step` apart, boxes have strides."""
 
     value: str
     sizes: tuple[int, ...]
@@ -33,13 +33,13 @@ class BoxNumbers:
         return int(np.prod(self.sizes))
 
     def column(self, nodes: AddedNodes, label: str, number: int) -> AddedNodes:
-        """One number of each box, [1, boxes], real."""
+        """Returns one number of each box as floats, [1, boxes]."""
         picked = self._picked(nodes, label, number, 1)
         picked.view(f"{label} of each", 1, self.boxes)
         return as_real(picked, label)
 
     def columns(self, nodes: AddedNodes, label: str, first: int, count: int) -> AddedNodes:
-        """Several numbers of each box, [1, boxes, count], as they are stored."""
+        """Returns several numbers of each box as stored, [1, boxes, count]."""
         return self._picked(nodes, label, first, count)
 
     def _picked(self, nodes: AddedNodes, label: str, first: int, count: int) -> AddedNodes:
@@ -57,7 +57,7 @@ def as_real(nodes: AddedNodes, label: str) -> AddedNodes:
 
 
 def around_centres(x: AddedNodes, y: AddedNodes, width: AddedNodes, height: AddedNodes) -> list[AddedNodes]:
-    """Left, top, right and bottom of boxes that are given by their centers."""
+    """Returns left, top, right and bottom of boxes given by center and size."""
     ends = []
     for side, op in (("near", Sub()), ("far", Add())):
         for label, centre, size in (("x", x, width), ("y", y, height)):
@@ -72,7 +72,7 @@ def around_centres(x: AddedNodes, y: AddedNodes, width: AddedNodes, height: Adde
 def detected(
     corners: list[AddedNodes], op: Detect, scores: AddedNodes, kinds: AddedNodes | None = None
 ) -> tuple[str, ...]:
-    """The boxes that are chosen, as outputs."""
+    """Returns the selected boxes, as outputs."""
     left, top, right, bottom = (each.value for each in corners)
     nodes = scores.branch(left)
     nodes.then("found", op, top, right, bottom, scores.value, *(() if kinds is None else (kinds.value,)))
@@ -80,7 +80,7 @@ def detected(
 
 
 def listed_boxes(nodes: AddedNodes, count: int, scale: tuple[float, float] | None = None) -> tuple[str, ...]:
-    """The parts of a list of boxes, as outputs; `scale` makes shares of the picture of x and of y."""
+    """Returns the parts of a list of boxes, as outputs; `scale` converts x and y to image fractions."""
     listed, first_kind, first_score = nodes.value, count * CORNERS, count * (CORNERS + 1)
     boxes, kinds, scores, found = (nodes.branch(listed) for _ in range(4))
     label = "boxes" if scale is None else "boxes in cells"
@@ -96,7 +96,7 @@ def listed_boxes(nodes: AddedNodes, count: int, scale: tuple[float, float] | Non
 
 
 def above(score: float) -> float:
-    """The least number that is more than a score: libraries of boxes ask for more."""
+    """Returns the smallest float above a score, because box libraries compare with "greater than"."""
     return float(np.nextafter(np.float32(score), np.float32(np.inf)))
 
 

@@ -1,4 +1,4 @@
-"""Edge Impulse's FOMO: cells of a grid that show one class and touch are one object."""
+"""Edge Impulse's FOMO: touching grid cells of one class are one object."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from aot.ops.blobs import Blobs
 
 @dataclass(frozen=True, kw_only=True)
 class Fomo:
-    """Takes scores of classes for each cell, the background's first."""
+    """Expects scores of classes for each cell, the background first."""
 
     threshold: float = 0.5
     object_detection_count: int = 10
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
         check_share("threshold", self.threshold)
         check_count("object_detection_count", self.object_detection_count)
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         refusal = not_one_output(graph) or no_picture(graph)
         shape = graph.types[graph.outputs[0]].shape
         if refusal is None and (len(shape) != 4 or shape[0] != 1 or shape[3] < 2):
@@ -35,7 +35,7 @@ class Fomo:
         return refusal
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind the grid; the names of the new outputs."""
+        """Adds nodes after the grid; returns the names of the new outputs."""
         assert picture_size(graph) is not None
         _, rows, columns, _ = nodes.type.shape
         as_real(nodes, "scores of cells")

@@ -1,4 +1,4 @@
-"""Checks of a model before a back end takes it: its outputs, and the size of the picture it sees."""
+"""Checks of a model for back ends: its outputs, and the size of its input image."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _COLOURS = (1, 3)
 
 
 def no_number(graph: Graph, names: Sequence[str]) -> str | None:
-    """The refusal of the first value that is neither a float nor stands for one."""
+    """Returns a refusal for the first value that is neither a float nor quantized; None if there is none."""
     for name in names:
         if not _is_number(graph.types[name]):
             return f'"{name}" holds {graph.types[name].dtype.value} without a scale, which is not a number'
@@ -25,7 +25,7 @@ def not_one_output(graph: Graph) -> str | None:
 
 
 def picture_size(graph: Graph) -> tuple[int, int] | None:
-    """The height and width of the model's picture, in rows of pixels or planes of colors."""
+    """Returns height and width of the model's input image, interleaved or planar; None if it has none."""
     shape = graph.types[graph.inputs[0]].shape
     if len(graph.inputs) != 1 or len(shape) != 4 or shape[0] != 1:
         return None
@@ -35,7 +35,7 @@ def picture_size(graph: Graph) -> tuple[int, int] | None:
 
 
 def are_planes(graph: Graph) -> bool:
-    """True where pictures are planes of colors, and then grids are planes of numbers."""
+    """Returns whether images are planar; grids are then planar, too."""
     return graph.types[graph.inputs[0]].shape[3] not in _COLOURS
 
 

@@ -1,4 +1,4 @@
-"""Back ends by name: decisions of a model's output, declared as classes:average=4,threshold=0.7,hold=3."""
+"""The table of back ends, and how to declare one: classes:average=4,threshold=0.7,hold=3."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.frontend.declared import DeclarationError, declared_word, parted, read_
 if TYPE_CHECKING:
     from aot.backs.back import Back
 
-# The file here and its class there: most models have no back end, and none has two.
+# The module here and its class: most models have no back end, and none has two.
 BACKS: Mapping[str, str] = {
     "anomaly": "anomaly.Anomaly",
     "classes": "classes.Classes",
@@ -24,14 +24,14 @@ BACKS: Mapping[str, str] = {
 
 
 def read_back(given: object) -> str:
-    """The declaration as one word, checked: of such a word, or of a table with a name."""
+    """Checks a declaration, given as text or as a table with a name, and returns it as text."""
     name, values = parted(given, "back end")
     _back_of(name, values)
     return declared_word(name, values)
 
 
 def declared_back(word: str) -> Back:
-    """The back end that a declaration means. Raises DeclarationError."""
+    """Returns the back end of a declaration. Raises DeclarationError."""
     return _back_of(*parted(word, "back end"))
 
 

@@ -1,4 +1,4 @@
-"""SSD as torchvision has it: boxes relative to default boxes of several grids, and scores of classes."""
+"""SSD as in torchvision: boxes relative to default boxes of several grids, and class scores."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.softmax import Softmax
 from aot.ops.unary_math import MathFunction, UnaryMath
 
-_LARGEST_STEP = float(np.log(1000 / 16))  # that the library lets a size grow by, as a logarithm
-_CODER = (10.0, 10.0, 5.0, 5.0)  # the weights of its BoxCoder
+_LARGEST_STEP = float(np.log(1000 / 16))  # torchvision's limit for the growth of a size, as a logarithm
+_CODER = (10.0, 10.0, 5.0, 5.0)  # weights of torchvision's BoxCoder
 _Reals = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ssd:
-    """Takes bbox_regression [1, boxes, 4] and cls_logits [1, boxes, classes], the background first."""
+    """Expects bbox_regression [1, boxes, 4] and cls_logits [1, boxes, classes], the background first."""
 
     grid_sizes: tuple[float, ...]  # of square grids
     aspect_ratios: tuple[float, ...] = (2.0, 3.0)  # the same for each grid
@@ -50,7 +50,7 @@ class Ssd:
     detections_per_img: int = 200
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
         check_share("score_thresh", self.score_thresh)
         check_overlap("nms_thresh", self.nms_thresh)
         check_count("detections_per_img", self.detections_per_img)
@@ -64,7 +64,7 @@ class Ssd:
                 )
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         refusal = no_number(graph, graph.outputs) or no_picture(graph)
         if refusal is not None:
             return refusal
@@ -80,7 +80,7 @@ class Ssd:
         return None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind boxes and scores; the names of the new outputs."""
+        """Adds nodes after boxes and scores; returns the names of the new outputs."""
         found, size = self._outputs(graph), picture_size(graph)
         assert found is not None
         assert size is not None
@@ -103,7 +103,7 @@ class Ssd:
         return 2 + 2 * len(self.aspect_ratios)
 
     def _outputs(self, graph: Graph) -> tuple[str, str] | None:
-        """The names of the boxes and of the scores."""
+        """Returns the names of the boxes and of the scores."""
         shapes = {name: graph.types[name].shape for name in graph.outputs}
         if len(shapes) != 2 or any(len(s) != 3 or s[0] != 1 or s[2] < 2 for s in shapes.values()):
             return None
@@ -115,7 +115,7 @@ class Ssd:
         return (second, first) if shapes[second][2] == CENTRE_AND_SIZE else None
 
     def default_boxes(self, picture: int) -> npt.NDArray[np.float64]:
-        """Centre and size of each as shares of the picture, [boxes, 4]."""
+        """Returns center and size of each default box as fractions of the image, [boxes, 4]."""
         grids = [int(size) for size in self.grid_sizes]
         scales = self.scales or self._even_scales(len(grids))
         found = []
@@ -134,7 +134,7 @@ class Ssd:
         return [*(self.min_ratio + span * number / (grids - 1) for number in range(grids)), 1.0]
 
     def _sizes(self, scale: float, following: float) -> npt.NDArray[np.float64]:
-        """Widths and heights of a cell's boxes: two squares, then each ratio lying and standing."""
+        """Returns widths and heights of a cell's boxes: two squares, then each ratio wide and tall."""
         middle = float(np.sqrt(scale * following))
         sizes = [(scale, scale), (middle, middle)]
         for ratio in self.aspect_ratios:
@@ -144,7 +144,7 @@ class Ssd:
 
 
 def _decoded(nodes: AddedNodes, numbers: BoxNumbers, defaults: npt.NDArray[np.float64]) -> list[AddedNodes]:
-    """Centre and size of each box as shares of the picture."""
+    """Returns center and size of each box as fractions of the image."""
     x, y, width, height = defaults.T.astype(np.float32)[:, None]
     found = []
     for number, (label, centre, size) in enumerate((("x", x, width), ("y", y, height))):

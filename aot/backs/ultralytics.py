@@ -1,4 +1,4 @@
-"""Ultralytics' YOLO: boxes of the exported head, or of the grids before it, chosen as its predict() does."""
+"""Ultralytics' YOLO: boxes of the exported head or of the grids before it, selected like in its predict()."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from aot.ops.reduce import ArgExtreme, Reduce, Reduction
 from aot.ops.softmax import Softmax
 from aot.ops.unary import Logistic
 
-_OBJECT = CENTRE_AND_SIZE  # the place of objectness in a box of YOLOv5
+_OBJECT = CENTRE_AND_SIZE  # index of objectness in a box of YOLOv5
 _CLASSES_5 = _OBJECT + 1
 _SIDES = 4
 _ANCHORS_5 = (10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 156, 198, 373, 326)
@@ -37,7 +37,7 @@ _ANCHORS_5 = (10, 13, 16, 30, 33, 23, 30, 61, 62, 45, 59, 119, 116, 90, 156, 198
 
 @dataclass(frozen=True)
 class _Boxes:
-    """The boxes of one head: corners as shares of the picture, the best score, its class, each [1, boxes]."""
+    """The boxes of one head: corners as fractions of the image, best score and its class, each [1, boxes]."""
 
     corners: list[AddedNodes]
     score: AddedNodes
@@ -46,7 +46,7 @@ class _Boxes:
 
 @dataclass(frozen=True, kw_only=True)
 class Yolov5:
-    """Takes center, size, objectness and classes of each box; anchors are in the picture's pixels."""
+    """Expects center, size, objectness and class scores of each box; anchors are in pixels of the image."""
 
     conf_thres: float = 0.25
     iou_thres: float = 0.45
@@ -56,7 +56,7 @@ class Yolov5:
     anchors: tuple[float, ...] = _ANCHORS_5
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
         check_share("conf_thres", self.conf_thres)
         check_overlap("iou_thres", self.iou_thres)
         check_count("max_det", self.max_det)
@@ -67,7 +67,7 @@ class Yolov5:
             )
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         pairs, grids = len(self.anchors) // 2, len(graph.outputs)
         heads = self._heads(graph)
         is_whole = not isinstance(heads, str) and isinstance(heads[0], WholeHead)
@@ -76,7 +76,7 @@ class Yolov5:
         return heads if isinstance(heads, str) else None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind the heads; the names of the new outputs."""
+        """Adds nodes after the heads; returns the names of the new outputs."""
         heads, size = self._heads(graph), picture_size(graph)
         assert not isinstance(heads, str)
         assert size is not None
@@ -104,7 +104,7 @@ class Yolov5:
 
 @dataclass(frozen=True, kw_only=True)
 class Yolov8:
-    """Takes boxes and classes; of grids, distances from the cell's middle to the sides as distributions."""
+    """Expects boxes and class scores; grids give distributions of the distances from cell center to sides."""
 
     conf: float = 0.25
     iou: float = 0.7
@@ -114,7 +114,7 @@ class Yolov8:
     reg_max: int = 16
 
     def check(self) -> None:
-        """Raises DeclarationError for numbers that make no sense."""
+        """Raises DeclarationError for parameters that make no sense."""
         check_share("conf", self.conf)
         check_overlap("iou", self.iou)
         check_count("max_det", self.max_det)
@@ -122,12 +122,12 @@ class Yolov8:
             raise DeclarationError(f"reg_max is {self.reg_max}, it must be 1 to 64")
 
     def refusal(self, graph: Graph) -> str | None:
-        """The reason why it cannot stand behind this model."""
+        """Returns why this model cannot have the back end; None if it can."""
         heads = self._heads(graph)
         return heads if isinstance(heads, str) else None
 
     def add(self, nodes: AddedNodes, graph: Graph) -> tuple[str, ...]:
-        """Adds its nodes behind the heads; the names of the new outputs."""
+        """Adds nodes after the heads; returns the names of the new outputs."""
         heads, size = self._heads(graph), picture_size(graph)
         assert not isinstance(heads, str)
         boxes = []
@@ -149,7 +149,7 @@ class Yolov8:
 
 
 def _best(nodes: AddedNodes, head: Head, first: int, is_grid: bool) -> tuple[AddedNodes, AddedNodes]:
-    """The best score of each box and its class, each [1, boxes]."""
+    """Returns the best score of each box and its class, each [1, boxes]."""
     numbers = head.numbers
     classes = numbers.columns(nodes, "scores of classes", first, head.width - first)
     kind = classes.branch(classes.value)
@@ -164,7 +164,7 @@ def _best(nodes: AddedNodes, head: Head, first: int, is_grid: bool) -> tuple[Add
 
 
 def _whole_corners(nodes: AddedNodes, numbers: BoxNumbers, size: tuple[int, int] | None) -> list[AddedNodes]:
-    """The corners of centers and sizes in pixels of a picture of that size or as shares of it."""
+    """Returns corners from centers and sizes, in pixels of an image of `size`, or as fractions of it."""
     height, width = size or (1, 1)
     found = []
     for number, (label, extent) in enumerate(
@@ -178,7 +178,7 @@ def _whole_corners(nodes: AddedNodes, numbers: BoxNumbers, size: tuple[int, int]
 
 
 def _grid_corners_5(nodes: AddedNodes, head: GridHead, anchors: np.ndarray) -> list[AddedNodes]:
-    """Centres reach half a cell beyond their own, sizes four times their anchors; these are shares."""
+    """Returns corners as fractions: centers reach half a cell beyond their cell, sizes four anchors."""
     found = []
     for number, (label, places, cells) in enumerate(
         (("x", head.across(-0.5), head.columns), ("y", head.down(-0.5), head.rows))
@@ -202,7 +202,7 @@ def _sigmoid(nodes: AddedNodes, head: GridHead, label: str, number: int) -> Adde
 
 
 def _grid_corners_8(nodes: AddedNodes, head: GridHead, bins: int) -> list[AddedNodes]:
-    """Left, top, right and bottom: the mean of each distribution away from the cell's middle."""
+    """Returns left, top, right and bottom: the mean of each distribution, away from the cell's center."""
     across, down = head.across(0.5), head.down(0.5)
     sides = (("left", across, Sub()), ("top", down, Sub()), ("right", across, Add()), ("bottom", down, Add()))
     corners = []
@@ -219,7 +219,7 @@ def _grid_corners_8(nodes: AddedNodes, head: GridHead, bins: int) -> list[AddedN
 
 
 def _mean(nodes: AddedNodes, head: GridHead, label: str, number: int, bins: int) -> AddedNodes:
-    """A distance in cells, [1, boxes]."""
+    """Returns a distance in cells, [1, boxes]."""
     if bins == 1:
         return head.numbers.column(nodes, f"distance {label}", number)
     made = as_real(head.numbers.columns(nodes, f"bins {label}", number * bins, bins), f"bins {label}")
@@ -231,7 +231,7 @@ def _mean(nodes: AddedNodes, head: GridHead, label: str, number: int, bins: int)
 
 
 def _chosen(boxes: list[_Boxes], op: Detect) -> tuple[str, ...]:
-    """The boxes of all heads in one list, and of those the best."""
+    """Joins the boxes of all heads and selects the best ones."""
     labels = ("left", "top", "right", "bottom")
     corners = [_joined(f"all {label}", [b.corners[n] for b in boxes]) for n, label in enumerate(labels)]
     scores = _joined("all scores", [b.score for b in boxes])

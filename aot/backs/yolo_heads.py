@@ -1,4 +1,4 @@
-"""Heads of YOLO-like models: where the numbers of each box lie, and to which cell of a grid it belongs."""
+"""Heads of YOLO-like models: the layout of each box's numbers, and the grid cell of each box."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ class WholeHead:
     """Boxes of all grids, decoded by the model."""
 
     numbers: BoxNumbers
-    width: int  # numbers of a box
+    width: int  # numbers per box
 
 
 @dataclass(frozen=True)
 class GridHead:
-    """One grid as the network gives it: boxes of the first anchor row by row, then those of the second."""
+    """One grid as the network outputs it: boxes of the first anchor row by row, then those of the second."""
 
     numbers: BoxNumbers
     width: int
@@ -33,14 +33,14 @@ class GridHead:
     anchors: int
 
     def across(self, shift: float) -> _Reals:
-        """The place of each box's cell in its grid from left to right, as a share, [1, boxes]."""
+        """Returns the horizontal position of each box's cell as a fraction of the grid, [1, boxes]."""
         return self._of_cells((np.arange(self.columns)[None, :] + shift) / self.columns)
 
     def down(self, shift: float) -> _Reals:
         return self._of_cells((np.arange(self.rows)[:, None] + shift) / self.rows)
 
     def of_anchors(self, numbers: npt.NDArray[np.float64]) -> _Reals:
-        """A number for each anchor, as one for each box."""
+        """Expands a number per anchor to one per box."""
         return np.repeat(numbers, self.rows * self.columns).astype(np.float32)[None]
 
     def _of_cells(self, cells: npt.NDArray[np.float64]) -> _Reals:
@@ -52,7 +52,7 @@ Head = WholeHead | GridHead
 
 
 def heads_of(graph: Graph, anchors: int, least_width: int, *, boxes_last: bool) -> list[Head] | str:
-    """The model's heads, or why they are none; boxes_last is the order of a whole head's numbers."""
+    """Returns the model's heads, or why it has none; boxes_last is the layout of a whole head."""
     refusal = no_number(graph, graph.outputs) or no_picture(graph)
     if refusal is not None:
         return refusal
@@ -78,9 +78,9 @@ def _whole(name: str, shape: tuple[int, ...], boxes_last: bool) -> Head:
 
 
 def _grid(graph: Graph, name: str, anchors: int) -> Head | None:
-    """Reads [1, anchors, rows, columns, numbers]; or the picture's layout, with all anchors as channels."""
+    """Reads [1, anchors, rows, columns, numbers], or the image's layout with all anchors as channels."""
     shape, size = graph.types[name].shape, picture_size(graph)
-    assert size is not None  # no_picture has seen to it
+    assert size is not None  # no_picture has checked this
     if len(shape) == 5:
         _, count, rows, columns, width = shape
         strides, step, channels = (rows * columns * width, width), 1, count * width

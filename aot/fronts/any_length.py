@@ -1,4 +1,4 @@
-"""Spectra of any number of samples, by Bluestein's way: a convolution with a chirp, of a fast length."""
+"""Spectra of any number of samples by Bluestein's algorithm: convolution with a chirp of a fast length."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from aot.ops.fft import Fft
 from aot.ops.rearrange import Rearrange
 
 Complex = npt.NDArray[np.complexfloating[Any, Any]]
-LONGEST = 10_922  # whose convolution has room in the longest fast transform
+LONGEST = 10_922  # longest whose convolution fits the longest fast transform
 
 
 def add_spectrum(chain: AddedNodes, window: Matrix, length: int, bins: int) -> None:
-    """Makes frames of real samples pairs whose energies are those of their spectrum of `length` samples.
+    """Turns frames of samples into pairs whose energies are those of a spectrum of `length` samples.
 
     With w[j] = exp(-i pi j^2 / length), bin k is w[k] times the sum of x[j] w[j] conj(w[k - j]), which is a
-    convolution. The factor w[k] is as large as 1, so energies need it not. The way back from the product of
-    transforms is a transform of its conjugate.
+    convolution. The factor w[k] has magnitude 1, so energies do not need it. The inverse transform of a
+    product of transforms is computed as a transform of its conjugate.
     """
     _, frames, _, samples = chain.type.shape
     points = 1 << (samples + bins - 2).bit_length()
@@ -47,7 +47,7 @@ def add_spectrum(chain: AddedNodes, window: Matrix, length: int, bins: int) -> N
 
 
 def _answer(numbers: Complex, samples: int, bins: int, points: int) -> Complex:
-    """The chirp at each distance of a bin from a sample, those before the first sample at the end."""
+    """Returns the chirp at each distance between bin and sample; negative distances come last."""
     around = np.zeros(points, np.complex128)
     around[:bins] = numbers[:bins]
     around[points - samples + 1 :] = numbers[1:samples][::-1]
@@ -55,6 +55,6 @@ def _answer(numbers: Complex, samples: int, bins: int, points: int) -> Complex:
 
 
 def _pairs(numbers: Complex) -> Array:
-    """A constant of real and imaginary parts in turn, the same for each frame."""
+    """Returns a constant of interleaved complex pairs, the same for each frame."""
     parts = np.stack([numbers.real, numbers.imag], axis=-1)
     return parts.astype(np.float32).reshape(1, 1, 1, -1)

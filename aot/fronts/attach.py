@@ -1,4 +1,4 @@
-"""Puts a declared front end before a model: its nodes make the model's input from what the sensor gives."""
+"""Adds a declared front end to a model: nodes that compute the model's input from sensor data."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from aot.fronts.table import declared_front
 from aot.ir.graph import Graph
 from aot.ir.verify import verify
 
-SAMPLES, PIXELS, ROWS = "samples", "pixels", "rows"  # the model's new input
+SAMPLES, PIXELS, ROWS = "samples", "pixels", "rows"  # names of the model's new input
 
 
 def with_front(graph: Graph, declared: str) -> Graph:
-    """The model from the sensor on. `declared` was checked when it was read. Raises ModelError."""
+    """Returns the model with the front end. `declared` was checked when it was read. Raises ModelError."""
     front, wanted = declared_front(declared), _wanted(graph, declared)
     if graph.states and _begins_anew(front):
         raise wanted.refusal(
@@ -54,7 +54,7 @@ def _input_name(front: Front) -> str:
 
 
 def _begins_anew(front: Front) -> bool:
-    """True where what becomes of a frame depends on those before it in the same run, and on no other run."""
+    """Returns whether frames depend on previous frames of the same run, but not on earlier runs."""
     if isinstance(front, Spectrum):
         return front.channel_gain is not None
     if isinstance(front, Movement):
@@ -76,7 +76,7 @@ def _wanted(graph: Graph, declared: str) -> ModelInput:
 
 
 def _joined(graph: Graph, builder: GraphBuilder, last: str, start: str, value: str) -> Graph:
-    """The model whose input is made by the node of the value `last`."""
+    """Returns the model whose input is computed by the node of the value `last`."""
     nodes = [replace(node, outputs=(value,)) if node.outputs == (last,) else node for node in builder.nodes]
     made = {name: kind for name, kind in builder.types.items() if name != last}
     return replace(

@@ -1,4 +1,4 @@
-"""Fits a spectrum to the model's input: its frames, the samples that make them, the order of its elements."""
+"""Fits a spectrum to the model's input: frames, samples per clip, element order."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Sound = Spectrum | IntegerFeatures
 
 
 def samples_type(sound: Sound, wanted: ModelInput) -> TensorType:
-    """The clip that makes the model's input. Raises ModelError where none does."""
+    """Returns the type of the clip that gives the model's input. Raises ModelError if no clip does."""
     frames, _ = _frames(sound, wanted)
     return TensorType(DType.I16, (1, _samples(sound, frames, wanted)), SAMPLE)
 
@@ -39,7 +39,7 @@ def add_audio(chain: AddedNodes, sound: Sound, wanted: ModelInput) -> None:
 
 
 def _frames(sound: Sound, wanted: ModelInput) -> tuple[int, bool]:
-    """The frames that the model's input holds, and whether it has features before frames."""
+    """Returns the number of frames in the model's input, and whether features come before frames."""
     target, features = wanted.type, sound.features
     sizes = tuple(size for size in target.shape if size != 1)
     frames = target.elements // features

@@ -1,4 +1,4 @@
-"""The nodes that compute a spectrum's features of 16-bit samples, a row for each frame."""
+"""Adds nodes that compute a spectrum's features from 16-bit samples, one row per frame."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from aot.ops.smooth import Smooth
 from aot.ops.unary_math import MathFunction, UnaryMath
 from aot.ops.windows import Windows
 
-SAMPLE = Quant((2.0**-15,), (0,))  # 16-bit samples are numbers from -1 to 1
-_LEAST_PEAK = 2.0**-15  # of a clip that is silent, where nothing can be divided by its largest sample
+SAMPLE = Quant((2.0**-15,), (0,))  # 16-bit samples represent numbers from -1 to 1
+_LEAST_PEAK = 2.0**-15  # avoids division by zero in a silent clip
 
 
 def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
-    """Makes samples [1, n] features [1, frames, 1, features] of floats."""
+    """Converts samples [1, n] to float features [1, frames, 1, features]."""
     samples = add_frames(chain, spectrum.frames, frames)
     used = _used_bins(spectrum)
     chain.then("dequantize", Dequantize())
@@ -58,12 +58,12 @@ def add_features(chain: AddedNodes, spectrum: Spectrum, frames: int) -> None:
 
 
 def columns_of(frames: Frames, samples: int) -> int:
-    """Samples in a row of the input: frames begin where rows do."""
+    """Returns the number of samples per input row: frames begin at rows."""
     return math.gcd(frames.hop, samples, frames.mirrored)
 
 
 def add_frames(chain: AddedNodes, frames: Frames, count: int) -> str:
-    """Makes samples [1, n] frames [1, count, 1, samples of a frame]; the value with the samples."""
+    """Converts samples [1, n] to frames [1, count, 1, frame length]; returns the value of the samples."""
     columns = columns_of(frames, chain.type.elements)
     chain.view("samples", 1, chain.type.elements // columns, columns, 1)
     samples = chain.value
@@ -76,7 +76,7 @@ def add_frames(chain: AddedNodes, frames: Frames, count: int) -> str:
 
 
 def _add_mirrored_ends(chain: AddedNodes, count: int, columns: int) -> None:
-    """Samples in front of the first and behind the last, which are not repeated themselves."""
+    """Mirrors samples before the first and after the last, without repeating these two."""
     image, samples = chain.value, chain.type.elements
     ends = []
     for label, first in (("before", count), ("after", samples - 2)):
@@ -90,7 +90,7 @@ def _add_mirrored_ends(chain: AddedNodes, count: int, columns: int) -> None:
 
 
 def _used_bins(spectrum: Spectrum) -> tuple[int, int]:
-    """The first bin that a filter reads, and the one behind the last."""
+    """Returns the first bin that a filter reads, and the end of the range (exclusive)."""
     if spectrum.filters is None:
         return 0, spectrum.bins
     read = np.flatnonzero(spectrum.filters.any(axis=1))
@@ -98,7 +98,7 @@ def _used_bins(spectrum: Spectrum) -> tuple[int, int]:
 
 
 def _filter_operands(filters: Matrix) -> tuple[Array, Array]:
-    """The first bin of each channel, and its weights from there on, as many for each."""
+    """Returns the first bin of each channel, and its weights from there on, the same number for each."""
     ranges = [_range(np.flatnonzero(column)) for column in filters.T]
     width = max(end - first for first, end in ranges)
     first = np.array([min(first, len(filters) - width) for first, _ in ranges], np.int32)
@@ -111,7 +111,7 @@ def _range(used: npt.NDArray[np.intp]) -> tuple[int, int]:
 
 
 def _largest(samples: AddedNodes, power: int) -> str:
-    """The largest sample of the clip, to the power that results have."""
+    """Returns the largest sample of the clip, raised to the power of the results."""
     columns = samples.type.shape[2]
     samples.then("largest of rows", MaxPool2d((1, columns), (1, columns)), quant=SAMPLE)
     samples.then("largest", Reduce(Reduction.MAXIMUM, (1,)), quant=SAMPLE)
@@ -141,7 +141,7 @@ def _add_channel_gain(chain: AddedNodes, words: ChannelGain) -> None:
 
 
 def _raise(chain: AddedNodes, label: str, power: float) -> None:
-    """Positive numbers to a power."""
+    """Raises positive numbers to a power."""
     if power == 0.5:
         chain.then(label, UnaryMath(MathFunction.SQRT))
         return
@@ -168,5 +168,5 @@ def _add_logarithm(chain: AddedNodes, logarithm: Logarithm) -> None:
 
 
 def _real(numbers: Matrix | float) -> Array:
-    """A constant that is the same for each row."""
+    """Returns a constant that is the same for each row."""
     return np.asarray(numbers, np.float32).reshape(1, 1, 1, -1)

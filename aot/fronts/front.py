@@ -1,4 +1,4 @@
-"""A front end, in the words of no library: of sound by its spectrum, of a picture, or of movements."""
+"""A front end, independent of any library: for sound (by spectrum), pictures or movements."""
 
 from __future__ import annotations
 

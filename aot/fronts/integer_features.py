@@ -1,4 +1,4 @@
-"""Features of audio in integers from samples to logarithms: noise taken away, and gain controlled."""
+"""Integer audio features from samples to logarithms, with noise reduction and gain control."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ import numpy.typing as npt
 from aot.fronts.spectrum import Frames
 
 Integers = npt.NDArray[np.int64]
-SHARE_BITS = 14  # behind the point of shares
-WINDOW_BITS = 12  # behind the point of the window and of the filters
+SHARE_BITS = 14  # fraction bits of shares
+WINDOW_BITS = 12  # fraction bits of the window and the filters
 
 
 @dataclass(frozen=True)
 class NoiseReduction:
-    """A channel's noise is what stays: (2^up * level * new + noise * old) / 2^14. `least` of it is left."""
+    """Noise of a channel: (2^up * level * new + noise * old) / 2^14. At least the share `least` is kept."""
 
     up: int
-    new: tuple[int, int]  # of even channels, of odd ones; 2^14 is all of it
-    least: int  # of 2^14
+    new: tuple[int, int]  # of even channels, of odd channels; in units of 2^-14
+    least: int  # in units of 2^-14
 
 
 @dataclass(frozen=True)
 class GainTable:
-    """The gains of sizes of noise, as gain_control has them, and its shift."""
+    """The gains by size of the noise, as in gain_control, and its shift."""
 
     gains: npt.NDArray[np.int16]
     shift: int
@@ -33,20 +33,20 @@ class GainTable:
 
 @dataclass(frozen=True)
 class IntegerFeatures:
-    """Features of 16-bit samples. The window is in steps of 2^-12, and so are filters."""
+    """Features of 16-bit samples. The window and the filters are in units of 2^-12."""
 
     sample_rate: int  # Hz
-    samples: int | None  # of the clip; None: as few as make the model's frames
+    samples: int | None  # of the clip; None: as few as the model's frames need
     frames: Frames
     fft_length: int
-    bins: tuple[int, int]  # the first that a filter reads, and the one behind the last
+    bins: tuple[int, int]  # first bin that a filter reads, and the end (exclusive)
     filters: Integers  # [channels, bins]
     noise: NoiseReduction
     gain: GainTable | None
-    log_up: int | None  # bits by which a level is shifted before its logarithm; None: no logarithm
+    log_up: int | None  # left shift of a level before its logarithm; None: no logarithm
     log_scale: int
-    times: float  # what features are multiplied by in the end
-    continuous: bool = False  # a run goes on with the sound of the one before
+    times: float  # factor of the final features
+    continuous: bool = False  # each run continues the sound of the previous one
     frames_last: bool = False
 
     @property

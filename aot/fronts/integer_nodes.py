@@ -1,4 +1,4 @@
-"""The nodes that compute integer features of 16-bit samples, a row for each frame."""
+"""Adds nodes that compute integer features from 16-bit samples, one row per frame."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.signal import FixedLog, Headroom, ShiftUp, WholeRoot, Window, WithoutNoise
 from aot.ops.smooth import Smooth
 
-_LARGEST_LEVEL = 65_535.0  # of a level that is given without a logarithm
+_LARGEST_LEVEL = 65_535.0  # of a level without logarithm
 
 
 def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: int) -> None:
-    """Makes samples [1, n] features [1, frames, 1, features] of floats."""
+    """Converts samples [1, n] to float features [1, frames, 1, features]."""
     if features.continuous:
         _add_history(chain, features.frames)
     add_frames(chain, features.frames, frames)
@@ -51,7 +51,7 @@ def add_integer_features(chain: AddedNodes, features: IntegerFeatures, frames: i
 
 
 def _add_history(chain: AddedNodes, frames: Frames) -> None:
-    """Puts the samples before those of the run that its first frame needs, which the run before has kept."""
+    """Prepends the samples that the run's first frame needs, kept from the previous run."""
     history, samples = len(frames.window) - frames.hop, chain.type.elements
     if history <= 0:
         return
@@ -86,7 +86,7 @@ def _add_noise_reduction(chain: AddedNodes, features: IntegerFeatures) -> None:
 
 
 def _windows(filters: Integers) -> tuple[Array, Array]:
-    """The first bin of each channel, and its weights from there on, as many for each."""
+    """Returns the first bin of each channel, and its weights from there on, the same number for each."""
     used = [np.flatnonzero(row) for row in filters]
     width = max((int(u[-1] - u[0]) + 1 for u in used if u.size), default=1)
     first = np.array([min(int(u[0]), filters.shape[1] - width) if u.size else 0 for u in used], np.int32)
@@ -96,5 +96,5 @@ def _windows(filters: Integers) -> tuple[Array, Array]:
 
 
 def _row(numbers: object, dtype: type[np.generic]) -> Array:
-    """A constant that is the same for each row."""
+    """Returns a constant that is the same for each row."""
     return np.asarray(numbers).astype(dtype).reshape(1, 1, 1, -1)

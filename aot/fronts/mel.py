@@ -1,4 +1,4 @@
-"""Filters on the mel scale and cosine transforms, as each library defines them."""
+"""Mel filters and cosine transforms, as defined by each library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _LOG_STEP = np.log(6.4) / 27.0
 
 
 def hann(length: int, is_periodic: bool) -> Matrix:
-    """A raised cosine that begins with 0; a periodic one would have the next 0 behind its end."""
+    """Returns a raised cosine that begins with 0; if periodic, the next 0 would follow its end."""
     turns = length if is_periodic else max(length - 1, 1)
     return np.asarray(0.5 - 0.5 * np.cos(2 * np.pi * np.arange(length) / turns))
 
@@ -31,7 +31,7 @@ def mel_to_hz(mel: Matrix, is_slaney: bool = False) -> Matrix:
 
 
 def triangles(places: Matrix, edges: Matrix) -> Matrix:
-    """[places, channels]: channel c rises from edge c to edge c + 1 and falls to edge c + 2."""
+    """Returns [places, channels]: channel c rises from edge c to edge c + 1 and falls to edge c + 2."""
     low, middle, high = edges[:-2], edges[1:-1], edges[2:]
     rising = (places[:, None] - low) / (middle - low)
     falling = (high - places[:, None]) / (high - middle)
@@ -47,7 +47,7 @@ def filters_in_hz(
     is_slaney: bool,
     is_normed: bool,
 ) -> Matrix:
-    """Triangles over hertz; normed ones have the same area."""
+    """Returns triangles in hertz; if normed, all have the same area."""
     ends = hz_to_mel(np.array([low_hz, high_hz]), is_slaney)
     edges = mel_to_hz(np.linspace(ends[0], ends[1], channels + 2), is_slaney)
     made = triangles(np.linspace(0.0, sample_rate / 2, bins), edges)
@@ -55,7 +55,7 @@ def filters_in_hz(
 
 
 def filters_in_mel(bins: int, sample_rate: int, channels: int, low_hz: float, high_hz: float) -> Matrix:
-    """Triangles over mel; nothing is taken of the constant part."""
+    """Returns triangles in mel; the constant component has weight 0."""
     ends = hz_to_mel(np.array([low_hz, high_hz]))
     places = hz_to_mel(np.linspace(0.0, sample_rate / 2, bins))
     made = triangles(places, np.linspace(ends[0], ends[1], channels + 2))
@@ -64,7 +64,7 @@ def filters_in_mel(bins: int, sample_rate: int, channels: int, low_hz: float, hi
 
 
 def cosines(channels: int, features: int, is_orthonormal: bool) -> Matrix:
-    """[channels, features]: the second cosine transform; an orthonormal one begins with less."""
+    """Returns the DCT-II [channels, features]; if orthonormal, the first feature is scaled down."""
     places, numbers = np.arange(channels)[:, None] + 0.5, np.arange(features)
     made = np.cos(np.pi / channels * places * numbers) * np.sqrt(2.0 / channels)
     if is_orthonormal:

@@ -1,4 +1,4 @@
-"""The input of the model that a front end is to make, with the words of a refusal."""
+"""The model input that a front end computes, and its error messages."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aot.ir.types import DType, TensorType
 
 @dataclass(frozen=True)
 class ModelInput:
-    """The name and type of the input, and the front end as it was declared."""
+    """Name and type of the input, and the front end as declared."""
 
     name: str
     type: TensorType
@@ -22,7 +22,7 @@ class ModelInput:
 
     @property
     def is_number(self) -> bool:
-        """True for floats, and for integers that stand for real values."""
+        """Returns whether the input is float or quantized."""
         quant = self.type.quant
         return self.type.dtype is DType.F32 or (quant is not None and not quant.is_per_channel)
 

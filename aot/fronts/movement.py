@@ -1,4 +1,4 @@
-"""Features of movement and vibration in the words of no library: filters, moments, spectra, axis by axis."""
+"""Features of movement and vibration, independent of any library: filters, moments, spectra per axis."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aot.fronts.spectrum import Matrix
 
 
 class Moment(Enum):
-    """One number of an axis in a window; the value is its name in declarations."""
+    """A statistic of an axis over a window; the value is its name in declarations."""
 
     MEAN = "mean"
     STD = "std"
@@ -18,19 +18,19 @@ class Moment(Enum):
     KURTOSIS = "kurtosis"
     MIN = "min"
     MAX = "max"
-    PTP = "ptp"  # the largest less the smallest
+    PTP = "ptp"  # largest minus smallest
 
 
 @dataclass(frozen=True)
 class PowerSpectrum:
-    """Energies of parts of the window, gathered: of each bin the mean, or the largest."""
+    """A power spectrum over parts of the window: the mean or the largest energy of each bin."""
 
-    window: Matrix  # a factor for each sample of a part
-    step: int  # from part to part
+    window: Matrix  # factor for each sample of a part
+    step: int  # rows from part to part
     factors: Matrix  # of each bin's energy
-    without_mean: bool  # each part's mean is taken off
+    without_mean: bool  # subtract each part's mean
     keeps_largest: bool
-    least: float | None  # log10 of what is at least this; None: no logarithm
+    least: float | None  # log10 of values clamped to at least this; None: no logarithm
 
     @property
     def length(self) -> int:
@@ -46,25 +46,25 @@ class PowerSpectrum:
 
 @dataclass(frozen=True)
 class Movement:
-    """Rows of numbers, one for each axis. Without moments and spectrum the rows are the features."""
+    """Rows of numbers, one per axis. Without moments and spectrum, the filtered rows are the features."""
 
-    sample_rate: float  # rows a second
-    samples: int | None  # rows of a window; None: as many as the model takes
+    sample_rate: float  # rows per second
+    samples: int | None  # rows of a window; None: as many as the model needs
     axes: int
-    steps: float | None  # that the sensor's integers of 16 bits mean; None: it gives floats
+    steps: float | None  # value of one unit of the sensor's 16-bit integers; None: floats
     scale: float
     sections: Matrix | None  # [S, 5]: b0, b1, b2, a1, a2
-    taps: Matrix | None  # of a filter without poles
+    taps: Matrix | None  # of an FIR filter
     without_mean: bool
     moments: tuple[Moment, ...]
     spectrum: PowerSpectrum | None
 
     @property
     def is_filter(self) -> bool:
-        """True where rows come out as they go in."""
+        """Returns whether the output is filtered rows."""
         return not self.moments and self.spectrum is None
 
     @property
     def features(self) -> int:
-        """Counts those of an axis."""
+        """Returns the number of features per axis."""
         return len(self.moments) + (self.spectrum.bins if self.spectrum is not None else 0)

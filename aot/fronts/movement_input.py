@@ -1,4 +1,4 @@
-"""Fits features of movement to the model's input: the rows of a window, the order of its elements."""
+"""Fits movement features to the model's input: rows of a window, element order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.ops.quantize import Quantize
 
 
 def rows_type(movement: Movement, wanted: ModelInput) -> TensorType:
-    """The rows that make the model's input. Raises ModelError where none do."""
+    """Returns the type of the rows that give the model's input. Raises ModelError if none do."""
     samples = _filtered_rows(movement, wanted) if movement.is_filter else _window(movement, wanted)
     quant = None if movement.steps is None else Quant((movement.steps,), (0,))
     return TensorType(DType.F32 if quant is None else DType.I16, (1, samples, 1, movement.axes), quant)

@@ -1,4 +1,4 @@
-"""The nodes that filter rows of numbers and compute features of a window, axis by axis."""
+"""Adds nodes that filter rows of numbers and compute features of a window, axis by axis."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from aot.ops.rearrange import Rearrange
 from aot.ops.reduce import Reduce, Reduction
 from aot.ops.unary_math import MathFunction, UnaryMath
 
-_LEAST_VARIANCE = 1e-30  # of what does not move, whose skew is 0
+_LEAST_VARIANCE = 1e-30  # of an axis at rest, whose skew is 0
 
 
 def add_movement(chain: AddedNodes, movement: Movement) -> None:
-    """Makes rows [1, samples, 1, axes] real ones, filtered, or features [1, axes, 1, features]."""
+    """Converts rows [1, samples, 1, axes] to filtered floats, or to features [1, axes, 1, features]."""
     if chain.type.dtype is DType.I16:
         chain.then("dequantize", Dequantize())
     if movement.scale != 1:
@@ -55,7 +55,7 @@ def add_movement(chain: AddedNodes, movement: Movement) -> None:
 
 
 def _add_taps(chain: AddedNodes, taps: Matrix) -> None:
-    """Each axis by itself; before the first row there are zeros."""
+    """Filters each axis separately; rows before the first are zeros."""
     axes = chain.type.shape[3]
     weights = np.repeat(taps[::-1, None, None], axes, axis=2).astype(np.float32)
     padding = ((len(taps) - 1, 0), (0, 0))
@@ -75,7 +75,7 @@ def _add_mean(chain: AddedNodes, label: str, axis: int) -> None:
 
 
 def _add_moments(chain: AddedNodes, moments: tuple[Moment, ...]) -> list[str]:
-    """The value of each moment, [1, axes, 1, 1]."""
+    """Returns the value of each moment, [1, axes, 1, 1]."""
     variance, distance = "", chain.branch(chain.value)
     if {Moment.STD, Moment.SKEW, Moment.KURTOSIS} & set(moments):
         _take_off_mean(distance, "central ", 3)
@@ -107,7 +107,7 @@ def _add_moment(chain: AddedNodes, moment: Moment, distance: str, variance: str)
 
 
 def _add_ratio(chain: AddedNodes, label: str, distance: str, variance: str) -> None:
-    """The mean of the distance's third power, or of its fourth, over that of the deviation."""
+    """Divides the mean third or fourth power of the distance by that power of the deviation."""
     chain.value = distance
     chain.then(f"{label}, square", UnaryMath(MathFunction.SQUARE))
     if label == "skew":

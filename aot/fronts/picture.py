@@ -1,4 +1,4 @@
-"""A picture for a model in the words of no library: bytes of a camera, a part of them, their scale."""
+"""Camera pictures for a model, independent of any library: bytes, crop and scale."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from enum import Enum
 
 
 class PixelForm(Enum):
-    """The bytes of a pixel as a camera sends them; the value is the name in declarations."""
+    """A camera's pixel format; the value is its name in declarations."""
 
     RGB = "rgb"
     BGR = "bgr"
     GRAY = "gray"
     RGB565 = "rgb565"  # the lower byte first
     RGB565_HIGH_FIRST = "rgb565_high_first"
-    BAYER_RGGB = "bayer_rggb"  # one color a pixel: of two rows the first two
+    BAYER_RGGB = "bayer_rggb"  # one color per pixel: the first two of two rows
     BAYER_BGGR = "bayer_bggr"
     BAYER_GRBG = "bayer_grbg"
     BAYER_GBRG = "bayer_gbrg"
@@ -29,7 +29,7 @@ class PixelForm(Enum):
 
     @property
     def mosaic(self) -> str:
-        """The colors of the first two pixels of two rows, where a pixel has one: "rggb"; else nothing."""
+        """Returns the colors of the first two pixels of two rows, such as "rggb"; "" without mosaic."""
         return self.value.removeprefix("bayer_") if self.value.startswith("bayer_") else ""
 
 
@@ -38,7 +38,7 @@ _BYTES = {PixelForm.RGB: 3, PixelForm.BGR: 3, PixelForm.RGB565: 2, PixelForm.RGB
 
 @dataclass(frozen=True)
 class Crop:
-    """The part of a picture that is looked at."""
+    """The part of a picture that is used."""
 
     top: int
     left: int
@@ -48,7 +48,7 @@ class Crop:
 
 @dataclass(frozen=True)
 class Picture:
-    """Pixels of the model's size become v * factor + offset, by channel where there are several."""
+    """Pixels of the model's size become v * factor + offset, with one or more channels."""
 
     height: int
     width: int
@@ -56,7 +56,7 @@ class Picture:
     crop: Crop
     factors: tuple[float, ...]
     offsets: tuple[float, ...]
-    as_stored: bool = False  # bytes are the model's integers, in place of numbers
+    as_stored: bool = False  # bytes become the model's integers without conversion
     planes_first: bool = False  # the library's results are [channels, height, width]
     may_resize: bool = True
-    why_not: str = ""  # where it may not
+    why_not: str = ""  # if it is not possible

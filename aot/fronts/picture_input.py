@@ -1,4 +1,4 @@
-"""Fits a picture to the model's input: its size, its colors, rows of pixels or planes of colors."""
+"""Fits a picture to the model's input: size, colors, interleaved or planar."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Image:
 
 
 def pixels_type(picture: Picture, wanted: ModelInput) -> TensorType:
-    """The camera's picture. Raises ModelError where it makes no input of the model."""
+    """Returns the type of the camera's picture. Raises ModelError if it does not give the model's input."""
     _require_fit(picture, _image(picture, wanted), wanted)
     return TensorType(DType.U8, (1, picture.height, picture.width, picture.form.bytes), BYTES)
 

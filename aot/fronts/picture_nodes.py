@@ -1,4 +1,4 @@
-"""The nodes that make a camera's bytes numbers of the model's size and colors, row by row."""
+"""Adds nodes that convert a camera's bytes to the model's size and colors, row by row."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from aot.ops.resize import Resize
 from aot.ops.unpack_rgb565 import UnpackRgb565
 
 BYTES = Quant((1.0,), (0,))
-_SIGNED = Quant((1.0,), (-128,))  # the same numbers in bytes with a sign
-_BRIGHTNESS = (0.2989, 0.5870, 0.1140)  # of red, green and blue, as tf.image and torchvision have them
+_SIGNED = Quant((1.0,), (-128,))  # the same values as signed bytes
+_BRIGHTNESS = (0.2989, 0.5870, 0.1140)  # of red, green and blue, as in tf.image and torchvision
 _COLOURS_OF: Mapping[PixelForm, Op] = {
     PixelForm.RGB565: UnpackRgb565(),
     PixelForm.RGB565_HIGH_FIRST: UnpackRgb565(high_first=True),
@@ -32,7 +32,7 @@ _COLOURS_OF: Mapping[PixelForm, Op] = {
 def add_picture(
     chain: AddedNodes, picture: Picture, size: tuple[int, int], channels: int, to: TensorType
 ) -> None:
-    """Makes bytes [1, height, width, n] numbers of the type `to`: [1, *size, channels]."""
+    """Converts bytes [1, height, width, n] to the type `to`, [1, *size, channels]."""
     if picture.form in _COLOURS_OF:
         chain.then("unpack", _COLOURS_OF[picture.form], quant=BYTES)
     if picture.as_stored:
@@ -69,7 +69,7 @@ def _add_numbers(chain: AddedNodes, picture: Picture, size: tuple[int, int], cha
 
 
 def _add_part(chain: AddedNodes, crop: Crop, is_reversed: bool) -> None:
-    """The rows and columns that are looked at, and red before blue."""
+    """Selects the rows and columns of the crop, and puts red before blue."""
     _, _, width, channels = chain.type.shape
     sizes = (1, crop.height, crop.width, channels)
     if sizes == chain.type.shape and not is_reversed:
@@ -81,7 +81,7 @@ def _add_part(chain: AddedNodes, crop: Crop, is_reversed: bool) -> None:
 
 
 def _add_table(chain: AddedNodes, picture: Picture, to: TensorType) -> None:
-    """The integer of the model for each of the 256 bytes, computed as the layers of numbers would."""
+    """Adds a table of the model's integer for each of the 256 bytes, equal to the float computation."""
     numbers = np.arange(256, dtype=np.float32) * np.float32(picture.factors[0])
     numbers = numbers + np.float32(picture.offsets[0])
     kind = TensorType(DType.F32, numbers.shape)

@@ -1,4 +1,4 @@
-"""Features of audio in the words of no library: frames, window, spectrum, filters, logarithm, cosines."""
+"""Audio features, independent of any library: frames, window, spectrum, filters, logarithm, cosines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Frames:
-    """Frame t begins with sample t * hop - before; beyond both ends samples are 0, or mirrored."""
+    """Frame t begins at sample t * hop - before; samples beyond the ends are 0 or mirrored."""
 
-    window: Matrix  # a factor for each sample of a frame
+    window: Matrix  # factor for each sample of a frame
     hop: int
     before: int = 0
-    span: int = 0  # samples that the first frame needs to count as one
-    mirrored: int = 0  # samples that are mirrored at both ends, in place of zeros
+    span: int = 0  # samples that the first frame needs to count
+    mirrored: int = 0  # samples mirrored at both ends, instead of zeros
 
     def count(self, samples: int) -> int:
         return max(0, 1 + (samples - self.span) // self.hop)
@@ -29,7 +29,7 @@ class Frames:
 
 @dataclass(frozen=True)
 class Logarithm:
-    """factor * ln(max(x, least) + offset) + shift, at least the largest of all less `range`."""
+    """Computes factor * ln(max(x, least) + offset) + shift, at least the overall maximum minus `range`."""
 
     factor: float = 1.0
     offset: float = 0.0
@@ -40,9 +40,9 @@ class Logarithm:
 
 @dataclass(frozen=True)
 class ChannelGain:
-    """(times * x / (floor + smooth)^gain + bias)^power - bias^power, or ln(1 + ...) where power is 0.
+    """Computes (times * x / (floor + smooth)^gain + bias)^power - bias^power; ln(1 + ...) for power 0.
 
-    What is smooth begins with 1, and takes `share` of each frame's times * x.
+    `smooth` starts at 1 and is updated with the share `share` of each frame's times * x.
     """
 
     times: float
@@ -55,14 +55,14 @@ class ChannelGain:
 
 @dataclass(frozen=True)
 class Spectrum:
-    """Features of 16-bit samples, which count as numbers from -1 to 1."""
+    """Features of 16-bit samples, which represent numbers from -1 to 1."""
 
     sample_rate: int  # Hz
-    samples: int | None  # of the clip; None: as few as make the model's frames
+    samples: int | None  # of the clip; None: as few as the model's frames need
     frames: Frames
     fft_length: int
     power: int  # 1 for magnitudes, 2 for energies
-    by_largest: bool  # samples are divided by the largest of the clip
+    by_largest: bool  # divide samples by the clip's largest one
     filters: Matrix | None = None  # [bins, channels]
     channel_gain: ChannelGain | None = None
     logarithm: Logarithm | None = None
@@ -71,7 +71,7 @@ class Spectrum:
 
     @property
     def is_fast(self) -> bool:
-        """True where the transform has a power of two of samples."""
+        """Returns whether the transform length is a power of two."""
         return self.fft_length & (self.fft_length - 1) == 0
 
     @property

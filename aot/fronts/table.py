@@ -1,4 +1,4 @@
-"""The front ends by name, and how one is declared: tf.signal.mfcc:sample_rate=16000,frame_length=480,..."""
+"""The table of front ends, and how to declare one: tf.signal.mfcc:sample_rate=16000,frame_length=480,..."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class FrontParameters(Protocol):
     """The parameters of one front end."""
 
     def front(self) -> Front:
-        """The same in the words of no library. Raises DeclarationError."""
+        """Returns the front end in library-independent form. Raises DeclarationError."""
 
 
-# The file in aot/fronts/libraries and its class there: most models have no front end, and none has two.
+# The module in aot/fronts/libraries and its class: most models have no front end, and none has two.
 FRONTS: Mapping[str, str] = {
     "librosa.mel": "librosa.LibrosaMel",
     "librosa.mel_db": "librosa.LibrosaDecibels",
@@ -44,20 +44,20 @@ FRONTS: Mapping[str, str] = {
 
 
 def read_front(given: object) -> str:
-    """The declaration as one word, checked: of such a word, or of a table with a name."""
+    """Checks a declaration, given as text or as a table with a name, and returns it as text."""
     name, values = parted(given, _KIND)
     _front_of(name, values)
     return declared_word(name, values)
 
 
 def declared_front(word: str) -> Front:
-    """The front end that a declaration means. Raises DeclarationError."""
+    """Returns the front end of a declaration. Raises DeclarationError."""
     return _front_of(*parted(word, _KIND))
 
 
 def declared_rate(word: str) -> int | None:
-    """The samples a second that a declared front end takes; None of one that takes no sound."""
-    from aot.fronts.movement import Movement  # as the front itself, loaded by whom it serves
+    """Returns the sample rate of a declared audio front end in Hz; None for other front ends."""
+    from aot.fronts.movement import Movement  # imported on demand, like the front ends
     from aot.fronts.picture import Picture
 
     front = declared_front(word)

@@ -1,4 +1,4 @@
-"""Butterworth's filters as sections of second order: scipy.signal.butter(..., output="sos")."""
+"""Butterworth filters as second-order sections: scipy.signal.butter(..., output="sos")."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from aot.fronts.spectrum import Matrix
 
 Complex = npt.NDArray[np.complex128]
 TYPES = ("lowpass", "highpass", "bandpass")
-_LEAST_IMAGINARY = 1e-12  # of a pole that is not real
+_LEAST_IMAGINARY = 1e-12  # of a complex pole
 
 
 def butterworth(order: int, edges_hz: Sequence[float], kind: str, rate_hz: float) -> Matrix:
-    """[S, 5] of b0, b1, b2, a1, a2. A band has twice the order, and two edges."""
+    """Returns [S, 5]: b0, b1, b2, a1, a2. A band filter has twice the order, and two edges."""
     warped = 2 * np.tan(np.pi * np.asarray(edges_hz) / rate_hz)
     angles = np.pi * (2 * np.arange(order) + 1) / (2 * order)
     unit = 1j * np.exp(1j * angles)
@@ -32,7 +32,7 @@ def butterworth(order: int, edges_hz: Sequence[float], kind: str, rate_hz: float
 
 
 def _passed(kind: str, edges_hz: Sequence[float], rate_hz: float) -> complex:
-    """The point of the unit circle where such a filter changes nothing."""
+    """Returns the point of the unit circle at which the filter has gain 1."""
     if kind == "bandpass":
         low, high = np.tan(np.pi * np.asarray(edges_hz) / rate_hz)
         return complex(np.exp(2j * np.arctan(np.sqrt(low * high))))
@@ -40,7 +40,7 @@ def _passed(kind: str, edges_hz: Sequence[float], rate_hz: float) -> complex:
 
 
 def _sections(poles: Complex, zeros: Matrix, passed: complex) -> Matrix:
-    """Pairs of poles, those near the circle last, each with two zeros; each section passes 1."""
+    """Pairs poles, those near the unit circle last, each with two zeros; each section has gain 1."""
     upper = poles[poles.imag > _LEAST_IMAGINARY]
     real = np.sort(poles[np.abs(poles.imag) <= _LEAST_IMAGINARY].real)
     pairs = [(p, p.conjugate()) for p in sorted(upper, key=abs)]

@@ -1,4 +1,4 @@
-"""Checks and parts that the front ends of several libraries share."""
+"""Checks and parts shared by the front ends of several libraries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aot.fronts.mel import hann
 from aot.fronts.spectrum import Frames, Matrix
 
 _MOST_FFT = 1 << 15
-LARGEST = "max"  # in place of a number that samples are divided by
+LARGEST = "max"  # instead of a number to divide samples by
 
 
 def require_positive(**numbers: float | None) -> None:
@@ -28,7 +28,7 @@ def require_fft_length(length: int, name: str) -> None:
 
 
 def require_band(low_hz: float, high_hz: float, sample_rate: int, names: tuple[str, str]) -> None:
-    """The band of the filters must lie within what the samples hold."""
+    """Requires that the filters' band is within the band of the samples."""
     if high_hz > sample_rate / 2:
         raise DeclarationError(
             f"{names[1]} is {high_hz:g} Hz, at {sample_rate} samples a second there is nothing above "
@@ -47,14 +47,14 @@ def require_at_most(name: str, number: int, most: int, most_name: str) -> None:
 
 
 def is_divided_by_largest(divide_by: str) -> bool:
-    """Samples count as numbers from -1 to 1, or are divided by the largest of the clip."""
+    """Returns whether samples are divided by the clip's largest one; otherwise they are from -1 to 1."""
     if divide_by not in ("32768", LARGEST):
         raise DeclarationError(f"divide_by is {divide_by}, it must be 32768 or {LARGEST}")
     return divide_by == LARGEST
 
 
 def centred_frames(win_length: int, hop_length: int, n_fft: int, center: bool, pad_mode: str) -> Frames:
-    """Frames of n_fft samples, in whose middle lies the window, as librosa and torch have them."""
+    """Returns frames of n_fft samples with the window in the middle, like librosa and torch."""
     require_at_most("win_length", win_length, n_fft, "n_fft")
     lead = (n_fft - win_length) // 2
     window: Matrix = hann(win_length, is_periodic=True)

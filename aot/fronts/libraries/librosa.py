@@ -24,19 +24,19 @@ DECIBEL = 10.0 / math.log(10.0)
 
 @dataclass(frozen=True, kw_only=True)
 class LibrosaMel:
-    """The same as librosa.feature.melspectrogram."""
+    """Equals librosa.feature.melspectrogram."""
 
     sr: int = 22050
     n_fft: int = 2048
     hop_length: int = 512
-    win_length: int | None = None  # n_fft
+    win_length: int | None = None  # None: n_fft
     window: str = "hann"
     center: bool = True
     pad_mode: str = "constant"
     power: float = 2.0
     n_mels: int = 128
     fmin: float = 0.0
-    fmax: float | None = None  # half of sr
+    fmax: float | None = None  # None: half of sr
     htk: bool = False
     norm: str | None = "slaney"
     samples: int | None = None
@@ -67,7 +67,7 @@ class LibrosaMel:
 
 @dataclass(frozen=True, kw_only=True)
 class LibrosaDecibels(LibrosaMel):
-    """The same as librosa.power_to_db of feature.melspectrogram."""
+    """Equals librosa.power_to_db of feature.melspectrogram."""
 
     ref: float = 1.0
     amin: float = 1e-10
@@ -80,7 +80,7 @@ class LibrosaDecibels(LibrosaMel):
 
 @dataclass(frozen=True, kw_only=True)
 class LibrosaPcen(LibrosaMel):
-    """The same as librosa.pcen of `times` feature.melspectrogram; pcen_power is what pcen calls power."""
+    """Equals librosa.pcen of `times` feature.melspectrogram; pcen_power is pcen's argument power."""
 
     times: float = 1.0
     gain: float = 0.98
@@ -111,7 +111,7 @@ class LibrosaPcen(LibrosaMel):
 
 @dataclass(frozen=True, kw_only=True)
 class LibrosaMfcc(LibrosaDecibels):
-    """The same as librosa.feature.mfcc, with the cosine transform that is its default."""
+    """Equals librosa.feature.mfcc, with its default cosine transform."""
 
     n_mfcc: int = 20
 
@@ -123,5 +123,5 @@ class LibrosaMfcc(LibrosaDecibels):
 
 
 def decibels(ref: float, amin: float, top_db: float | None) -> Logarithm:
-    """10 log10 of what counts as 1 where it is `ref`; `ref` moves all by as much."""
+    """Returns the logarithm of power_to_db: 10 log10 relative to `ref`."""
     return Logarithm(DECIBEL, least=amin, range=top_db, shift=-10.0 * math.log10(max(ref, amin)))

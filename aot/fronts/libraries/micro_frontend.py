@@ -1,6 +1,6 @@
-"""The features of TFLite Micro's micro_frontend, in the words of TensorFlow's op audio_microfrontend.
+"""Features of TFLite Micro's micro_frontend, with the parameters of TensorFlow's audio_microfrontend.
 
-Its tables are made in single precision, as its C has them.
+Its tables are computed in single precision, as in the C library.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from aot.fronts.libraries.checks import require_band, require_positive
 from aot.fronts.spectrum import Frames, Matrix
 
 _SINGLE = np.float32
-_RATIO_BITS = 12  # of a level over its noise
-_INTERVALS = 32  # sizes of noise, by their bits
+_RATIO_BITS = 12  # of level / noise
+_INTERVALS = 32  # sizes of noise, by number of bits
 _MOST_GAIN = 2**15 - 1
 
 
 @dataclass(frozen=True, kw_only=True)
 class MicroFrontend:
-    """The same as the C library. Windows and steps are in milliseconds, out_scale divides in the end.
+    """Equals the C library. Windows and steps are in milliseconds; out_scale divides the results.
 
-    Where continuous, each run takes the samples behind those of the run before, and noise is that of all.
+    If continuous, each run continues with the samples after the previous run, and noise covers all runs.
     """
 
     sample_rate: int = 16000
@@ -116,7 +116,7 @@ def _share(number: float) -> int:
 
 
 def _window(size: int) -> Matrix:
-    """A Hann window between samples, in whole steps."""
+    """Returns a Hann window sampled between points, in integer units."""
     angle = _SINGLE(math.pi) * _SINGLE(2) / _SINGLE(size)
     places = angle * (np.arange(size, dtype=_SINGLE) + _SINGLE(0.5))
     cosines = np.array([math.cos(float(place)) for place in places], _SINGLE)
@@ -131,7 +131,7 @@ def _mel(hertz: float) -> np.float32:
 
 
 def _filters(words: MicroFrontend, fft_length: int) -> tuple[int, int, Integers]:
-    """The bins that are read, and each channel's weights: up from the middle before, down to the next."""
+    """Returns the bins that are read, and each channel's triangular weights."""
     count = words.num_channels + 1
     low, high = _mel(words.lower_band_limit), _mel(words.upper_band_limit)
     middles = low + (high - low) / _SINGLE(count) * np.arange(1, count + 1, dtype=_SINGLE)
@@ -156,7 +156,7 @@ def _steps(weight: np.float32) -> int:
 
 
 def _gains(words: MicroFrontend, bits: int) -> npt.NDArray[np.int16]:
-    """Two alone, then a parabola for each size of noise: its start, its slope and its bend."""
+    """Returns two gains, then a parabola per size of noise: start, slope and bend."""
     gains = [_gain(words, bits, 0), _gain(words, bits, 1)]
     for size in range(2, _INTERVALS + 1):
         start = 1 << (size - 1)

@@ -1,4 +1,4 @@
-"""Checks and parts that the front ends for pictures share."""
+"""Checks and parts shared by the front ends for pictures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_form(name: str, width: int, height: int) -> PixelForm:
 def centred_crop(
     width: int, height: int, crop_width: int | None, crop_height: int | None, half: Callable[[int], int]
 ) -> Crop:
-    """The part in the middle; `half` says how many of the pixels beside it are in front of it."""
+    """Returns the centered crop; `half` divides the pixels outside it into those before and after."""
     require_positive(width=width, height=height, crop_width=crop_width, crop_height=crop_height)
     wide, high = crop_width or width, crop_height or height
     for name, part, whole in (("crop_width", wide, width), ("crop_height", high, height)):

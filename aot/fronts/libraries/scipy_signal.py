@@ -1,4 +1,4 @@
-"""Filters and features of movement in the words of scipy.signal, scipy.stats and numpy."""
+"""Filters and features of movement, with the names of scipy.signal, scipy.stats and numpy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aot.fronts.movement import Moment, Movement, PowerSpectrum
 from aot.fronts.spectrum import Matrix
 
 _MOST_ORDER = 12
-_IN_SECTION = 6  # numbers of scipy's: b0, b1, b2, a0, a1, a2
+_IN_SECTION = 6  # numbers in scipy's order: b0, b1, b2, a0, a1, a2
 _MOST_SECTIONS = 16
 _MOST_TAPS = 255
 _WINDOWS = ("boxcar", "hann")
@@ -25,12 +25,12 @@ _WELCH = "welch"
 
 @dataclass(frozen=True, kw_only=True)
 class ScipyFilter:
-    """sosfilt(butter(N, Wn, btype, fs=..., output="sos"), scale * x, axis=0), or sos; or lfilter(b, a)."""
+    """Equals sosfilt(butter(N, Wn, btype, fs=..., output="sos"), scale * x, axis=0), or lfilter(b, a)."""
 
     sample_rate: float
     axes: int
     samples: int | None = None  # rows of a window
-    int16: float | None = None  # what a step of the sensor's 16-bit integers means; none: floats come
+    int16: float | None = None  # value of one unit of the sensor's 16-bit integers; None: floats
     scale: float = 1.0
     N: int | None = None
     Wn: tuple[float, ...] = ()
@@ -38,7 +38,7 @@ class ScipyFilter:
     sos: tuple[float, ...] = ()
     b: tuple[float, ...] = ()
     a: tuple[float, ...] = (1.0,)
-    detrend: str | None = None  # constant: the window's mean is taken off
+    detrend: str | None = None  # "constant" subtracts the window's mean
 
     def front(self) -> Movement:
         require_positive(sample_rate=self.sample_rate, axes=self.axes, samples=self.samples, int16=self.int16)
@@ -59,7 +59,7 @@ class ScipyFilter:
         )
 
     def _filter(self) -> tuple[Matrix | None, Matrix | None]:
-        """Sections, or taps. Raises DeclarationError."""
+        """Returns sections, or taps. Raises DeclarationError."""
         said = [name for name in ("N", "sos", "b") if getattr(self, name)]
         if len(said) > 1:
             raise DeclarationError(f"{' and '.join(said)} are given: there is one filter")
@@ -89,15 +89,15 @@ class ScipyFilter:
 
 @dataclass(frozen=True, kw_only=True)
 class ScipyFeatures(ScipyFilter):
-    """Moments of each axis of the filtered window, by numpy and scipy.stats, and welch's power spectrum."""
+    """Moments of each axis of the filtered window (numpy, scipy.stats), and welch's power spectrum."""
 
     features: str = "rms/skew/kurtosis/welch"
     nperseg: int = 16
-    noverlap: int | None = None  # half of nperseg
+    noverlap: int | None = None  # None: half of nperseg
     window: str = "hann"
     welch_detrend: str | None = "constant"
-    scaling: str | None = "density"  # none: energies over nperseg
-    average: str = "mean"  # max: the largest of all parts
+    scaling: str | None = "density"  # None: energies / nperseg
+    average: str = "mean"  # "max": the largest of all segments
     log10: bool = False  # of at least 1e-10
 
     def front(self) -> Movement:
@@ -139,7 +139,7 @@ class ScipyFeatures(ScipyFilter):
         )
 
     def _factors(self, window: Matrix) -> Matrix:
-        """Gives that of each bin; bins between the ends stand for two. Unscaled they are over nperseg."""
+        """Returns the factor of each bin. Inner bins count twice; without scaling, divides by nperseg."""
         if self.scaling is None:
             return np.full(self.nperseg // 2 + 1, 1 / self.nperseg)
         by_density = 1 / (self.sample_rate * np.sum(window * window))

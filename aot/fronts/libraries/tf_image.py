@@ -11,7 +11,7 @@ from aot.fronts.picture import Picture
 
 @dataclass(frozen=True, kw_only=True)
 class TfPicture:
-    """Pixels of tf.image.resize(x, size) * scale + offset; before it perhaps resize_with_crop_or_pad."""
+    """Pixels of tf.image.resize(x, size) * scale + offset, optionally after resize_with_crop_or_pad."""
 
     width: int
     height: int
@@ -20,7 +20,7 @@ class TfPicture:
     crop_height: int | None = None
     scale: float = 1.0
     offset: float = 0.0
-    stored: bool = False  # the model's integers are the bytes, or of int8 the bytes less 128
+    stored: bool = False  # the model's integers are the bytes, for int8 the bytes minus 128
 
     def front(self) -> Picture:
         if self.stored and (self.scale, self.offset) != (1.0, 0.0):

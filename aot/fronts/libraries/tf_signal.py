@@ -18,12 +18,12 @@ from aot.fronts.spectrum import Frames, Logarithm, Spectrum
 
 @dataclass(frozen=True, kw_only=True)
 class TfSpectrogram:
-    """abs(tf.signal.stft(x, frame_length, frame_step, fft_length)) ** power."""
+    """Equals abs(tf.signal.stft(x, frame_length, frame_step, fft_length)) ** power."""
 
     sample_rate: int
     frame_length: int
     frame_step: int
-    fft_length: int | None = None  # the next power of 2
+    fft_length: int | None = None  # None: the next power of 2
     power: int = 1
     samples: int | None = None
     divide_by: str = "32768"
@@ -35,7 +35,7 @@ class TfSpectrogram:
         fft_length = self.fft_length or 1 << (self.frame_length - 1).bit_length()
         require_fft_length(fft_length, "fft_length")
         require_at_most("frame_length", self.frame_length, fft_length, "fft_length")
-        # TensorFlow's periodic windows of odd lengths are not periodic.
+        # TensorFlow's periodic windows of odd length are not periodic.
         window = hann(self.frame_length, is_periodic=self.frame_length % 2 == 0)
         return Spectrum(
             sample_rate=self.sample_rate,
@@ -49,7 +49,7 @@ class TfSpectrogram:
 
 @dataclass(frozen=True, kw_only=True)
 class TfLogMel(TfSpectrogram):
-    """log(spectrogram @ linear_to_mel_weight_matrix(...) + log_offset)."""
+    """Equals log(spectrogram @ linear_to_mel_weight_matrix(...) + log_offset)."""
 
     num_mel_bins: int = 20
     lower_edge_hertz: float = 125.0
@@ -69,7 +69,7 @@ class TfLogMel(TfSpectrogram):
 
 @dataclass(frozen=True, kw_only=True)
 class TfMfcc(TfLogMel):
-    """mfccs_from_log_mel_spectrograms(log_mel)[..., :num_mfccs]."""
+    """Equals mfccs_from_log_mel_spectrograms(log_mel)[..., :num_mfccs]."""
 
     num_mfccs: int = 13
 

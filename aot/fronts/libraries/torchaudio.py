@@ -21,12 +21,12 @@ from aot.fronts.spectrum import Logarithm, Spectrum
 
 @dataclass(frozen=True, kw_only=True)
 class TorchSpectrogram:
-    """The same as torchaudio.transforms.Spectrogram."""
+    """Equals torchaudio.transforms.Spectrogram."""
 
     sample_rate: int = 16000
     n_fft: int = 400
-    win_length: int | None = None  # n_fft
-    hop_length: int | None = None  # half of win_length
+    win_length: int | None = None  # None: n_fft
+    hop_length: int | None = None  # None: half of win_length
     center: bool = True
     pad_mode: str = "reflect"
     power: float = 2.0
@@ -51,11 +51,11 @@ class TorchSpectrogram:
 
 @dataclass(frozen=True, kw_only=True)
 class TorchMel(TorchSpectrogram):
-    """The same as torchaudio.transforms.MelSpectrogram."""
+    """Equals torchaudio.transforms.MelSpectrogram."""
 
     n_mels: int = 128
     f_min: float = 0.0
-    f_max: float | None = None  # half of sample_rate
+    f_max: float | None = None  # None: half of sample_rate
     mel_scale: str = "htk"
     norm: str | None = None
 
@@ -77,7 +77,7 @@ class TorchMel(TorchSpectrogram):
 
 @dataclass(frozen=True, kw_only=True)
 class TorchDecibels(TorchMel):
-    """The same as torchaudio.transforms.AmplitudeToDB of MelSpectrogram."""
+    """Equals torchaudio.transforms.AmplitudeToDB of MelSpectrogram."""
 
     top_db: float | None = None
 
@@ -88,7 +88,7 @@ class TorchDecibels(TorchMel):
 
 @dataclass(frozen=True, kw_only=True)
 class TorchMfcc(TorchMel):
-    """The same as torchaudio.transforms.MFCC; its decibels reach down 80 from the largest."""
+    """Equals torchaudio.transforms.MFCC; its decibels are limited to 80 below the largest."""
 
     n_mfcc: int = 40
     log_mels: bool = False

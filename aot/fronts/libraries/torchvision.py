@@ -13,7 +13,7 @@ _WHITE = 255.0
 
 @dataclass(frozen=True, kw_only=True)
 class TorchPicture:
-    """Normalize(mean, std) of ToTensor; before it Resize(size, antialias=False) of a CenterCrop."""
+    """Normalize(mean, std) of ToTensor, optionally after CenterCrop and Resize(size, antialias=False)."""
 
     width: int
     height: int
