@@ -1,4 +1,4 @@
-"""Weights in files beside an ONNX file, as PyTorch's exporter writes them, are put into it."""
+"""Loads weights that PyTorch's exporter stores in separate files into the ONNX model."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from onnx.external_data_helper import load_external_data_for_tensor, uses_extern
 from aot.errors import ModelError
 from aot.frontend.onnx.supported import nodes_of
 
-_KEY = b"location"  # under which a tensor names its file
+_KEY = b"location"  # key of a tensor's file name
 
 
 def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
-    """The same model in one file; what is not a model stays as it is. ModelError names missing files."""
+    """Returns the model with all weights inside; other data is unchanged. ModelError names missing files."""
     if _KEY not in data:
         return data
     try:
         model = onnx.load_model_from_string(data)
-    except Exception:  # google.protobuf's own error: the reader says what is wrong
+    except Exception:  # google.protobuf's own error: the reader reports what is wrong
         return data
     outside = [tensor for tensor in _tensors(model) if uses_external_data(tensor)]
     missing = sorted({name for name in map(_file_of, outside) if not (folder / name).is_file()})
@@ -34,7 +34,7 @@ def with_weights_beside(data: bytes, folder: Path, file_name: str) -> bytes:
     for tensor in outside:
         try:
             load_external_data_for_tensor(tensor, str(folder))
-        except Exception as error:  # of the library's several kinds: outside the folder, outside the file
+        except Exception as error:  # the library raises several kinds: outside the folder, outside the file
             raise ModelError(
                 f'the weights "{tensor.name}" cannot be read from {_file_of(tensor)}: {error}',
                 str(folder / file_name),

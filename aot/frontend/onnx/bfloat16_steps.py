@@ -1,4 +1,4 @@
-"""Functions of bfloat16: each step of their bodies is rounded, as in ONNX's reference."""
+"""Computes functions of bfloat16 step by step, rounding each result as in ONNX's reference."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aot.frontend.onnx.draft import Item, NodePlace, OnnxDraft, Value
 from aot.frontend.onnx.elements import NARROW
 from aot.frontend.onnx.operation import RunNode
 
-MOST_ADDED = 64  # numbers of a softmax, whose sum is rounded after each
+MOST_ADDED = 64  # elements of a softmax: their sum is rounded after each one
 _SHAPED = ("Expand", "Identity", "Pad", "Reshape", "Squeeze", "Transpose", "Unsqueeze")
 _PICKED = ("Cast", "CastLike", "Concat", "Gather", "ReduceMax", "Slice", "Split", "Where")
 _MOVES = frozenset((*_SHAPED, *_PICKED))
@@ -25,7 +25,7 @@ def is_bfloat16(item: Item | None) -> bool:
 def rounded(
     draft: OnnxDraft, node: NodeProto, results: Sequence[Item | None], place: NodePlace
 ) -> list[Item | None]:
-    """The results of a node, those of bfloat16 in its bits; what only moves or picks has them already."""
+    """Returns the results of a node, bfloat16 ones rounded; moved or selected elements already are."""
     if node.op_type in _MOVES:
         return list(results)
     return [
@@ -42,7 +42,7 @@ def _rounded(draft: OnnxDraft, value: Value, place: NodePlace) -> Value:
 def softmax_by_steps(
     draft: OnnxDraft, run: RunNode, node: NodeProto, x: Value, place: NodePlace
 ) -> tuple[Value, ...]:
-    """The sum begins with the first number, and is rounded after each. Raises ModelError for a long one."""
+    """Computes a softmax whose sum is rounded after each element. Raises ModelError if it is too long."""
     shape = draft.shape(x)
     given = next((a.i for a in node.attribute if a.name == "axis"), -1)
     axis = given % len(shape)

@@ -1,4 +1,4 @@
-"""Biases that take back what rounded weights add to each channel on the average of samples."""
+"""Corrects biases for the average error that rounded weights add to each channel, measured on samples."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from onnx import helper, numpy_helper
 from aot.frontend.onnx.layer_pairs import LinearLayer, layers_of
 from aot.ir.types import Array
 
-_LARGEST_WEIGHT = 127  # that weights become as integers
+_LARGEST_WEIGHT = 127  # of weights as integers
 
 
 def with_differences(data: bytes, rounded: bytes) -> tuple[bytes, Mapping[str, str]]:
-    """A model whose outputs tell what rounding adds to each layer's result, and the layer's value of each.
+    """Returns a model that outputs the rounding error of each layer, and the layer's value by output.
 
-    `rounded` is the same model with some weights rounded already; the others are rounded to eight bits.
+    `rounded` is the same model with some weights already rounded; the others are rounded to eight bits.
     """
     model = onnx.load_from_string(data)
     constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
@@ -44,7 +44,7 @@ def with_differences(data: bytes, rounded: bytes) -> tuple[bytes, Mapping[str, s
 
 
 def _in_eight_bits(weights: Array, layer: LinearLayer) -> Array:
-    """Whole numbers of steps, one step for each channel of the result."""
+    """Returns the weights rounded to whole steps, one step size per output channel."""
     axis = 0 if layer.channels_first else 1
     others = tuple(each for each in range(weights.ndim) if each != axis)
     largest = np.abs(weights.astype(np.float64)).max(axis=others, keepdims=True)
@@ -53,7 +53,7 @@ def _in_eight_bits(weights: Array, layer: LinearLayer) -> Array:
 
 
 def with_corrected_biases(data: bytes, means: Mapping[str, Array]) -> bytes:
-    """The model with biases less by what is said of a layer's value; a layer without one gets one."""
+    """Subtracts the means from the layers' biases; adds biases to layers without one."""
     model = onnx.load_from_string(data)
     places = {each.name: number for number, each in enumerate(model.graph.initializer)}
     makers = {node.output[0]: node for node in model.graph.node}

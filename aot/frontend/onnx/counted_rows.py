@@ -1,8 +1,7 @@
-"""Counted rows are followed through the nodes of a file: those that keep rows apart may read them.
+"""Follows counted rows through the nodes of a file: nodes that keep rows separate may read them.
 
-The rows behind those that are there are filler. A node that computes each row from the same row of what it
-reads leaves them where they are. One that mixes rows, or makes their number a result, would take filler for
-rows: it is refused.
+Rows after the counted ones are filler. A node that computes each row from the same input row keeps them in
+place. A node that mixes rows, or outputs their number, would use filler as data, so it is refused.
 """
 
 from __future__ import annotations
@@ -46,11 +45,11 @@ class _RowReader:
         return int(self.attribute("axis", default)) % rank
 
 
-_Rule = Callable[[_RowReader], int | None]  # the dimension of the rows in the results; None: they are mixed
+_Rule = Callable[[_RowReader], int | None]  # the rows' dimension in the results; None: rows are mixed
 
 
 def _element_by_element(reader: _RowReader) -> int | None:
-    """Dimensions are counted from the last one."""
+    """Counts dimensions from the last one."""
     rank = len(reader.shape)
     axes = {axis + rank - len(reader.shape_of(position)) for position, axis in reader.axes.items()}
     return axes.pop() if len(axes) == 1 else None
@@ -89,7 +88,7 @@ def _gathered_by_places(reader: _RowReader) -> int | None:
 
 
 def _sliced(reader: _RowReader) -> int | None:
-    """The slice has all rows, from the first on."""
+    """Allows slices that contain all rows from the first on."""
     axis = reader.axes[0]
     steps = reader.operands[4] if len(reader.operands) > 4 else None
     known = None if steps is None else reader.draft.array(steps)
@@ -98,7 +97,7 @@ def _sliced(reader: _RowReader) -> int | None:
 
 
 def _beside(reader: _RowReader) -> int | None:
-    """Rows are joined or split along another dimension."""
+    """Allows joining or splitting along another dimension."""
     axes = set(reader.axes.values())
     return None if len(axes) > 1 or reader.axis(0, len(reader.shape)) in axes else axes.pop()
 
@@ -127,7 +126,7 @@ def follow(
     results: Sequence[Item | None],
     place: NodePlace,
 ) -> None:
-    """Notes what a node makes of counted rows, or of how many there can be. Raises ModelError."""
+    """Records the counted rows of a node's results, or their maximal number. Raises ModelError."""
     counts = draft.counts
     if not counts.rows:
         return

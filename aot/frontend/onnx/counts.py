@@ -1,4 +1,4 @@
-"""Values with rows of which the run decides how many there are: a value has as many as there can be."""
+"""Values whose number of rows is known only at run time: a value has the maximal number of rows."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class CountedRows:
-    """Rows along a dimension, as it is stored, of which the first are there: as many as `owner` counts."""
+    """Rows along a stored dimension: `owner` counts how many, the first ones, are valid."""
 
     axis: int
-    owner: str  # the result in the file whose rows they are
+    owner: str  # the result in the file that the rows belong to
 
 
 @dataclass
 class Counts(Generic[T]):
-    """All of them, by the value's name; `counts` has the value that says how many, by owner."""
+    """Counted rows by the value's name; `counts` maps each owner to the value with its count."""
 
     rows: dict[str, CountedRows] = field(default_factory=dict)
     counts: dict[str, T] = field(default_factory=dict)
-    sizes: set[str] = field(default_factory=set)  # constants made of the number of rows that there can be
+    sizes: set[str] = field(default_factory=set)  # constants that hold the maximal number of rows
 
     zeros: set[str] = field(default_factory=set)  # values whose filler is 0
 
     def begin(self, name: str, owner: str, count: T) -> None:
-        """The rows of an owner, which are the first dimension and 0 where they are not there."""
+        """Registers an owner's rows: they are the first dimension, and filler is 0."""
         self.add(name, 0, owner, count)
         self.zeros.add(name)
 
@@ -37,5 +37,5 @@ class Counts(Generic[T]):
         self.counts[owner] = count
 
     def owners(self, names: Sequence[str]) -> list[str]:
-        """The owners whose count says something of these values, each once."""
+        """Returns the owners whose count applies to these values, each once."""
         return list(dict.fromkeys(self.rows[name].owner for name in names if name in self.rows))

@@ -1,4 +1,4 @@
-"""The graph while an ONNX file is being read: nodes over constants are computed at once, types inferred."""
+"""Builds the graph while an ONNX file is read: computes nodes over constants, and infers types."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from aot.ops.op import Op
 from aot.ops.rearrange import Loops, Rearrange
 from aot.ops.reshape import Reshape
 
-MAX_NODES = 20_000  # unrolled loops count
+MAX_NODES = 20_000  # including unrolled loops
 Order = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the file: its name in the graph, and in which order its dimensions are stored there.
+    """A value of the file: its name in the graph, and the stored order of its dimensions.
 
-    Stored dimension i is the file's dimension order[i]. A transposition changes only the order; elements
-    move where an op needs them in another, which in a chain of convolutions is nowhere inside.
+    Stored dimension i is the file's dimension order[i]. A transposition changes only the order. Elements
+    move only if an op needs another order, which never happens inside a chain of convolutions.
     """
 
     name: str
@@ -39,14 +39,14 @@ class Value:
 
 @dataclass(frozen=True)
 class TensorSequence:
-    """A sequence of the file: nothing of the graph, only a list of values that are there."""
+    """A sequence of the file: a list of existing values, with no counterpart in the graph."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(frozen=True)
 class AbsentValue:
-    """An optional value of the file that is not there."""
+    """An absent optional value of the file."""
 
 
 Item = Value | TensorSequence | AbsentValue
@@ -54,7 +54,7 @@ Item = Value | TensorSequence | AbsentValue
 
 @dataclass(frozen=True)
 class NodePlace:
-    """The place of a node in the file, for errors and origins."""
+    """The position of a node in the file, for errors and origins."""
 
     label: str
     origin: str
@@ -67,7 +67,7 @@ class NodePlace:
 
 @dataclass(kw_only=True)
 class OnnxDraft(GraphBuilder):
-    """The graph as far as it has been read. Elements move only where an op needs it."""
+    """The graph read so far. Elements move only if an op needs it."""
 
     integers: dict[str, Stored] = field(default_factory=dict)  # of constants that were integers
     counts: Counts[Value] = field(default_factory=Counts)
@@ -81,7 +81,7 @@ class OnnxDraft(GraphBuilder):
         self._add(name, tensor)
 
     def _add(self, name: str, tensor: TensorType) -> None:
-        """A value of exactly that name."""
+        """Adds a value with exactly that name."""
         self.types[name] = tensor
         self.value_names.take(name)
 
@@ -94,7 +94,7 @@ class OnnxDraft(GraphBuilder):
     def apply(
         self, place: NodePlace, op: Op, inputs: Sequence[str | None], quant: Quant | None = None
     ) -> str:
-        """The name of the op's result; its constraints are checked first."""
+        """Checks the op's constraints, adds it, and returns the name of its result."""
         types = self.types_of(inputs)
         ((dtype, shape),) = op.infer(types)
         result = TensorType(DType(dtype), shape, quant)
@@ -121,7 +121,7 @@ class OnnxDraft(GraphBuilder):
         return name
 
     def reshaped(self, place: NodePlace, name: str, shape: Sequence[int]) -> str:
-        """The same elements under another shape, without a copy."""
+        """Returns the same elements in another shape, without a copy."""
         tensor, shape = self.types[name], tuple(shape)
         if tensor.shape == shape:
             return name
@@ -130,12 +130,12 @@ class OnnxDraft(GraphBuilder):
         return self.apply(place, Reshape(shape), (name,), tensor.quant)
 
     def with_quant(self, place: NodePlace, name: str, quant: Quant) -> str:
-        """The same integers, read as what this quantization says."""
+        """Returns the same integers with another quantization."""
         tensor = self.types[name]
         return name if tensor.quant == quant else self.apply(place, Reshape(tensor.shape), (name,), quant)
 
     def picked(self, place: NodePlace, name: str, loops: Loops, shape: Sequence[int]) -> str:
-        """The elements that the loops pick out of a tensor, under a shape."""
+        """Returns the elements that the loops select from a tensor, in this shape."""
         tensor = self.types[name]
         if 0 in shape:
             return self.constant(np.zeros(shape, tensor.dtype.numpy), place.label, tensor.quant)
@@ -146,7 +146,7 @@ class OnnxDraft(GraphBuilder):
         return self.reshaped(place, self.apply(place, step.op, (source,), tensor.quant), shape)
 
     def stored(self, place: NodePlace, value: Value, order: Order | None = None) -> str:
-        """The value's name with its dimensions in this order, by default the file's."""
+        """Returns the value's name with its dimensions in this order, by default the file's."""
         order = tuple(range(len(value.order))) if order is None else order
         if order == value.order:
             return value.name
@@ -156,7 +156,7 @@ class OnnxDraft(GraphBuilder):
         return self._moved[key]
 
     def is_stored(self, value: Value, order: Order) -> bool:
-        """True where no element has to move any more for this order."""
+        """Returns whether the value can be read in this order without moving elements."""
         return order == value.order or (value.name, value.order, order) in self._moved
 
     def _transposed(self, place: NodePlace, value: Value, order: Order) -> str:
@@ -167,12 +167,12 @@ class OnnxDraft(GraphBuilder):
         return self.picked(place, value.name, loops, loops.sizes)
 
     def shape(self, value: Value) -> tuple[int, ...]:
-        """The shape with the dimensions in the file's order."""
+        """Returns the shape in the file's order."""
         stored = self.types[value.name].shape
         return tuple(stored[value.order.index(dimension)] for dimension in range(len(stored)))
 
     def array(self, value: Value) -> Array | None:
-        """The elements of a constant, with the dimensions in the file's order."""
+        """Returns the elements of a constant in the file's order, or None."""
         data = self.constants.get(value.name)
         if data is None:
             return None
@@ -180,7 +180,7 @@ class OnnxDraft(GraphBuilder):
         return turned
 
     def moved(self, value: Value, move: Callable[[Array], Array], name_hint: str) -> str:
-        """A constant with its elements, first in the file's order, in other places."""
+        """Returns a constant rearranged by `move`, which receives the elements in the file's order."""
 
         def whole(array: Array) -> Array:
             in_order = array.transpose([value.order.index(d) for d in range(len(value.order))])
@@ -192,7 +192,7 @@ class OnnxDraft(GraphBuilder):
         return name
 
     def graph(self, name: str, inputs: Sequence[str], outputs: Mapping[str, str]) -> Graph:
-        """`outputs` gives for each output's name the value it is."""
+        """Returns the graph; `outputs` maps each output's name to its value."""
         made = dict(outputs)
         for wanted in outputs:
             if made[wanted] != wanted and wanted in self.types:

@@ -1,4 +1,4 @@
-"""ONNX's element types, and the element types that stand for them in a graph."""
+"""ONNX's element types, and the element types that represent them in a graph."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from aot.errors import BrokenFileError, UnsupportedError
 from aot.ir.types import Array, DType
 from aot.ops.round_mantissa import Overflow, RoundMantissa
 
-MAX_ELEMENTS = 1 << 26  # of one constant: what no microcontroller has
+MAX_ELEMENTS = 1 << 26  # limit for one constant: beyond any microcontroller
 
 
 def numbers_of(*names: str) -> tuple[int, ...]:
-    """The numbers of those element types that the installed `onnx` knows."""
+    """Returns the numbers of those element types that the installed `onnx` knows."""
     return tuple(TensorProto.DataType.Value(n) for n in names if n in set(TensorProto.DataType.keys()))
 
 
-# Narrow and wide floats become float32: no core here computes with them. Narrow integers take a byte,
-# unsigned ones without a type of their own take the next wider signed type.
+# Narrow and wide floats become float32: no supported core computes with them. Narrow integers use a byte
+# each; unsigned ones without an equal type use the next wider signed type.
 STORED: Mapping[int, DType] = MappingProxyType(
     {
         TensorProto.FLOAT: DType.F32,
@@ -47,7 +47,7 @@ STORED: Mapping[int, DType] = MappingProxyType(
     }
 )
 REALS = frozenset(element for element, dtype in STORED.items() if dtype is DType.F32)
-# The formats that floats are rounded to where the file says so, although they are kept as float32.
+# Formats that floats are rounded to if the file uses them, although they are stored as float32.
 NARROW: Mapping[int, RoundMantissa] = MappingProxyType(
     {
         TensorProto.FLOAT16: RoundMantissa(10, -14, 65504.0),
@@ -64,7 +64,7 @@ NARROW: Mapping[int, RoundMantissa] = MappingProxyType(
         **{number: RoundMantissa(1, 0, 6.0, Overflow.LARGEST, False) for number in numbers_of("FLOAT4E2M1")},
     }
 )
-# The bits of integers that are kept in wider ones, and whether they have a sign.
+# The bits of integers that are stored in wider ones, and whether they are signed.
 BITS: Mapping[int, tuple[int, bool]] = MappingProxyType(
     {
         TensorProto.UINT16: (16, False),
@@ -78,13 +78,13 @@ BITS: Mapping[int, tuple[int, bool]] = MappingProxyType(
 
 
 def element_name(element: int) -> str:
-    """Rounds constants to the nearest number that float16 has."""
+    """Returns the type's name in ONNX."""
     known = TensorProto.DataType.values()
     return str(TensorProto.DataType.Name(element)).lower() if element in known else f"type {element}"
 
 
 def stored_type(element: int, where: str) -> DType:
-    """The element type that stands for one of ONNX's; ModelError where none does."""
+    """Returns the element type that represents one of ONNX's. Raises ModelError if there is none."""
     if element not in STORED:
         names = ", ".join(sorted(element_name(e) for e in STORED))
         raise UnsupportedError(
@@ -94,7 +94,7 @@ def stored_type(element: int, where: str) -> DType:
 
 
 def array_of(tensor: TensorProto, where: str) -> Array:
-    """The elements of a tensor in the file, as they are stored in a graph."""
+    """Returns the elements of a tensor in the file, as a graph stores them."""
     if tensor.data_location == TensorProto.EXTERNAL:
         raise UnsupportedError(
             "tensors in files beside the model are not supported",
@@ -111,12 +111,12 @@ def array_of(tensor: TensorProto, where: str) -> Array:
             )
     try:
         array = onnx.numpy_helper.to_array(tensor)
-    except Exception as error:  # whatever the reader of a broken tensor may meet
+    except Exception as error:  # reading a broken tensor may raise anything
         raise BrokenFileError(
             f"a tensor's data does not fit its shape {list(tensor.dims)}: {error}",
             where,
             "get or convert the file again",
         ) from None
-    with np.errstate(all="ignore"):  # wide numbers that no float32 is near to become infinite
+    with np.errstate(all="ignore"):  # numbers out of float32's range become infinite
         stored: Array = np.ascontiguousarray(array).reshape(array.shape).astype(dtype.numpy)
     return stored

@@ -1,4 +1,4 @@
-"""Refusals of a file that say more than a text: what option closes them, which operator nobody reads."""
+"""Errors of reading ONNX files that carry data: options that help, operators without an importer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from aot.errors import DeployError, ModelError, UnsupportedError
 
 
 class LeftOpenError(ModelError):
-    """The file leaves open what `options` of the command line can say."""
+    """The file leaves something open that `options` of the command line can set."""
 
     def __init__(self, what: str, where: str, hint: str, options: str) -> None:
         super().__init__(what, where, hint)
@@ -14,15 +14,15 @@ class LeftOpenError(ModelError):
 
 
 class NeedsValueError(LeftOpenError):
-    """An importer has to know the elements of a value that is computed or given when the model runs."""
+    """An importer needs the elements of a value that is computed or given at run time."""
 
     def __init__(self, error: DeployError, graph_input: str | None, options: str) -> None:
         super().__init__(error.what, error.where, error.hint, options)
-        self.graph_input = graph_input  # the model's input, where it is one
+        self.graph_input = graph_input  # the model's input, if it is one
 
 
 class NoImporterError(UnsupportedError):
-    """Nobody reads the operator; `label` names its node."""
+    """No importer supports the operator; `label` names its node."""
 
     def __init__(self, error: DeployError, operator: str, label: str) -> None:
         super().__init__(error.what, error.where, error.hint)
@@ -31,4 +31,4 @@ class NoImporterError(UnsupportedError):
 
 
 class AlreadyReportedError(ModelError):
-    """A refusal in a body that has been collected already."""
+    """An error in a body that has been collected already."""

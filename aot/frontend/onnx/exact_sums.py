@@ -1,7 +1,7 @@
-"""An ONNX file that ONNX Runtime computes alike on every processor.
+"""Rewrites an ONNX file so that ONNX Runtime gives the same results on every processor.
 
-On x86 without VNNI, ONNX Runtime adds pairs of uint8 x int8 products in 16 bits, which saturates. Products of
-uint8 x uint8 are exact everywhere, so the second operand and its zero point are both raised by 128.
+On x86 without VNNI, ONNX Runtime adds pairs of uint8 x int8 products in 16 bits, which saturates. Products
+of uint8 x uint8 are exact everywhere, so the second operand and its zero point are both raised by 128.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _RAISED_BY = 128
 
 @dataclass(frozen=True, slots=True)
 class _Product:
-    """Where a product of integers has its operands: the first one and its zero point, and the second's."""
+    """The operand positions of an integer product: the first and its zero point, and the second's."""
 
-    first: tuple[int, ...]  # none if the operator itself makes uint8 of floats
+    first: tuple[int, ...]  # empty if the operator itself converts floats to uint8
     second: int
     zero_point: int
 
 
-# ConvInteger is not here: its sums are exact everywhere.
+# ConvInteger is not listed: its sums are exact everywhere.
 _PRODUCTS: Mapping[str, _Product] = {
     "DynamicQuantizeMatMul": _Product((), 1, 3),
     "MatMulInteger": _Product((0, 2), 1, 3),
@@ -38,7 +38,7 @@ _PRODUCTS: Mapping[str, _Product] = {
 
 
 def with_exact_sums(data: bytes) -> bytes:
-    """Returns the file with products of uint8 x uint8 in place of uint8 x int8, of the same values."""
+    """Returns the file with uint8 x uint8 products instead of uint8 x int8, with the same values."""
     model = onnx.load_model_from_string(data)
     if not any(node.op_type in _PRODUCTS for node in nodes_of(model.graph)):
         return data
@@ -49,7 +49,7 @@ def with_exact_sums(data: bytes) -> bytes:
 
 
 def _element_types(graph: GraphProto) -> Iterator[tuple[str, int]]:
-    """The types of values that the file or ONNX's type inference knows, those of branches and loops too."""
+    """Yields the element types of values from the file or ONNX's type inference, including bodies."""
     yield from ((tensor.name, tensor.data_type) for tensor in graph.initializer)
     for value in (*graph.input, *graph.value_info, *graph.output):
         yield value.name, value.type.tensor_type.elem_type
@@ -86,7 +86,7 @@ def _operands(node: NodeProto, places: tuple[int, ...]) -> list[str]:
 
 
 def _raise(node: NodeProto, product: _Product) -> Iterator[NodeProto]:
-    """The nodes that raise the second operand and its zero point; an absent one is 128."""
+    """Yields nodes that raise the second operand and its zero point; an absent one becomes 128."""
     prefix = f"{node.output[0]}:raised"
     node.input.extend([""] * (product.zero_point + 1 - len(node.input)))
     by = f"{prefix}/by"

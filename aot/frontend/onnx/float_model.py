@@ -1,4 +1,4 @@
-"""A float model as a quantizer takes it: not quantized yet, in an opset that can say what it writes."""
+"""Prepares a float model for a quantizer: not quantized yet, in an opset that has the needed operators."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import onnx.version_converter
 
 from aot.errors import ModelError
 
-# Before 4, inference of types looks at a constant only where it is an input, too; 7 came with opset 13.
+# Before 4, type inference considers a constant only if it is also an input; 7 came with opset 13.
 _LEAST_IR_VERSION = 7
 _MARKS = ("QLinear", "QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMulInteger")
 
@@ -17,7 +17,7 @@ _MARKS = ("QLinear", "QuantizeLinear", "DequantizeLinear", "ConvInteger", "MatMu
 def float_model(
     data: bytes, least_opset: int, file_name: str, shapes: Mapping[str, tuple[int, ...]]
 ) -> bytes:
-    """The same model; in opset `least_opset` if it was older, inputs in `shapes`. Raises ModelError."""
+    """Returns the model, upgraded to at least opset `least_opset`, inputs in `shapes`. Raises ModelError."""
     lifted = _in_opset(require_float(data, file_name), least_opset, file_name)
     lifted.ir_version = max(lifted.ir_version, _LEAST_IR_VERSION)
     _take_constants_from_inputs(lifted.graph)
@@ -27,10 +27,10 @@ def float_model(
 
 
 def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
-    """The file's model. Raises ModelError where it is none, or quantized already."""
+    """Returns the file's model. Raises ModelError if it is not a model, or already quantized."""
     try:
         model = onnx.load_model_from_string(data)
-    except Exception:  # protobuf's DecodeError has no fixed home
+    except Exception:  # protobuf's DecodeError has moved between versions
         raise ModelError("this is not an ONNX model", file_name, "give a float .onnx file") from None
     marked = next((node for node in model.graph.node if node.op_type.startswith(_MARKS)), None)
     if marked is not None:
@@ -43,7 +43,7 @@ def require_float(data: bytes, file_name: str) -> onnx.ModelProto:
 
 
 def _fix_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -> None:
-    """Fixes open sizes; the file's shapes of later values belong to the open ones and are inferred anew."""
+    """Fixes open sizes; shapes of later values in the file depend on them and are inferred again."""
     for info in graph.input:
         for dim, size in zip(info.type.tensor_type.shape.dim, shapes.get(info.name, ()), strict=False):
             dim.dim_value = size
@@ -53,7 +53,7 @@ def _fix_shapes(graph: onnx.GraphProto, shapes: Mapping[str, tuple[int, ...]]) -
 
 
 def _take_constants_from_inputs(graph: onnx.GraphProto) -> None:
-    """As an input, a constant is only what holds unless given: it would not be folded."""
+    """Removes constants from the inputs: as an input, a constant is only a default, and is not folded."""
     constants = {constant.name for constant in graph.initializer}
     open_inputs = [entry for entry in graph.input if entry.name not in constants]
     del graph.input[:]

@@ -1,4 +1,4 @@
-"""Functions: operators that ONNX itself or the file defines by simpler ones."""
+"""Functions: operators that ONNX or the file defines by simpler ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from onnx import FunctionProto, NodeProto
 
 @dataclass(frozen=True)
 class FunctionBody:
-    """Nodes of its own, attributes filled in; `version` is that of its standard operator set, if it says."""
+    """The nodes of a function, attributes filled in; `version` is its standard operator set, if declared."""
 
     inputs: tuple[str, ...]
     outputs: tuple[str, ...]
@@ -27,7 +27,7 @@ class FunctionBody:
 
 
 def _filled(node: NodeProto, given: dict[str, onnx.AttributeProto]) -> NodeProto:
-    """The node with attributes of the caller where the body refers to them; those not given are left out."""
+    """Returns the node with the caller's attributes in place of references; missing ones are left out."""
     filled = NodeProto()
     filled.CopyFrom(node)
     del filled.attribute[:]
@@ -46,10 +46,10 @@ def _filled(node: NodeProto, given: dict[str, onnx.AttributeProto]) -> NodeProto
 
 
 def body_of(node: NodeProto, version: int, types: Sequence[onnx.TypeProto] | None) -> FunctionBody | None:
-    """ONNX's own definition of an operator by others; without types an empty one that says it exists."""
+    """Returns ONNX's definition of an operator by others; without types, an empty one if it exists."""
     try:
         schema = onnx.defs.get_schema(node.op_type, version, "" if node.domain == "ai.onnx" else node.domain)
-    except (onnx.defs.SchemaError, TypeError):  # a name that is not text is a kind of its own
+    except (onnx.defs.SchemaError, TypeError):  # raised for a name that is not text
         return None
     if not (schema.has_function or schema.has_context_dependent_function):
         return None
@@ -73,7 +73,7 @@ def body_of(node: NodeProto, version: int, types: Sequence[onnx.TypeProto] | Non
 
 
 def _with_defaults(node: NodeProto, schema: onnx.defs.OpSchema) -> NodeProto:
-    """The node with the attributes it leaves to their defaults."""
+    """Returns the node with the default values of absent attributes."""
     whole = NodeProto()
     whole.CopyFrom(node)
     present = {a.name for a in node.attribute}

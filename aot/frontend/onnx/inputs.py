@@ -1,6 +1,6 @@
-"""Reads the inputs of a file: open sizes are given by the user, missing ones are named all at once.
+"""Reads the inputs of a file: the user gives open sizes; missing ones are all reported at once.
 
-A batch that is all that is left open is 1, which `open_batches` tells.
+If only batch sizes are open, they become 1; `open_batches` lists them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Tensor = onnx.TypeProto.Tensor
 
 @dataclass(frozen=True)
 class Input:
-    """An input of the file; `array` is what it is fixed to."""
+    """An input of the file; `array` is its fixed value, if any."""
 
     name: str
     element: int
@@ -36,9 +36,9 @@ class Input:
 def inputs_of(
     graph: onnx.GraphProto, constants: set[str], shapes: Shapes, values: Mapping[str, Array], refused: Refused
 ) -> Iterator[Input]:
-    """The inputs in order, without the constants that older files name as inputs, and without refused ones.
+    """Returns the inputs in order, without constants that older files list as inputs, and refused ones.
 
-    Where only the batch of each is open, it is 1; so it is to look at the rest of a file that is refused.
+    If only the batch of each is open, it is 1. It is also 1 while the rest of a refused file is checked.
     """
     infos = [info for info in graph.input if info.name not in constants]
     names = [info.name for info in infos]
@@ -58,7 +58,7 @@ def inputs_of(
 
 
 def open_batches(data: bytes, given: Collection[str]) -> tuple[str, ...]:
-    """The inputs whose batch the file leaves open, and of which nobody has said the shape."""
+    """Returns the inputs whose batch the file leaves open and whose shape is not given."""
     graph = onnx.ModelProto.FromString(data).graph
     constants = {tensor.name for tensor in graph.initializer}
     infos = [info for info in graph.input if info.name not in constants]
@@ -78,7 +78,7 @@ def _input(info: onnx.ValueInfoProto, shapes: Shapes, values: Mapping[str, Array
     shape = _shape(info, shapes, file_name)
     if TensorType(dtype, shape).bytes > MAX_TENSOR_BYTES:
         raise ModelError(too_large(f'input "{info.name}"', TensorType(dtype, shape)), file_name)
-    # Of no elements there is only one such tensor, so nobody has to give it.
+    # There is only one such tensor without elements, so users need not give it.
     only = np.zeros(shape, dtype.numpy) if 0 in shape else None
     return Input(info.name, element, TensorType(dtype, shape), only)
 
@@ -120,7 +120,7 @@ def _is_open(info: onnx.ValueInfoProto) -> bool:
 
 
 def _leaves_batch_open(info: onnx.ValueInfoProto) -> bool:
-    """True where the first of several sizes is open, and its name, if it has one, is a batch's."""
+    """Returns whether only the first of several sizes is open, and named like a batch or not at all."""
     dims = info.type.tensor_type.shape.dim
     return len(dims) > 1 and _leaves_first_open(info) and open_sizes.is_batch(dims[0].dim_param)
 
@@ -135,14 +135,14 @@ def _has_shape(info: onnx.ValueInfoProto) -> bool:
 
 
 def _declared(info: onnx.ValueInfoProto) -> list[int | None]:
-    """None where a size is open."""
+    """Returns the declared sizes; None for open ones."""
     dims = info.type.tensor_type.shape.dim
     known = (d.dim_value if d.WhichOneof("value") == "dim_value" else None for d in dims)
     return [None if size is None or size < 0 else size for size in known]
 
 
 def _fixed(info: onnx.ValueInfoProto, array: Array, file_name: str) -> Array:
-    """A value in the shape that the file declares, where it does."""
+    """Returns a fixed value in the declared shape, if there is one."""
     sizes = [-1 if size is None else size for size in _declared(info)]
     if not _has_shape(info) or sizes.count(-1) > 1 or array.ndim not in (0, 1):
         return array

@@ -1,4 +1,4 @@
-"""A quantized ONNX model's inputs and outputs as the integers that they are inside."""
+"""Gives a quantized ONNX model integer inputs and outputs instead of floats."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Edge:
 
 
 def with_integer_edges(data: bytes, file_name: str) -> tuple[bytes, tuple[Edge, ...]]:
-    """The model without the conversions at its ends. ModelError names an end that has none."""
+    """Returns the model without the conversions at its ends. ModelError names an end without conversion."""
     model = onnx.load_model_from_string(data)
     inputs = [_integer_input(model.graph, entry, file_name) for entry in _reals(model.graph.input)]
     outputs = [_integer_output(model.graph, entry, file_name) for entry in _reals(model.graph.output)]
@@ -69,7 +69,7 @@ def _stays(what: str, how: str, nodes: list[Any], file_name: str) -> ModelError:
 
 
 def _edge(graph: Any, entry: Any, conversion: Any, is_input: bool) -> Edge:
-    """Its entry becomes one of the conversion's integers."""
+    """Changes its entry to the conversion's integer type."""
     constants = {tensor.name: tensor for tensor in graph.initializer}
     scale, zero = (constants[name] for name in conversion.input[1:3])
     entry.type.tensor_type.elem_type = zero.data_type

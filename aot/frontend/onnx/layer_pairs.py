@@ -1,4 +1,4 @@
-"""Layers of products in a float model, and pairs of which the second alone reads the first's channels."""
+"""Finds linear layers in a float model, and pairs whose second layer is the only reader of the first."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from dataclasses import dataclass
 import onnx
 
 _LINEAR = ("Conv", "Gemm")
-# Ops between that give each channel multiplied by a positive number as many times as much.
+# Ops that scale their output by the same positive factor as their input channel.
 _PASSING = ("Relu", "LeakyRelu", "MaxPool", "AveragePool", "GlobalAveragePool")
 
 
 @dataclass(frozen=True, slots=True)
 class LinearLayer:
-    """A convolution or a Gemm whose weights are constants that it alone reads."""
+    """A convolution or Gemm with constant weights that no other node reads."""
 
     reads: str
     value: str  # its result
     op: str
     weights: str
-    bias: str  # empty: it has none
-    channels_first: bool  # weights have the result's channels on axis 0
+    bias: str  # empty: none
+    channels_first: bool  # weights have the output channels on axis 0
     groups: int
-    inputs: int  # channels of each group
+    inputs: int  # input channels of each group
 
     @property
     def is_depthwise(self) -> bool:
@@ -32,7 +32,7 @@ class LinearLayer:
 
     @property
     def takes_channels(self) -> bool:
-        """True where each channel that it reads has weights of its own, one axis of them or some."""
+        """Returns whether each input channel has separate weights, on one axis or several."""
         return self.groups == 1 or self.is_depthwise
 
 
@@ -43,12 +43,12 @@ class LayerPair:
 
     @property
     def between(self) -> str:
-        """The value that the second reads."""
+        """Returns the value that the second layer reads."""
         return self.second.reads
 
 
 def layers_of(graph: onnx.GraphProto) -> Iterator[LinearLayer]:
-    """The layers in their order."""
+    """Yields the layers in order."""
     constants = {each.name: tuple(each.dims) for each in graph.initializer}
     reads = Counter(name for node in graph.node for name in node.input)
     for node in graph.node:
@@ -75,7 +75,7 @@ def layers_of(graph: onnx.GraphProto) -> Iterator[LinearLayer]:
 
 
 def pairs_of(graph: onnx.GraphProto) -> Iterator[LayerPair]:
-    """Pairs with nothing between them but what passes a channel's factor on, and no other reader."""
+    """Yields pairs connected only by ops that pass on a channel's factor, without other readers."""
     layers = {layer.value: layer for layer in layers_of(graph)}
     readers = Counter(name for node in graph.node for name in node.input)
     readers.update(value.name for value in graph.output)

@@ -1,8 +1,8 @@
-"""Channels of a float model get ranges that are alike, so that one step serves them all.
+"""Equalizes the ranges of a float model's channels, so that one step size suits them all.
 
-A channel is divided by a number in the layer that makes it, and the layer that reads it multiplies by that:
-the model computes the same. The first layer's weights have a step for each channel and do not mind; those of
-the second become less alike, except where each channel that it reads has a step of its own.
+The layer that computes a channel divides by a factor, and the layer that reads it multiplies by it: results
+are the same. The first layer's weights have a step per channel, so they lose nothing. The second layer's
+weights become less equal, except if each of its input channels has a separate step.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from aot.frontend.onnx.layer_pairs import LayerPair, LinearLayer, pairs_of
 from aot.ir.types import Array
 
 Reals = npt.NDArray[np.float64]
-_MAX_CHANNEL_FACTOR = 256.0  # times that a channel's factor may be another's
+_MAX_CHANNEL_FACTOR = 256.0  # largest ratio of two channels' factors
 
 
 def with_values_between(data: bytes) -> tuple[bytes, tuple[str, ...]]:
-    """The model with outputs more: the values whose channels can be multiplied, each read by one layer."""
+    """Returns the model with more outputs: the scalable values with a single reader, and their names."""
     model = onnx.load_from_string(data)
     names = tuple(pair.between for pair in pairs_of(model.graph))
     outputs = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, None) for name in names]
@@ -31,7 +31,7 @@ def with_values_between(data: bytes) -> tuple[bytes, tuple[str, ...]]:
 
 
 def with_like_ranges(data: bytes, largest: Mapping[str, Array]) -> bytes:
-    """The model with other weights. `largest` has the largest magnitude of each channel of such values."""
+    """Returns the model with scaled weights. `largest` has the largest magnitude of each channel by value."""
     model = onnx.load_from_string(data)
     constants = {each.name: numpy_helper.to_array(each) for each in model.graph.initializer}
     changed: dict[str, Array] = {}
@@ -55,7 +55,7 @@ def with_like_ranges(data: bytes, largest: Mapping[str, Array]) -> bytes:
 
 
 def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) -> Reals:
-    """The divisor of each channel: its range where that costs nothing, else the root of its share."""
+    """Returns the divisor of each channel: its range if that costs nothing, else the root of its share."""
     seen: Reals = largest.astype(np.float64)
     if not pair.second.is_depthwise:
         read: Reals = _reach(pair.second, constants[pair.second.weights])
@@ -66,7 +66,7 @@ def _factors(pair: LayerPair, largest: Array, constants: Mapping[str, Array]) ->
 
 
 def _reach(layer: LinearLayer, weights: Array) -> Reals:
-    """The largest weight of each channel that is read."""
+    """Returns the largest weight of each input channel."""
     axis = 1 if layer.channels_first else 0
     others = tuple(each for each in range(weights.ndim) if each != axis)
     largest: Reals = np.abs(weights.astype(np.float64)).max(axis=others)

@@ -1,7 +1,7 @@
-"""Trees that a file has one by one become one ensemble; what is made of a leaf alone is put into the leaf.
+"""Merges trees stored one by one into one ensemble; functions of a leaf are stored in the leaf.
 
-Isolation forests come so: for each tree its leaf's number, some twenty operators that make a depth of it, and
-then the sum over all trees.
+Isolation forests have this form: for each tree the number of its leaf, about twenty operators that compute a
+depth from it, and the sum over all trees.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _KNOWN = {*_NEEDED, _ABOUT_MISSING, *_IGNORED}
 
 
 def with_merged_trees(model: ModelProto) -> ModelProto:
-    """The same model, which itself is left as it is; the same object where there are no trees to merge."""
+    """Returns an equivalent model, without changing the given one; the same object if nothing merges."""
     if sum(_is_plain(node) for node in model.graph.node) < LEAST_TREES:
         return model
     merged = ModelProto()
@@ -49,7 +49,7 @@ def with_merged_trees(model: ModelProto) -> ModelProto:
 
 
 def _is_plain(node: NodeProto) -> bool:
-    """A sum of trees for one target, whose attributes are lists that fit each other."""
+    """Returns whether it is a sum of trees for one target, whose attribute lists match."""
     if node.op_type != _TREES or len(node.input) != 1 or len(node.output) != 1:
         return False
     its = _attributes(node)
@@ -59,7 +59,7 @@ def _is_plain(node: NodeProto) -> bool:
 
 
 def _fit(its: Mapping[str, Any]) -> bool:
-    """True of lists that belong together; others are left to the importer, which names them."""
+    """Returns whether the lists match; the importer reports others."""
     nodes = ["nodes_treeids", *_OF_NODES, *([_ABOUT_MISSING] if _ABOUT_MISSING in its else [])]
     groups = nodes, ["target_treeids", *_OF_LEAVES]
     if not all(isinstance(its[name], list) for group in groups for name in group):
@@ -86,7 +86,7 @@ def _readers(graph: GraphProto) -> dict[str, list[NodeProto]]:
 
 @dataclass(frozen=True)
 class _LeafFunction:
-    """Nodes that compute one value of a tree's leaf alone."""
+    """Nodes that compute one value from a tree's leaf only."""
 
     nodes: tuple[NodeProto, ...]
     result: str
@@ -126,7 +126,7 @@ def _leaf_function(
     constants: Mapping[str, TensorProto],
     readers: Mapping[str, list[NodeProto]],
 ) -> _LeafFunction | None:
-    """All that is computed from the tree's result alone, where it ends in one value."""
+    """Returns all nodes computed from the tree's result only, if they end in one value; else None."""
     known, nodes = {tree.output[0]}, list[NodeProto]()
     waiting = [*readers.get(tree.output[0], ())]
     while waiting:
@@ -154,7 +154,7 @@ def _computed(
     constants: Mapping[str, TensorProto],
     leaves: Sequence[float],
 ) -> list[float] | None:
-    """The function's value of each leaf; None where it is not one number for each."""
+    """Returns the function's value for each leaf; None if it is not one number each."""
     value = helper.make_tensor_value_info(tree.output[0], TensorProto.FLOAT, [None, 1])
     result = helper.make_tensor_value_info(function.result, TensorProto.FLOAT, None)
     read = {name for node in function.nodes for name in node.input}
@@ -164,13 +164,13 @@ def _computed(
     )
     small = helper.make_model(graph, opset_imports=model.opset_import, ir_version=model.ir_version)
     inputs = np.array(leaves, np.float32).reshape(-1, 1)
-    from onnx.reference import ReferenceEvaluator  # it takes half a second to load
+    from onnx.reference import ReferenceEvaluator  # slow to import: half a second
 
     try:
         runtime = ReferenceEvaluator(small)
         with np.errstate(all="ignore"):
             whole, first = (_run(runtime, tree.output[0], each) for each in (inputs, inputs[:1]))
-    except Exception:  # whatever an operator's evaluator meets: then it is the importers' matter
+    except Exception:  # evaluators may raise anything; the importers then handle the operator
         return None
     is_each = whole.shape == inputs.shape and whole.dtype == np.float32 and np.array_equal(whole[:1], first)
     return [float(number) for number in whole[:, 0]] if is_each else None
@@ -182,11 +182,11 @@ def _run(runtime: Any, name: str, inputs: Array) -> Array:
 
 
 def _in_order(nodes: Sequence[NodeProto], known: Iterable[str]) -> list[NodeProto]:
-    """Each node behind those that it reads."""
+    """Sorts nodes so that each follows those that it reads."""
     there, left, ordered = set(known), list(nodes), list[NodeProto]()
     while left:
         ready = [node for node in left if there.issuperset(node.input)]
-        if not ready:  # a circle, which the reader names
+        if not ready:  # a cycle: the reader reports it
             return [*ordered, *left]
         ordered += ready
         there.update(name for node in ready for name in node.output)
@@ -195,7 +195,7 @@ def _in_order(nodes: Sequence[NodeProto], known: Iterable[str]) -> list[NodeProt
 
 
 def _merge_sum(graph: GraphProto, total: NodeProto) -> None:
-    """A sum of trees' results that nothing else reads becomes one ensemble."""
+    """Replaces a sum of trees' results without other readers by one ensemble."""
     makers = {name: node for node in graph.node for name in node.output}
     trees = [makers.get(name) for name in total.input]
     read = Counter(name for node in graph.node for name in node.input)
@@ -217,7 +217,7 @@ def _merge_sum(graph: GraphProto, total: NodeProto) -> None:
 def _on_features(
     graph: GraphProto, tree: NodeProto, makers: Mapping[str, NodeProto]
 ) -> tuple[str, dict[str, Any]]:
-    """The value behind a choice of columns, and the attributes with the columns' numbers there."""
+    """Returns the value behind a choice of columns, and the attributes with its column numbers."""
     its, source = _attributes(tree), tree.input[0]
     chosen = makers.get(source)
     if chosen is None or chosen.op_type != "Gather" or _attributes(chosen).get("axis", 0) != 1:
@@ -257,6 +257,6 @@ def _drop_unread(graph: GraphProto) -> None:
 
 
 def _outside(graph: GraphProto) -> set[str]:
-    """The values that no node makes; an input that is left out has no name."""
+    """Yields the values that no node computes; an omitted input has no name."""
     made = {name for node in graph.node for name in node.output}
     return {name for node in graph.node for name in node.input} - made

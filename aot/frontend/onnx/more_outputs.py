@@ -1,4 +1,4 @@
-"""An ONNX file with more outputs than it has."""
+"""Adds outputs to an ONNX file."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import onnx
 
 
 def with_outputs(data: bytes, names: Iterable[str]) -> bytes:
-    """The file with these results, which are of int64, as outputs too."""
+    """Returns the file with these int64 results as additional outputs."""
     model = onnx.load_model_from_string(data)
     known = {output.name for output in model.graph.output}
     for name in names:

@@ -1,7 +1,6 @@
-"""Weights of a float model rounded to four bits, in steps of their own for each channel of the result.
+"""Rounds weights of a float model to four bits, with a step size per output channel.
 
-The values stay floats, so that a quantizer of eight bits which is told the steps writes integers
-from -8 to 7.
+The values stay floats: an eight-bit quantizer that is given the step sizes writes integers from -8 to 7.
 """
 
 from __future__ import annotations
@@ -16,24 +15,24 @@ from onnx import numpy_helper
 from aot.ir.types import Array
 
 _LOW, _HIGH = -8, 7
-_SHARES = np.linspace(0.5, 1.0, 26)  # of a channel's largest weight that are tried as the end of the range
+_SHARES = np.linspace(0.5, 1.0, 26)  # of a channel's largest weight, tried as the end of the range
 _MATRIX_OPS = ("Gemm", "MatMul")
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """The weights of a layer of products, which no other reads."""
+    """The weights of a linear layer; no other node reads them."""
 
     name: str
     value: str  # the layer's result
     op: str
-    axis: int  # of the result's channels
+    axis: int  # of the output channels
     elements: int
     node: str
 
 
 def layer_weights(data: bytes) -> tuple[Weights, ...]:
-    """The weights of convolutions and products of matrices; those of depthwise layers are few and stay."""
+    """Returns the weights of convolutions and matrix products, except depthwise layers, which are small."""
     model = onnx.load_from_string(data)
     constants = {each.name: each for each in model.graph.initializer}
     reads = [name for node in model.graph.node for name in node.input]
@@ -51,7 +50,7 @@ def layer_weights(data: bytes) -> tuple[Weights, ...]:
 
 
 def _channel_axis(node: onnx.NodeProto) -> int | None:
-    """The axis of the weights that channels are counted along; None of a layer whose weights stay."""
+    """Returns the axis of the weights' output channels; None if the layer's weights are not rounded."""
     numbers = {each.name: each.i for each in node.attribute}
     if node.op_type == "Conv":
         return 0 if numbers.get("group", 1) == 1 else None
@@ -61,7 +60,7 @@ def _channel_axis(node: onnx.NodeProto) -> int | None:
 
 
 def narrowed(data: bytes, names: Collection[str]) -> tuple[bytes, Mapping[str, Array]]:
-    """The model with these weights of four bits, and the steps of each channel."""
+    """Returns the model with these weights in four bits, and the step sizes of each channel."""
     model = onnx.load_from_string(data)
     axes = {each.name: each.axis for each in layer_weights(data)}
     steps = {}
@@ -73,10 +72,9 @@ def narrowed(data: bytes, names: Collection[str]) -> tuple[bytes, Mapping[str, A
 
 
 def in_four_bits(weights: Array, axis: int) -> tuple[Array, Array]:
-    """The nearest weights that are whole numbers of steps from -8 to 7, and each channel's step.
+    """Returns the nearest weights that are -8 to 7 steps, and each channel's step size.
 
-    Of the steps that are tried, a channel gets the one with the least error of squares: some of its
-    largest weights may lie beyond the range.
+    A channel gets the step size with the least squared error; some of its largest weights may be clamped.
     """
     rows = np.moveaxis(weights.astype(np.float64), axis, 0)
     flat = rows.reshape(rows.shape[0], -1)

@@ -1,4 +1,4 @@
-"""Sizes that a file leaves open: an option to copy gives them all, and guesses are called so."""
+"""Describes sizes that a file leaves open: a command-line option for all of them, guesses marked."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import onnx
 
 _BATCHES = ("batch", "bs", "n", "b")
 _NO_NAME = ("", "none", "?")
-_INVENTED = "unk__"  # the beginning of a name by tf2onnx for a size without one
+_INVENTED = "unk__"  # prefix of tf2onnx's name for an unnamed size
 _IMAGE_SIZE, _CHANNELS, _STEPS = 224, 3, 512
 _NO_SHAPE = ("1", str(_CHANNELS), str(_IMAGE_SIZE), str(_IMAGE_SIZE))
 
 
 @dataclass(frozen=True)
 class InputSizes:
-    """The sizes of one input: each a number, a name, or None where neither is known; None without a shape."""
+    """The sizes of one input: a number, a name, or None if unknown; None for an input without a shape."""
 
     name: str
     each: tuple[int | str, ...] | None
@@ -35,7 +35,7 @@ def _size(dimension: onnx.TensorShapeProto.Dimension) -> int | str:
 
 
 def is_batch(name: str) -> bool:
-    """True where the first size, of this name, can be nothing but the batch."""
+    """Returns whether the first size, of this name, must be the batch."""
     return name.lower() in _NO_NAME or name.startswith(_INVENTED) or _names_a_batch(name)
 
 
@@ -44,13 +44,13 @@ def _names_a_batch(name: str) -> bool:
 
 
 def options(inputs: Sequence[InputSizes]) -> str:
-    """Writes an input's sizes for the command line: --shape image=1,3,224,224."""
+    """Formats an input's sizes for the command line: --shape image=1,3,224,224."""
     guessed = _guessed(inputs)
     return " ".join(f"--shape {x.name}={','.join(_numbers(x, guessed))}" for x in inputs)
 
 
 def hint(inputs: Sequence[InputSizes]) -> str:
-    """The options, and a line for what only the user can know."""
+    """Returns the options, with a line for the sizes that only the user knows."""
     named = {name: size for name, size in _guessed(inputs).items() if size != 1}
     lines = [
         f'"{name}" = {size} is a guess: give what you run the model with' for name, size in named.items()
@@ -61,7 +61,7 @@ def hint(inputs: Sequence[InputSizes]) -> str:
 
 
 def _guessed(inputs: Iterable[InputSizes]) -> dict[str, int]:
-    """A guess for each name, the same wherever it stands."""
+    """Returns a guess for each name, the same at each occurrence."""
     guessed: dict[str, int] = {}
     for name, size in _guesses(inputs):
         if name:
@@ -77,7 +77,7 @@ def _guesses(inputs: Iterable[InputSizes]) -> Iterator[tuple[str, int]]:
 
 
 def _guess(name: str, place: int, rank: int) -> int:
-    """The first is mostly the batch; four dimensions are mostly an image's, channels first."""
+    """Guesses the batch for the first dimension, and an image with channels first for four dimensions."""
     if place == 0 or _names_a_batch(name):
         return 1
     if rank == 4:

@@ -1,4 +1,4 @@
-"""One node of the file as its importer sees it: operands, attributes, and the means to build its results."""
+"""A node of the file as its importer sees it: operands, attributes, and functions to build results."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from aot.ops.rearrange import Loops
 _AGAIN = "get or export the file again"
 
 
-# Run other nodes on behalf of one: expansions, and unrolled bodies.
+# Runs other nodes on behalf of one: expansions, and unrolled bodies.
 RunNode = Callable[[NodeProto, Sequence[Item | None], NodePlace], tuple[Item | None, ...]]
 RunGraph = Callable[[onnx.GraphProto, Sequence[Item], NodePlace], tuple[Item, ...]]
 
 
 @dataclass(frozen=True)
 class OnnxOperator:
-    """A node with its operands; `version` is that of its operator set."""
+    """A node with its operands; `version` is its operator set."""
 
     proto: NodeProto
     version: int
@@ -59,7 +59,7 @@ class OnnxOperator:
         return item
 
     def item(self, position: int) -> Item:
-        """A tensor, a sequence of them, or an optional value that is not there."""
+        """Returns a tensor, a sequence of tensors, or an absent optional value."""
         item = self.operands[position] if position < len(self.operands) else None
         if item is None:
             raise self.fail(f"input {position} is missing", _AGAIN)
@@ -79,7 +79,7 @@ class OnnxOperator:
         return len(self.proto.output)
 
     def is_read(self, position: int) -> bool:
-        """True where somebody reads the result of that position."""
+        """Returns whether the result at that position is read."""
         return position < self.result_count and self.proto.output[position] in self.names_read
 
     def shape(self, value: Value) -> tuple[int, ...]:
@@ -130,7 +130,7 @@ class OnnxOperator:
     # Constant operands
 
     def known(self, position: int, what: str) -> Array:
-        """The elements of an operand that must not depend on the run."""
+        """Returns the elements of an operand that must be known at compile time."""
         return self.known_value(self.operand(position), what)
 
     def known_value(self, value: Value, what: str) -> Array:
@@ -145,7 +145,7 @@ class OnnxOperator:
         raise NeedsValueError(error, sources[0] if sources else None, options)
 
     def _sources(self, value: Value) -> list[str]:
-        """The inputs of the model that it is computed from."""
+        """Returns the inputs of the model that it is computed from."""
         wanted = {value.name}
         made: set[str] = set()
         for node in reversed(self.draft.nodes):
@@ -164,7 +164,7 @@ class OnnxOperator:
         return float(array.reshape(-1)[0])
 
     def axes(self, position: int, name: str = "axes") -> tuple[int, ...] | None:
-        """The axes from the attribute (older operator sets) or the operand; None where neither is there."""
+        """Returns the axes from the attribute (older operator sets) or the operand; None without either."""
         if self.has(position):
             return self.known_integers(position, name)
         return self.integers(name) if self.has_attribute(name) else None
@@ -175,7 +175,7 @@ class OnnxOperator:
         return number % rank
 
     def require_inside(self, indices: Array | None, first: int, size: int) -> None:
-        """Raises ModelError if indices that are known are not from `first` up to the size of a dimension."""
+        """Raises ModelError if known indices are out of range, from `first` to the size of a dimension."""
         fault = "" if indices is None else index_outside(indices, first, size)
         if fault:
             raise self.fail(fault, INDEX_HINT)
@@ -187,7 +187,7 @@ class OnnxOperator:
         return Value(name, tuple(range(rank)) if order is None else order, element)
 
     def plain(self, value: Value) -> str:
-        """Its name with its dimensions in the file's order."""
+        """Returns its name with its dimensions in the file's order."""
         return self.draft.stored(self.place, value)
 
     def apply(self, op: Op, *inputs: str | None) -> str:
@@ -200,7 +200,7 @@ class OnnxOperator:
         return self.draft.picked(self.place, name, loops, shape)
 
     def sliced(self, name: str, axis: int, chosen: range) -> str:
-        """A range of one dimension, backwards and repeated (step 0) ones too."""
+        """Returns a range of one dimension, which may run backwards or repeat (step 0)."""
         shape = self.draft.types[name].shape
         strides = list(dense_strides(shape))
         offset = chosen.start * strides[axis]
@@ -209,7 +209,7 @@ class OnnxOperator:
         return self.picked(name, Loops(sizes, tuple(strides), offset), sizes)
 
     def repeated(self, name: str, shape: Sequence[int]) -> str:
-        """Dimensions of 1 repeated to a shape."""
+        """Broadcasts dimensions of 1 to a shape."""
         own, shape = self.draft.types[name].shape, tuple(shape)
         ranked = (1,) * (len(shape) - len(own)) + own
         if len(ranked) != len(shape) or any(a not in (1, b) for a, b in zip(ranked, shape, strict=True)):
@@ -219,18 +219,18 @@ class OnnxOperator:
         return self.picked(name, Loops(shape, steps), shape)
 
     def number(self, value: float | int | Sequence[int] | Array, element: int) -> Value:
-        """A constant of an element type of ONNX."""
+        """Returns a constant of an ONNX element type."""
         array = np.asarray(value).astype(stored_type(element, self.place.file_name).numpy)
         return self.value(self.draft.constant(array, f"{self.place.label}/constant"), element)
 
     def do(self, op_type: str, *operands: Item | None, **attributes: object) -> Value:
-        """The first result of another operator, as it would be in the same file."""
+        """Returns the first result of another operator, run as if it were in the file."""
         return self.do_all(1, op_type, *operands, **attributes)[0]
 
     def do_all(
         self, count: int, op_type: str, *operands: Item | None, **attributes: object
     ) -> Sequence[Value]:
-        """The first results, each of which there must be."""
+        """Returns the first `count` results, all of which must be present."""
         names = [f"made{number}" for number in range(count)]
         node = onnx.helper.make_node(op_type, [""] * len(operands), names, **attributes)
         made = [value for value in self.run(node, operands, self.place)[:count] if isinstance(value, Value)]

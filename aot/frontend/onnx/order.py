@@ -1,4 +1,4 @@
-"""Nodes in the order in which they can run: the format asks for it, not every tool that writes it does it."""
+"""Sorts nodes into execution order: the format requires it, but not every tool obeys."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from onnx import ModelProto, NodeProto
 
 
 def in_order(nodes: Sequence[NodeProto]) -> list[tuple[int, NodeProto]]:
-    """Each node with its number in the file, after those that it reads; as stored where that holds already.
+    """Returns nodes with their numbers in the file, each after those that it reads; stable.
 
-    A node of a circle comes before one that it reads.
+    In a cycle, a node comes before one that it reads.
     """
     makers = {name: number for number, node in enumerate(nodes) for name in node.output if name}
     order: list[tuple[int, NodeProto]] = []
@@ -37,7 +37,7 @@ def _sources(node: NodeProto, makers: Mapping[str, int]) -> Iterator[int]:
 
 
 def reads(node: NodeProto) -> Iterator[str]:
-    """The values that a node reads, also in its branches and bodies."""
+    """Yields the values that a node reads, including its branches and bodies."""
     yield from node.input
     for attribute in node.attribute:
         for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
@@ -47,7 +47,7 @@ def reads(node: NodeProto) -> Iterator[str]:
 
 
 def names_read(model: ModelProto) -> frozenset[str]:
-    """The names that nodes of the file read, in bodies and functions too, and its outputs."""
+    """Returns the names that nodes of the file read, including bodies and functions, and its outputs."""
     nodes = [*model.graph.node, *(node for function in model.functions for node in function.node)]
     outputs = [*(o.name for o in model.graph.output), *(n for f in model.functions for n in f.output)]
     return frozenset(outputs).union(*map(reads, nodes)) - {""}

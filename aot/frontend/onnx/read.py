@@ -1,4 +1,4 @@
-"""An ONNX file's bytes become a graph: each node by its importer or its function body, or refused by name."""
+"""Reads an ONNX file's bytes as a graph: each node by its importer or its function body."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from aot.frontend.onnx.tensor_inputs import with_tensor_inputs
 from aot.ir.graph import Graph
 from aot.ir.types import Array
 
-MAX_DEPTH = 24  # of functions and bodies in each other
+MAX_DEPTH = 24  # of nested functions and bodies
 _AGAIN = "get or export the file again"
 NO_SHAPES: Shapes = {}
 NO_VALUES: Mapping[str, Array] = {}
 
 
 def operators_of_onnx(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]:
-    """The name of each node's operator, and True where it is read. Raises ModelError.
+    """Yields each node's operator, and whether it is supported. Raises ModelError.
 
-    The nodes of branches and loops are nodes too; the file's own functions count as one.
+    Nodes of branches and loops count as nodes, too; the file's own functions count as one.
     """
     model = _checked(data, file_name)
     versions = versions_of(model, file_name)
@@ -56,16 +56,16 @@ def operators_of_onnx(data: bytes, file_name: str) -> Iterator[tuple[str, bool]]
 
 
 def is_quantised(data: bytes, file_name: str) -> bool:
-    """True where nodes quantize, or compute on quantized tensors. Raises BrokenFileError."""
+    """Returns whether nodes quantize, or compute on quantized tensors. Raises BrokenFileError."""
     names = (node.op_type for node in nodes_of(_checked(data, file_name).graph))
     return any(name == "QuantizeLinear" or name.startswith("QLinear") for name in names)
 
 
 def _checked(data: bytes, file_name: str) -> ModelProto:
-    """The model in a file that is one. Raises BrokenFileError."""
+    """Returns the model in the file. Raises BrokenFileError."""
     try:
         model = onnx.load_model_from_string(data)
-    except Exception:  # google.protobuf's own error, which is not a dependency of ours
+    except Exception:  # google.protobuf's own error, not a dependency of this package
         raise BrokenFileError(
             f"this is not an ONNX model: {len(data):,} bytes that are not a protocol buffer of one",
             file_name,
@@ -83,7 +83,7 @@ def read_onnx(
     shapes: Shapes = NO_SHAPES,
     values: Mapping[str, Array] = NO_VALUES,
 ) -> Graph:
-    """The model in an ONNX file. `shapes` and `values` are given for inputs by name."""
+    """Returns the model in an ONNX file. `shapes` and `values` are given for inputs by name."""
     model = _checked(data, file_name)
     try:
         whole, sizes = with_tensor_inputs(with_merged_trees(model), shapes, values, file_name)
@@ -93,18 +93,18 @@ def read_onnx(
     except Exception:
         _refuse_invalid(model, file_name)
         raise
-    # Where a name is not text, the library gives its bytes.
+    # If a name is not text, the library returns its bytes.
     if not all(isinstance(name, str) for name in (*graph.types, *(node.name for node in graph.nodes))):
         raise BrokenFileError("a name in the file is not UTF-8 text", file_name, _AGAIN)
     return graph
 
 
 def _refuse_invalid(model: ModelProto, file_name: str) -> None:
-    """A file may break rules that no importer looks at: then ONNX's own checker says which."""
+    """Raises BrokenFileError if ONNX's checker rejects the model, for rules that no importer checks."""
     try:
         onnx.checker.check_model(model)
         onnx.shape_inference.infer_shapes(model, check_type=True, strict_mode=True)
-    except Exception as error:  # of several kinds, for names that are not text too
+    except Exception as error:  # of several kinds, also for names that are not text
         reason = (str(error).strip() or "no reason given").splitlines()[0]
         raise BrokenFileError(f"the file breaks ONNX's rules: {reason}", file_name, _AGAIN) from None
 
@@ -122,7 +122,7 @@ class _FileReader:
         self.scopes: list[dict[str, Item]] = [{}]
         self.versions = [self.sets[""]]
         self.names_read = names_read(model)
-        self.in_bfloat16 = False  # within a function of such numbers, whose steps are rounded
+        self.in_bfloat16 = False  # inside a function on bfloat16, whose steps are rounded
 
     def _fail(self, what: str, hint: str = _AGAIN) -> ModelError:
         return BrokenFileError(what, self.file_name, hint)
@@ -137,7 +137,7 @@ class _FileReader:
         return with_integers(graph, self.draft.integers, self.draft.rounding)
 
     def _outputs(self, model: GraphProto, inputs: Sequence[str]) -> dict[str, str]:
-        """Each output's name and the value that it is."""
+        """Returns each output's name and its value."""
         made: list[tuple[str, Value]] = []
         for output in model.output:
             item = self._find(output.name)
@@ -159,7 +159,7 @@ class _FileReader:
         return outputs
 
     def _counts(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
-        """The counts of the rows of the outputs, where the run decides how many there are."""
+        """Yields the row counts of outputs whose number of rows is known only at run time."""
         counts = self.draft.counts
         bad = next((name for name, value in made if value.name in counts.sizes), None)
         if bad is not None:
@@ -172,7 +172,7 @@ class _FileReader:
             yield f"{owner}_count", counts.counts[owner]
 
     def _without_filler(self, made: Sequence[tuple[str, Value]]) -> Iterator[tuple[str, Value]]:
-        """Counted rows that are not there become 0, whatever they were computed from."""
+        """Yields the outputs with filler rows set to 0."""
         for name, value in made:
             rows = self.draft.counts.rows.get(value.name)
             if rows is None or value.name in self.draft.counts.zeros:
@@ -196,7 +196,7 @@ class _FileReader:
         return kept
 
     def _tensors(self, name: str, item: Item) -> Iterator[tuple[str, Value]]:
-        """Each tensor of a sequence is an output; one without elements is none."""
+        """Yields each tensor of a sequence as an output; tensors without elements are omitted."""
         if isinstance(item, TensorSequence):
             for number, value in enumerate(item.values):
                 yield from self._tensors(f"{name}_{number}", value)
@@ -204,7 +204,7 @@ class _FileReader:
             yield name, item
 
     def _run_all(self) -> None:
-        """Reads all nodes; those that cannot be read are named all at once."""
+        """Reads all nodes; raises one error for all nodes that cannot be read."""
         model = self.model.graph
         missing = {given.name for given in (*model.input, *model.initializer)} - self.scopes[0].keys()
         self._run_nodes(in_order(model.node), missing)
@@ -215,7 +215,7 @@ class _FileReader:
     def _run_nodes(
         self, nodes: Iterable[tuple[int, NodeProto]], missing: set[str], outer: NodePlace | None = None
     ) -> None:
-        """Node by node. What is refused is collected; what needs that, or is missing, is left out."""
+        """Reads the nodes. Collects errors, and skips nodes that depend on failed or missing values."""
         is_whole = True
         for index, node in nodes:
             try:
@@ -234,7 +234,7 @@ class _FileReader:
             raise AlreadyReportedError("a body holds what is not supported")
 
     def _delivered(self, place: NodePlace, value: Value) -> str:
-        """An output as the file means it: in its order, and in no more bits than its element type has."""
+        """Returns an output as in the file: in its order, with no more bits than its element type has."""
         name = self.draft.stored(place, value)
         if value.element in NARROW and name not in self.draft.constants:
             return self.draft.apply(place, NARROW[value.element], (name,))
@@ -251,7 +251,7 @@ class _FileReader:
             self.scopes[-1][tensor.name] = _plain(name, array.ndim, tensor.data_type)
 
     def _add_inputs(self, shapes: Shapes, values: Mapping[str, Array]) -> tuple[str, ...]:
-        """The names of those that a run has to give."""
+        """Adds the inputs; returns the names of those that a run must give."""
         names = []
         for found in inputs_of(self.model.graph, set(self.scopes[0]), shapes, values, self.refused):
             name = found.name
@@ -273,7 +273,7 @@ class _FileReader:
         return NodePlace(label, f'{node.op_type} #{index} "{label}"', self.file_name)
 
     def _run_named(self, node: NodeProto, index: int, outer: NodePlace | None = None) -> None:
-        """A node whose operands have names in the scopes."""
+        """Reads a node whose operands are names in the scopes."""
         place = self._place(node, index, outer)
         operands = []
         for name in node.input:
@@ -287,7 +287,7 @@ class _FileReader:
         results: Sequence[Item | None] = self.run(node, operands, place)
         if self.in_bfloat16:
             results = rounded(self.draft, node, results, place)
-        if find_importer(node.domain, node.op_type) is not None:  # the nodes of a function are followed
+        if find_importer(node.domain, node.op_type) is not None:  # nodes of a function are followed
             follow(self.draft, node, operands, results, place)
         for name, result in zip(node.output, results, strict=False):
             if name in self.scopes[-1]:
@@ -298,7 +298,7 @@ class _FileReader:
     def run(
         self, node: NodeProto, operands: Sequence[Item | None], place: NodePlace
     ) -> tuple[Item | None, ...]:
-        """The node's results, by its importer or by its function body, which may leave some out."""
+        """Returns the node's results, by its importer or its function body; some may be missing."""
         if len(self.scopes) + len(self.versions) > MAX_DEPTH:
             raise place.fail(f"functions lie more than {MAX_DEPTH} deep in each other", _AGAIN)
         known = self.functions.get((node.domain, node.op_type))
@@ -369,7 +369,7 @@ class _FileReader:
             self.scopes = outer
 
     def run_graph(self, graph: GraphProto, operands: Sequence[Item], place: NodePlace) -> tuple[Item, ...]:
-        """The outputs of a body, which sees the values around it."""
+        """Returns the outputs of a body, which can read the values around it."""
         if len(operands) != len(graph.input):
             raise place.fail(f"its body has {len(graph.input)} inputs, {len(operands)} are given", _AGAIN)
         scope = {info.name: value for info, value in zip(graph.input, operands, strict=True)}

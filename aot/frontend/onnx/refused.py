@@ -1,4 +1,4 @@
-"""Collects all that is refused in a file: operators, broken limits, and sizes that it leaves open."""
+"""Collects all errors of a file: operators, broken limits, and sizes that it leaves open."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from aot.errors import ModelError, UnsupportedError
 from aot.frontend.onnx.errors import AlreadyReportedError, LeftOpenError, NeedsValueError, NoImporterError
 from aot.frontend.onnx.why_not import reason_of
 
-MOST_NAMED = 50  # nodes of one operator, and nodes that break a limit
+MOST_NAMED = 50  # nodes of one operator, and nodes that violate a limit
 
 
 @dataclass
 class Refused:
-    """Collected while the file is read as far as it can be."""
+    """Errors collected while reading the file as far as possible."""
 
     file_name: str
-    _places: dict[str, dict[str, None]] = field(default_factory=dict)  # of an operator, in order
+    _places: dict[str, dict[str, None]] = field(default_factory=dict)  # by operator, in order
     _errors: list[ModelError] = field(default_factory=list)
 
     def add(self, error: ModelError) -> None:
@@ -35,7 +35,7 @@ class Refused:
         return len(self._errors) >= MOST_NAMED
 
     def whole(self) -> ModelError | None:
-        """Everything as one error; one thing alone is said as it is."""
+        """Returns all errors as one; a single error is returned unchanged."""
         if not self._places and len(self._errors) < 2:
             return self._errors[0] if self._errors else None
         lines = [line for name in sorted(self._places) for line in self._operator(name)]
@@ -65,7 +65,7 @@ class Refused:
         return [told, *(f"  {line}" for line in error.hint.splitlines())]
 
     def _way_out(self) -> str:
-        """The options that help, as one piece to copy."""
+        """Returns the options that help, as one text to copy."""
         options = [error.options for error in self._errors if isinstance(error, LeftOpenError)]
         given = " ".join(dict.fromkeys(option for option in options if option))
         listed = "deploy docs ops lists what each operator supports"

@@ -1,4 +1,4 @@
-"""The integers that float constants were in the file, with the scale and zero point of each."""
+"""The integers that float constants were in the file, with scales and zero points."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from aot.ir.types import Array, DType, Quant, TensorType
 
 @dataclass(frozen=True)
 class Stored:
-    """Three arrays of one shape: real = scale * (integer - zero point), element by element."""
+    """Three arrays of one shape: float = scale * (integer - zero point), element by element."""
 
     integers: Array
     scales: Array
     zero_points: Array
 
     def moved(self, move: Callable[[Array], Array]) -> Stored:
-        """The same integers with the elements in other places."""
+        """Returns the same integers with the elements rearranged."""
         return Stored(move(self.integers), move(self.scales), move(self.zero_points))
 
     def symmetric(self, axis: int) -> tuple[TensorType, Array] | None:
-        """As weights: counted from their zero points, with one scale or one for each index of an axis."""
+        """Returns weights minus their zero points, with one scale or one per index of an axis; or None."""
         scales = along(self.scales, axis)
         if scales is None or not self.integers.size:
             return None
@@ -35,7 +35,7 @@ class Stored:
         return TensorType(dtype, data.shape, _quant(scales, axis)), data
 
     def alike(self) -> tuple[TensorType, Array] | None:
-        """As activations of 8 bits: one scale and one zero point for all."""
+        """Returns 8-bit activations with one scale and one zero point for all; or None."""
         scales, zeros = np.unique(self.scales), np.unique(self.zero_points)
         if scales.size != 1 or zeros.size != 1:
             return None
@@ -50,7 +50,7 @@ class Stored:
 
 
 def along(numbers: Array, axis: int) -> Array | None:
-    """The numbers for each index of the axis, if nothing else changes them."""
+    """Returns the numbers for each index of the axis, if nothing else changes them."""
     lines = np.moveaxis(numbers, axis, 0).reshape(numbers.shape[axis], -1)
     first = lines[:, 0]
     return first if bool((lines == first[:, np.newaxis]).all()) else None

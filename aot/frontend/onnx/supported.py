@@ -1,4 +1,4 @@
-"""The operators of a file that are read, and their operator sets."""
+"""Finds the operators of a file, which of them are supported, and their operator sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WITH_BODIES = (*STANDARD, "ai.onnx.preview")  # domains whose operators ONNX de
 
 
 def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
-    """The version of each domain that the file uses; "" is the standard one."""
+    """Returns the version of each domain that the file uses; "" is the standard one."""
     versions = {("" if s.domain in STANDARD else s.domain): int(s.version) for s in model.opset_import}
     newest = onnx.defs.onnx_opset_version()
     version = versions.setdefault("", newest)
@@ -34,7 +34,7 @@ def versions_of(model: ModelProto, file_name: str) -> dict[str, int]:
 
 
 def _is_unchanged(node: NodeProto, version: int) -> bool:
-    """True where the operator of an old set is that of the oldest which is read."""
+    """Returns whether the operator of an old set equals that of the oldest supported one."""
     try:
         then, now = (onnx.defs.get_schema(node.op_type, v, "") for v in (version, OLDEST))
     except (onnx.defs.SchemaError, TypeError):
@@ -45,7 +45,7 @@ def _is_unchanged(node: NodeProto, version: int) -> bool:
 def is_supported(node: NodeProto, versions: Mapping[str, int]) -> bool:
     if find_importer(node.domain, node.op_type) is not None:
         return True
-    if reason_of(name_of(node)).why:  # ONNX may define it by others that are as unsupported
+    if reason_of(name_of(node)).why:  # ONNX may define it by operators that are unsupported, too
         return False
     domain = "" if node.domain in STANDARD else node.domain
     known = domain in versions and node.domain in _WITH_BODIES
@@ -55,7 +55,7 @@ def is_supported(node: NodeProto, versions: Mapping[str, int]) -> bool:
 def unsupported_within(
     node: NodeProto, label: str, versions: Mapping[str, int], functions: Functions
 ) -> Iterator[tuple[str, str]]:
-    """Operators nobody reads in a node, its bodies and the file's functions: each with the node's name."""
+    """Yields unsupported operators in a node, its bodies and the file's functions, with the node's name."""
     function = functions.get((node.domain, node.op_type))
     if function is not None:
         others = {key: f for key, f in functions.items() if f is not function}  # none calls itself
@@ -78,7 +78,7 @@ def name_of(node: NodeProto) -> str:
 
 
 def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
-    """Every node, those of branches and loops too."""
+    """Yields every node, including those of branches and loops."""
     for node in graph.node:
         yield node
         for body in bodies_of(node):
@@ -86,7 +86,7 @@ def nodes_of(graph: GraphProto) -> Iterator[NodeProto]:
 
 
 def bodies_of(node: NodeProto) -> Iterator[GraphProto]:
-    """The graphs of a node: branches, a loop's body."""
+    """Yields the graphs of a node: branches, a loop's body."""
     for attribute in node.attribute:
         yield from (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs)
 

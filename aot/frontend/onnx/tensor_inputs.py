@@ -1,4 +1,4 @@
-"""Inputs that are sequences or optional become tensors: how many a sequence holds is given before the run."""
+"""Converts sequence and optional inputs to tensors; the user gives the length of each sequence."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from onnx import ModelProto, NodeProto, ValueInfoProto
 from aot.errors import ModelError
 
 Shapes = Mapping[str, tuple[int, ...]]
-_MOST_TENSORS = 4096  # of one sequence
+_MOST_TENSORS = 4096  # in one sequence
 
 
 def with_tensor_inputs(
     model: ModelProto, shapes: Shapes, values: Collection[str], file_name: str
 ) -> tuple[ModelProto, Shapes]:
-    """A sequence of a given length, its shape, is so many inputs; an optional input is there if it is given.
+    """Replaces a sequence by as many inputs as its given length; keeps an optional input if it is given.
 
-    The other shapes are those of inputs of the model that comes back.
+    The returned shapes belong to inputs of the returned model.
     """
     if all(info.type.HasField("tensor_type") for info in model.graph.input):
         return model, shapes
@@ -35,7 +35,7 @@ def with_tensor_inputs(
 
 @dataclass
 class _Opened:
-    shapes: dict[str, tuple[int, ...]]  # lengths are taken out
+    shapes: dict[str, tuple[int, ...]]  # without the lengths
     values: frozenset[str]
     file_name: str
     nodes: list[NodeProto] = field(default_factory=list)

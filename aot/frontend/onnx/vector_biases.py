@@ -1,4 +1,4 @@
-"""Gemm biases of shape [1, n] or of one number become vectors: the same sum, and what quantizers expect."""
+"""Converts Gemm biases of shape [1, n] or one number to vectors, which quantizers expect; same sum."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def with_vector_biases(data: bytes) -> bytes:
     _spread_numbers(model)
     constants = {constant.name for constant in model.graph.initializer}
     for entry in [entry for entry in model.graph.input if entry.name in constants]:
-        model.graph.input.remove(entry)  # so old models list them; their shapes there are those of before
+        model.graph.input.remove(entry)  # old models list them here, with their previous shapes
     del model.graph.value_info[:]
     return bytes(model.SerializeToString())
 

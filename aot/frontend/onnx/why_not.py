@@ -1,4 +1,4 @@
-"""Says why an ONNX operator is not supported, and what would help."""
+"""Explains why an ONNX operator is not supported, and what helps."""
 
 from __future__ import annotations
 
@@ -53,5 +53,5 @@ _OF_DOMAIN: Mapping[str, Reason] = MappingProxyType(
 
 
 def reason_of(operator: str) -> Reason:
-    """The reason for an operator, with its domain in front where that is not the standard one."""
+    """Returns the reason for an operator, given with its domain unless that is the standard one."""
     return _OF_OPERATOR.get(operator) or _OF_DOMAIN.get(operator.rpartition(".")[0], _UNKNOWN)

@@ -1,8 +1,8 @@
-"""Values of a quantized ONNX model in 16 bits: steps of a 128th of those of eight bits, counted from zero.
+"""Makes values of a quantized ONNX model 16 bits wide: 1/128 of the 8-bit step, zero point 0.
 
-An operator that reads or makes such a value has 16 bits on all sides, as in TFLite's 16x8 models: a value of
-eight bits is made finer before it, which loses nothing, or coarser behind it. What the quantizer left out
-because eight bits end where a Relu or a Clip does, is there again.
+An operator that reads or computes such a value has 16 bits on all sides, as in TFLite's 16x8 models: 8-bit
+inputs are widened, which loses nothing, and 8-bit outputs narrowed afterwards. A Relu or Clip that the
+quantizer dropped, because the 8-bit range ends there, is restored.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from onnx import NodeProto, TensorProto, helper, numpy_helper
 
 from aot.ir.types import Array
 
-_FINER = 128  # 255 steps of eight bits are 32,640 of 16
+_FINER = 128  # 255 steps of 8 bits are 32,640 of 16
 _WEIGHTED = frozenset({"Conv", "Gemm", "MatMul"})
 _PAIRS = frozenset({"Add", "Mul", "Sub"})
 _MOVES = frozenset({"Flatten", "Reshape", "Squeeze", "Transpose", "Unsqueeze"})
-# What comes out has the steps of what goes in.
+# Their output has the step size of their input.
 _SAME_STEPS = _MOVES | {"AveragePool", "Concat", "GlobalAveragePool", "MaxPool"}
 _LIMITS = ("Clip", "Relu")
 _KNOWN_LIMITS = ((0.0, 6.0), (-1.0, 1.0))  # of Clip
-_DOMAIN = "com.microsoft"  # has 16 bits in every opset
+_DOMAIN = "com.microsoft"  # supports 16 bits in every opset
 
 
 @dataclass(frozen=True, slots=True)
 class Activations:
-    """Values that have one width: moved elements keep their steps."""
+    """Values of equal width: moved elements keep their step size."""
 
     values: tuple[str, ...]
-    op: str  # that makes the first; empty of an input
-    is_end: bool  # an input or output of the model is one of them
+    op: str  # that computes the first; empty for an input
+    is_end: bool  # an input or output of the model is among them
 
 
 @dataclass(frozen=True, slots=True)
 class _Rounded:
-    """One value, its rounding to integers and its return to floats."""
+    """A value, its rounding to integers and its conversion back to floats."""
 
     name: str
     quantise: NodeProto
@@ -54,7 +54,7 @@ class _Rounded:
 
 
 class _Quantised:
-    """A model of pairs, who makes and reads their values, and the float model that it was."""
+    """A model of QDQ pairs, the producers and readers of their values, and the original float model."""
 
     def __init__(self, data: bytes, real: bytes) -> None:
         before = onnx.load_model_from_string(real).graph
@@ -95,14 +95,14 @@ class _Quantised:
         )
 
     def is_input(self, name: str) -> bool:
-        """True of an input of the model, moved or not, that is not an integer yet."""
+        """Returns whether it is a float input of the model, moved or not."""
         maker = self.makers.get(name)
         return name in self.inputs or (
             maker is not None and maker.op_type in _MOVES and self.is_input(maker.input[0])
         )
 
     def may_be_wide(self, node: NodeProto) -> bool:
-        """True where there are kernels of 16 bits, and where all that it reads and makes is quantized."""
+        """Returns whether there are 16-bit kernels, and all inputs and outputs are quantized."""
         if any(name not in self.made or not self._has_known_limits(name, node) for name in node.output):
             return False
         given = list(node.input)
@@ -113,7 +113,7 @@ class _Quantised:
         return node.op_type in _SAME_STEPS and given[0] in self.read
 
     def _has_known_limits(self, made: str, maker: NodeProto) -> bool:
-        """False where the limits of a result are none that a layer has."""
+        """Returns False if the limits of a result match no activation of a layer."""
         limits = self.limits(made, maker)
         if not limits or [each.op_type for each in limits] == ["Relu"]:
             return True
@@ -123,7 +123,7 @@ class _Quantised:
         return all(ends) and tuple(float(numpy_helper.to_array(end)) for end in ends) in _KNOWN_LIMITS
 
     def limits(self, made: str, maker: NodeProto) -> list[NodeProto]:
-        """The operators of the real model that the quantizer has left out behind the maker."""
+        """Returns the operators of the float model that the quantizer dropped after the producer."""
         found: list[NodeProto] = []
         limit = self.real_makers.get(self.made[made].name)
         while limit is not None and limit.op_type in _LIMITS and maker.op_type not in _LIMITS:
@@ -133,7 +133,7 @@ class _Quantised:
 
 
 def activations(data: bytes, real: bytes) -> tuple[Activations, ...]:
-    """The values that may have 16 bits, in order; `real` is the model that the other was made of."""
+    """Returns the values that may have 16 bits, in order; `real` is the float model."""
     model = _Quantised(data, real)
     groups = _groups(model)
     return tuple(_activations(model, names) for names in groups if all(_is_made(model, n) for n in names))
@@ -152,7 +152,7 @@ def _is_made(model: _Quantised, name: str) -> bool:
 
 
 def _groups(model: _Quantised) -> Sequence[tuple[str, ...]]:
-    """The values, those together that must have the same steps."""
+    """Returns the values, grouped by equal step size."""
     group = {name: [name] for name in model.pairs}
     for node in model.model.graph.node:
         if node.op_type not in _SAME_STEPS or not model.may_be_wide(node):
@@ -166,7 +166,7 @@ def _groups(model: _Quantised) -> Sequence[tuple[str, ...]]:
 
 
 def widened(data: bytes, real: bytes, names: Collection[str]) -> bytes:
-    """The quantized model with these values in 16 bits; `real` is the model that it was made of."""
+    """Returns the quantized model with these values in 16 bits; `real` is the float model."""
     return _Widening(_Quantised(data, real), frozenset(names)).data()
 
 
@@ -179,7 +179,7 @@ class _Widening:
             for names in _groups(model)
             for name in names
         }
-        self.elements: dict[str, int] = {}  # of values that were added
+        self.elements: dict[str, int] = {}  # of added values
 
     def data(self) -> bytes:
         graph = self.model.model.graph
@@ -189,7 +189,7 @@ class _Widening:
         graph.initializer.extend(
             each for name, each in self.added.items() if name not in self.model.constants
         )
-        # Shape inference does not know that domain, and all that look at values ask for their elements.
+        # Shape inference does not know that domain, and readers need the values' element types.
         graph.value_info.extend(
             helper.make_tensor_value_info(name, element, None) for name, element in self.elements.items()
         )
@@ -199,7 +199,7 @@ class _Widening:
         return found
 
     def _is_wide(self, node: NodeProto | None) -> bool:
-        """True of an operator that has 16 bits on all sides."""
+        """Returns whether the operator has 16 bits on all sides."""
         if node is None or not self.model.may_be_wide(node):
             return False
         touched = [self.model.read[name] for name in node.input if name in self.model.read]
@@ -208,7 +208,7 @@ class _Widening:
 
     def _rewritten(self, node: NodeProto) -> Iterator[NodeProto]:
         if node.op_type == "DequantizeLinear" and node.output[0] in self.model.read:
-            return  # it comes with its QuantizeLinear
+            return  # written with its QuantizeLinear
         if node.op_type == "QuantizeLinear" and node.input[0] in self.model.made:
             yield from self._converted(self.model.made[node.input[0]])
             return
@@ -236,7 +236,7 @@ class _Widening:
             yield again
 
     def _converted(self, pair: _Rounded) -> Iterator[NodeProto]:
-        """The value in its width, and in the other one where somebody reads it so."""
+        """Yields the value in its width, and also in the other one if that is read."""
         readers = [self._is_wide(node) for node in self.model.readers.get(pair.read, [])]
         if pair.name in self.wide:
             yield from self._in_16_bits(pair, pair.made, pair.read)
@@ -265,12 +265,12 @@ class _Widening:
 
 
 def _other(pair: _Rounded) -> str:
-    """The name of the floats in the width that the value does not have."""
+    """Returns the name of the floats in the width that the value does not have."""
     return f"{pair.name}_in_the_other_width"
 
 
 def _in_8_bits(pair: _Rounded, source: str, result: str, suffix: str = "") -> Iterator[NodeProto]:
-    """The pair as it was, between these."""
+    """Yields the original pair between these values."""
     quantise, real = NodeProto(), NodeProto()
     quantise.CopyFrom(pair.quantise)
     real.CopyFrom(pair.real)

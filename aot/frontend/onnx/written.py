@@ -1,4 +1,4 @@
-"""A graph that is written as ONNX, operator by operator: shapes and types follow as it is written."""
+"""Writes a graph as ONNX, operator by operator, and infers shapes and types."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WRITTEN_TYPES = tuple(_NUMBERS)
 
 
 class UnwritableError(ValueError):
-    """ONNX does not have this operator with these operands; the text says why."""
+    """ONNX does not support this operator with these operands; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class WrittenGraph:
     def put_node(
         self, operator: str, operands: Sequence[str], result: str, attributes: Mapping[str, Any]
     ) -> WrittenSlot:
-        """An operator with one result; "" is an operand left out. Raises UnwritableError."""
+        """Adds an operator with one result; "" is an omitted operand. Raises UnwritableError."""
         node = helper.make_node(operator, list(operands), [result], name=result, **attributes)
         kinds = {name: self._types[name] for name in operands if name}
         data = {name: self._constants[name] for name in kinds if name in self._constants}
@@ -80,7 +80,7 @@ class WrittenGraph:
         try:
             schema = defs.get_schema(operator, _OPSET)
             found = shape_inference.infer_node_outputs(schema, node, kinds, data, opset_imports=imports)
-        except Exception as error:  # those of ONNX's checker have no base class in common
+        except Exception as error:  # errors of ONNX's checker share no base class
             raise UnwritableError(_reason(error)) from None
         kind = found.get(result)
         if kind is None or not kind.tensor_type.HasField("shape"):
@@ -93,7 +93,7 @@ class WrittenGraph:
         return slot
 
     def file(self, inputs: Sequence[str], outputs: Sequence[str]) -> bytes:
-        """The bytes of the file, the same for the same graph."""
+        """Returns the bytes of the file, the same for the same graph."""
         slots = [
             [helper.make_value_info(name, self._types[name]) for name in names] for names in (inputs, outputs)
         ]
@@ -110,6 +110,6 @@ def _slot(kind: TypeProto) -> WrittenSlot:
 
 
 def _reason(error: Exception) -> str:
-    """The last sentence of ONNX's message, which says what is wrong."""
+    """Returns the last sentence of ONNX's message, which states the problem."""
     text = " ".join(str(error).split())
     return text.rpartition("] ")[2] or text

@@ -1,4 +1,4 @@
-"""A factor and a summand for each channel between quantized values: a depthwise convolution of one tap."""
+"""Scale and offset per channel between quantized values become a 1x1 depthwise convolution."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LARGEST = 127
 
 @dataclass(frozen=True)
 class _Channels:
-    """The function factor * value + summand, for each index of the last dimension."""
+    """The function factor * value + offset, for each index of the last dimension."""
 
     value: str
     factors: Reals
@@ -31,7 +31,7 @@ class _Channels:
 
 
 def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> list[Node] | None:
-    """The convolution, which rounds once, and the views around it; None where it is something else."""
+    """Returns the convolution, which rounds once, and its views; None if the layer is anything else."""
     found = _channels(rewrite, layer.node)
     x = None if found is None else rewrite.integers(found.value)
     if found is None or x is None or rewrite.type(x).dtype is not DType.I8:
@@ -41,7 +41,7 @@ def affine(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> lis
 
 
 def _channels(rewrite: IntegerRewrite, node: Node) -> _Channels | None:
-    """The function of a chain of sums and products with constants."""
+    """Returns the function of a chain of sums and products with constants, or None."""
     shape = rewrite.graph.types[node.outputs[0]].shape
     found = _Channels(node.outputs[0], np.ones(shape[-1:]), np.zeros(shape[-1:]))
     while (maker := rewrite.graph.producers.get(found.value)) is not None and isinstance(maker.op, BinaryOp):
@@ -76,7 +76,7 @@ def _before(
 def _constants(
     rewrite: IntegerRewrite, found: _Channels, x: TensorType, label: str
 ) -> tuple[str, str] | None:
-    """Weights of 127, each of another scale, so that the factors are met exactly; a bias in their steps."""
+    """Returns weights of 127 with a scale per channel, exact for the factors, and a bias in their steps."""
     scales = np.abs(found.factors) / _LARGEST
     scales = np.where(scales > 0, scales, max(float(scales.max()), 1e-6))
     steps = quant_of(x).scale * scales
@@ -93,7 +93,7 @@ def _constants(
 def _nodes(
     rewrite: IntegerRewrite, layer: Layer, activation: Activation, x: str, constants: tuple[str, str]
 ) -> list[Node] | None:
-    """The nodes over an image of one row, where the value is not an image."""
+    """Returns the nodes, over an image of one row if the value is not an image."""
     (result,), node, x_type = layer.quantise.outputs, layer.node, rewrite.type(x)
     out = rewrite.graph.types[result]
     is_image = x_type.rank == 4 and x_type.shape[0] == 1

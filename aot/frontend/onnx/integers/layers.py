@@ -1,4 +1,4 @@
-"""Convolutions, dense layers and products of matrices over quantized operands: integers, requantized once."""
+"""Convolutions, dense layers and matrix products over quantized operands: integers, requantized once."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _CHANNEL_AXIS: Mapping[type[Op], int] = {Conv2d: 0, Dense: 0, DepthwiseConv2d: 2
 
 @dataclass(frozen=True)
 class Form:
-    """An op on integers and what it reads; its result is the quantization's."""
+    """An op on integers and its inputs; its result is the quantization's."""
 
     op: Op
     inputs: tuple[str | None, ...]
-    before: tuple[Node, ...] = ()  # what computes them; the op is then only the quantization
+    before: tuple[Node, ...] = ()  # that compute the inputs; the op is then only the quantization
 
 
 def weighted(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """Weights are symmetric, a bias is in steps of input scale times weight scale."""
+    """Returns the integer form with symmetric weights and a bias in units of input scale * weight scale."""
     node, out = layer.node, rewrite.graph.types[layer.quantise.outputs[0]]
     x = rewrite.integers(node.inputs[0])
     found = rewrite.stored.get(node.inputs[1] or "")
@@ -65,7 +65,7 @@ def _integer_op(
 def _bias(
     rewrite: IntegerRewrite, name: str, x: TensorType, w: TensorType
 ) -> tuple[TensorType, Array] | None:
-    """The integers of the file, if they are in these steps; else the nearest to its floats."""
+    """Returns the file's integers if they are in these units; otherwise the nearest to its floats."""
     if name not in rewrite.graph.constants:
         return None
     dtype = DType.I64 if x.dtype is DType.I16 else DType.I32
@@ -82,7 +82,7 @@ def _bias(
 
 
 def product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """The integer form of a product of two matrices that are both computed."""
+    """Returns the integer form of a product of two computed matrices."""
     node = layer.node
     assert isinstance(node.op, BatchMatmul)
     x, y = (rewrite.integers(name) for name in node.inputs)
@@ -92,6 +92,6 @@ def product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Fo
 
 
 def ones(channels: int, size: tuple[int, int]) -> tuple[TensorType, Array]:
-    """Depthwise weights of a mean over a window."""
+    """Returns depthwise weights that average over a window."""
     quant = Quant((1.0 / (size[0] * size[1]),), (0,))
     return TensorType(DType.I8, (*size, channels), quant), np.ones((*size, channels), np.int8)

@@ -1,4 +1,4 @@
-"""Matches the layer before a quantization: one op over quantized operands, and limits between the two."""
+"""Matches the layer before a quantization: one op over quantized operands, possibly with a clamp."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _ACTIVATIONS = (Activation.NONE, Activation.RELU, Activation.RELU6, Activation.R
 
 @dataclass
 class IntegerRewrite:
-    """A graph whose quantizations are looked at one by one, with what their integer forms need beside it."""
+    """A graph whose quantizations are rewritten one by one, and what their integer forms add."""
 
     graph: Graph
     stored: Mapping[str, Stored]
@@ -45,7 +45,7 @@ class IntegerRewrite:
         return self.types.get(name) or self.graph.types[name]
 
     def integers(self, real: str | None) -> str | None:
-        """The quantized value of 8 or 16 bits that a real one was, if it was one."""
+        """Returns the 8- or 16-bit integer value that a float value was converted from, or None."""
         if real is None:
             return None
         of_integers = match(_OF_INTEGERS, self.graph, real)
@@ -65,7 +65,7 @@ class IntegerRewrite:
         return name
 
     def fits(self, op: Op, inputs: tuple[str | None, ...], out: TensorType) -> bool:
-        """True where the op takes these operands and gives this result."""
+        """Returns whether the op accepts these operands and this result."""
         types = [None if name is None else self.type(name) for name in inputs]
         if violations(op, types, (out,)):
             return False
@@ -75,7 +75,7 @@ class IntegerRewrite:
 
 @dataclass(frozen=True)
 class Layer:
-    """One op on floats whose result, within limits, is quantized and read by nobody else."""
+    """A float op whose result, after clamping, is quantized and has no other reader."""
 
     node: Node
     quantise: Node
@@ -83,14 +83,14 @@ class Layer:
     high: float
 
     def stored_limits(self, out: TensorType) -> tuple[int, int]:
-        """The smallest and the largest integer of the result."""
+        """Returns the smallest and the largest integer of the result."""
         smallest, largest = out.dtype.limits
         low = min(max(smallest, _nearest(self.low, out)), largest) if math.isfinite(self.low) else smallest
         high = max(min(largest, _nearest(self.high, out)), low) if math.isfinite(self.high) else largest
         return low, high
 
     def activation(self, out: TensorType) -> Activation | None:
-        """The activation that has these limits in the result's integers."""
+        """Returns the activation with these limits in the result's integers, or None."""
         exact = [a for a in _ACTIVATIONS if a.real_limits == (self.low, self.high)]
         limits = self.stored_limits(out)
         return next((a for a in (*exact, *_ACTIVATIONS) if integer_clamp(a, out) == limits), None)
@@ -102,7 +102,7 @@ def _nearest(real: float, out: TensorType) -> int:
 
 
 def _limit(x: Pattern) -> Pattern:
-    """A node that clamps x, or takes the larger or the smaller of x and a constant."""
+    """Matches a node that clamps x, or computes its maximum or minimum with a constant."""
     combined = is_op("combine")(x, constant()), is_op("combine")(constant(), x)
     sides = (Combination.MAXIMUM, Combination.MINIMUM)
     return any_of(is_op("clamp")(x), *(has_attr(each, by=side) for each in combined for side in sides))
@@ -113,7 +113,7 @@ _QUANTISED = is_op("quantize")(chain(_limit, _RESULT, least=0))
 
 
 def layer_before(graph: Graph, quantise: Node) -> Layer | None:
-    """None where somebody else wants the floats, or where they are those of an input."""
+    """Returns the layer; None if there are other readers of the floats, or they come from an input."""
     found = match(_QUANTISED, graph, quantise.outputs[0])
     if found is None:
         return None
@@ -127,14 +127,14 @@ def layer_before(graph: Graph, quantise: Node) -> Layer | None:
     for each in limits:
         if each is None:
             return None
-        # Limits that come before are met first: what they let through is within those that come after.
+        # The earlier limits apply first, and their results pass the later ones.
         first, last = each
         low, high = min(max(low, first), high), max(min(high, last), low)
     return Layer(node, quantise, low, high)
 
 
 def _limits(graph: Graph, node: Node) -> tuple[float, float] | None:
-    """The limits of a node that clamps, if that is all it does: others have a limit for each element."""
+    """Returns the limits of a node that only clamps; None for others, such as limits per element."""
     if isinstance(node.op, Clamp):
         return node.op.activation.real_limits
     assert isinstance(node.op, Combine)

@@ -1,4 +1,4 @@
-"""Moves and comparisons of elements on integers: conversions go past them, down and up."""
+"""Moves and comparisons on integers: conversions are moved past them, down and up."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _same(op: Op, quant: Quant) -> Op:
 
 
 def _padding(op: Op, quant: Quant) -> Op | None:
-    """The stored padding of zeros: only 0 is sure to be a stored integer."""
+    """Returns the op with stored zeros as padding; only 0 is certainly a stored integer."""
     assert isinstance(op, Pad)
     return replace(op, value=float(quant.zero_point)) if op.value == 0 else None
 
@@ -35,7 +35,7 @@ def _pool(op: Op, quant: Quant) -> Op | None:
     return op if op.activation is Activation.NONE else None
 
 
-# The op on integers, or None. All inputs are moved, of a gather just the first.
+# The op on integers, or None. All inputs are moved; for a gather only the first.
 _ON_INTEGERS: Mapping[type[Op], Callable[[Op, Quant], Op | None]] = {
     Concat: _same,
     Gather: _same,
@@ -56,7 +56,7 @@ def _on_integers(node: Node, quant: Quant) -> Op | None:
 
 
 def sink_dequantisations(graph: Graph) -> Graph:
-    """Elements are moved before they become floats."""
+    """Moves elements before they are converted to floats."""
     return _Sinking(graph).graph()
 
 
@@ -65,7 +65,7 @@ class _Sinking:
     before: Graph
 
     def __post_init__(self) -> None:
-        self.integers: dict[str, str] = {}  # of a real value
+        self.integers: dict[str, str] = {}  # of a float value
         self.types: dict[str, TensorType] = {}
 
     def graph(self) -> Graph:
@@ -82,7 +82,7 @@ class _Sinking:
         yield from (node,) if sunk is None else sunk
 
     def _sunk(self, node: Node) -> tuple[Node, Node] | None:
-        """The move of integers, and their conversion."""
+        """Returns the move of integers, and their conversion; or None."""
         sources = [self.integers.get(v) for v in _moved(node)]
         found = {self._type(s).quant for s in sources if s is not None}
         if None in sources or len(found) != 1 or any(self._type(s or "").dtype is DType.U8 for s in sources):
@@ -102,7 +102,7 @@ class _Sinking:
 
 
 def lift_quantisations(graph: Graph) -> Graph:
-    """Elements become integers before they are moved, where nobody wants them as floats."""
+    """Quantizes elements before they are moved, unless they are also read as floats."""
     index = len(graph.nodes) - 1
     while index >= 0:
         lifted = _lifted(graph, graph.nodes[index])
@@ -115,7 +115,7 @@ def lift_quantisations(graph: Graph) -> Graph:
 
 
 def _lifted(graph: Graph, node: Node) -> Graph | None:
-    """One quantization past what is before it."""
+    """Moves one quantization before its predecessor, if possible."""
     if not isinstance(node.op, Quantize) or graph.types[node.reads[0]].dtype is not DType.F32:
         return None
     (real,), (result,) = node.reads, node.outputs

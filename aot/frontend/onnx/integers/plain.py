@@ -1,4 +1,4 @@
-"""Operators on integers that were quantized: most take them as plain numbers, some as what they stand for."""
+"""Operators on quantized integers: most use the stored integers, some the values they represent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from aot.frontend.onnx.operation import OnnxOperator
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.reshape import Reshape
 
-# These move elements and keep what they mean, or say themselves what their operands mean.
+# These move elements and keep their quantization, or define their operands' meaning themselves.
 _KEEPING = frozenset(
     {
         "DequantizeLinear",
@@ -30,7 +30,7 @@ _COMPARING = frozenset({"Concat", "GlobalMaxPool", "MaxPool"})
 
 
 def with_plain_integers(node: OnnxOperator) -> OnnxOperator:
-    """The same operator over operands without quantization, if it computes with stored integers."""
+    """Returns the operator over operands without quantization, if it computes with stored integers."""
     if node.proto.op_type in _KEEPING:
         return node
     return replace(
@@ -39,7 +39,7 @@ def with_plain_integers(node: OnnxOperator) -> OnnxOperator:
 
 
 def through_reals(node: OnnxOperator) -> Value | None:
-    """An operator that compares or moves, over floats: with_integers makes one op of it."""
+    """Runs a comparison or move over floats; with_integers turns it into one op. None for others."""
     operands = [v for v in node.operands if isinstance(v, Value)]
     quants = {node.draft.types[v.name].quant for v in operands}
     (quant, *others) = quants

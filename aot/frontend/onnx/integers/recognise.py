@@ -1,11 +1,11 @@
-"""Quantised models: what is written as floats between integers is computed with integers.
+"""Recognizes quantized models: float operators between integers become integer operators.
 
-A file says for each value in which steps it is kept: QuantizeLinear, and DequantizeLinear before the next
-operator. An operator with such steps on all sides is the integer op that a TFLite model has there, and costs
-the same. It rounds as that op does (aot.ops.rounding), from the exact sum; a runtime that computes in
-floats rounds the sum first and may differ by one step. Tables and moves have no such difference, nor have
-conversions but those from 16 bits to eight, which round halves away from zero. Where steps are missing on a
-side, floats stay, exactly as the file has them.
+A file gives the scale of each value with QuantizeLinear, and DequantizeLinear before the next operator. An
+operator with scales on all sides becomes the integer op that a TFLite model has, with the same cost. It
+rounds like that op (aot.ops.rounding), from the exact sum. A runtime that computes in floats rounds the sum
+first and may differ by one step. Tables and moves have no such difference; neither have conversions, except
+from 16 bits to 8, which round halves away from zero. If a scale is missing on any side, the floats stay
+exactly as in the file.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ _FIRST: tuple[Callable[[Graph], Graph], ...] = (
 
 
 def with_integers(graph: Graph, stored: Mapping[str, Stored], mode: str) -> Graph:
-    """The graph with every group of quantized values as integer ops; `stored` is what constants were."""
+    """Returns the graph with quantized groups as integer ops; `stored` has the constants' integers."""
     if not any(isinstance(node.op, Quantize | Dequantize) for node in graph.nodes):
         return graph
     for step in _FIRST:
@@ -85,7 +85,7 @@ def _integer_form(rewrite: IntegerRewrite, node: Node) -> list[Node] | None:
 
 
 def _other_steps(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
-    """Integers become those of another width as in TFLite; to be ONNX Runtime's, they become floats first."""
+    """Converts integers to another width as TFLite does; for ONNX Runtime's results, through floats."""
     x = rewrite.integers(quantise.reads[0]) if rewrite.mode != "onnx" else None
     out = rewrite.graph.types[quantise.outputs[0]]
     if x is None or x in rewrite.constants:
@@ -116,7 +116,7 @@ def _layer_form(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
 
 
 def _clamped_after(rewrite: IntegerRewrite, layer: Layer, node: Node, out: TensorType) -> list[Node]:
-    """Limits that no activation has are a table of their own."""
+    """Implements limits that no activation has with a separate table."""
     (result,) = node.outputs
     between = rewrite.value(f"{result}/unclamped", out)
     every = np.arange(-128, 128).clip(*layer.stored_limits(out)).astype(np.int8)

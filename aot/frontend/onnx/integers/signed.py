@@ -1,4 +1,4 @@
-"""Unsigned quantized values become signed ones, 128 less of the same meaning, inside the graph."""
+"""Converts unsigned quantized values inside the graph to signed ones: minus 128, same meaning."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _OFFSET = 128
 
 
 def with_signed_integers(graph: Graph) -> Graph:
-    """Inputs and outputs stay as they are, and so does what other operators read."""
+    """Converts inner values. Inputs, outputs and values that other operators read stay unsigned."""
     return _Signing(graph).graph()
 
 
 def with_quantised_inputs(graph: Graph) -> Graph:
-    """An input that is read in one quantization has it."""
+    """Gives an input that is read with a single quantization that quantization."""
     views = [n for n in graph.nodes if _is_view(graph, n) and len(graph.readers[n.reads[0]]) == 1]
     types = {n.reads[0]: graph.types[n.outputs[0]] for n in views}
     nodes = [n for n in graph.nodes if n not in views]
@@ -30,7 +30,7 @@ def with_quantised_inputs(graph: Graph) -> Graph:
 
 
 def _is_view(graph: Graph, node: Node) -> bool:
-    """True for a view of an input's integers that is not an output as well."""
+    """Returns whether the node is a view of an input's integers that is not also an output."""
     if not isinstance(node.op, Reshape) or node.reads[0] not in graph.inputs or node.outputs[0] in graph.kept:
         return False
     before, after = graph.types[node.reads[0]], graph.types[node.outputs[0]]
@@ -67,7 +67,7 @@ class _Signing:
         return maker is not None and self._makes_signed(maker)
 
     def _makes_signed(self, node: Node) -> bool:
-        """True where a node can give signed integers as well: from floats, or by moving elements."""
+        """Returns whether a node can also output signed integers: from floats, or by moving elements."""
         if isinstance(node.op, Quantize):
             return self.before.types[node.reads[0]].dtype is DType.F32
         return self._moves(node)

@@ -27,7 +27,7 @@ _OF_16_BITS = Quant((1 / 65536,), (-32768,))  # of a softmax
 
 
 def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """The integer form of a sum or product of two quantized values, one of which may be constant."""
+    """Returns the integer form of a sum or product of two quantized values, one possibly constant."""
     node = layer.node
     assert isinstance(node.op, BinaryOp)
     operands = tuple(rewrite.integers(name) for name in node.inputs)
@@ -45,7 +45,7 @@ def sum_or_product(rewrite: IntegerRewrite, layer: Layer, activation: Activation
 
 
 def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """A pool where the steps are the same; else the mean of an image, or a sum of equal weights."""
+    """Returns a pool if scales are equal; otherwise the mean of an image, or a sum with equal weights."""
     node, out = layer.node, rewrite.graph.types[layer.quantise.outputs[0]]
     assert isinstance(node.op, AveragePool2d)
     x = rewrite.integers(node.inputs[0])
@@ -63,7 +63,7 @@ def average(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Fo
 
 
 def _halves(mode: str, node: Node, x: TensorType) -> Halves:
-    """ONNX Runtime rounds halves to even: of stored integers, in global pools counted from the zero point."""
+    """ONNX Runtime rounds halves to even: of stored integers, in global pools minus the zero point."""
     if mode != "onnx":
         return Halves.AWAY
     is_global = node.origin.startswith("GlobalAveragePool ")
@@ -87,13 +87,13 @@ def mean(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form 
 
 
 def resized(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """The integer form of a resize, where the steps are the same."""
+    """Returns the integer form of a resize, if scales are equal."""
     x = rewrite.integers(layer.node.inputs[0])
     return None if x is None or activation is not Activation.NONE else Form(layer.node.op, (x,))
 
 
 def shares(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> Form | None:
-    """The integer softmax or its logarithm in the steps that they give; in others by way of finer ones."""
+    """Returns the integer softmax or its logarithm; for other scales through finer ones."""
     x = rewrite.integers(layer.node.inputs[0])
     out = quant_of(rewrite.graph.types[layer.quantise.outputs[0]])
     if x is None or rewrite.type(x).dtype is not DType.I8 or activation is not Activation.NONE:
@@ -104,7 +104,7 @@ def shares(rewrite: IntegerRewrite, layer: Layer, activation: Activation) -> For
 
 
 def _finer(rewrite: IntegerRewrite, layer: Layer, x: str) -> Form | None:
-    """Quantises in steps of 2**-16, then in those of the file."""
+    """Quantizes in steps of 2**-16, then to the file's scale."""
     (result,) = layer.quantise.outputs
     out = rewrite.graph.types[result]
     fine = TensorType(DType.I16, out.shape, _OF_16_BITS)

@@ -1,4 +1,4 @@
-"""Tables of functions from one 8-bit value to 8 bits, element by element: 256 results, each exact."""
+"""Tables of element-wise functions from one 8-bit value to 8 bits: 256 exact results."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from aot.ops.op import Op
 from aot.ops.quantize import Dequantize, Quantize
 from aot.ops.reshape import Reshape
 
-_MOST_STEPS = 64  # between the value and its result
+_MOST_STEPS = 64  # nodes between the value and its result
 _EVERY = np.arange(-128, 128).astype(np.int8)
 
 
 def table(rewrite: IntegerRewrite, quantise: Node) -> list[Node] | None:
-    """A lookup in place of the quantization; where the integers stay as they are, a view."""
+    """Returns a lookup for the quantization, or a view if the integers stay the same."""
     graph, (result,) = rewrite.graph, quantise.outputs
     if graph.types[result].dtype is not DType.I8:
         return None
@@ -42,7 +42,7 @@ def _op_of(
 
 
 class _SourceSearch:
-    """Searches from a result back to the one 8-bit value that it comes from."""
+    """Searches from a result back to the single 8-bit value that it depends on."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -50,14 +50,14 @@ class _SourceSearch:
         self._found: dict[str, Array | None] = {}
 
     def evaluated(self, node: Node) -> Array | None:
-        """The node's result for each stored value; None where it depends on more."""
+        """Returns the node's result for each stored value; None if it depends on anything else."""
         steps = self._steps(node)
         for step in steps or ():
             self._found[step.outputs[0]] = self._result(step)
         return None if steps is None else self._found[node.outputs[0]]
 
     def _steps(self, node: Node) -> list[Node] | None:
-        """The nodes that a node's result comes from, in the order in which they are computed."""
+        """Returns the nodes that compute a node's result, in execution order; None if other inputs exist."""
         found: dict[str, Node] = {}
         waiting = [node]
         while waiting:
@@ -76,7 +76,7 @@ class _SourceSearch:
         return [n for n in self.graph.nodes if n.name in found]
 
     def _goes_by_element(self, node: Node) -> bool:
-        """Each result from the element at its place, or from a number that is the same for all."""
+        """Returns whether each result depends on the element at its position or a shared number."""
         whole = self.graph.types[node.outputs[0]].shape
         if isinstance(node.op, Dequantize):
             (source,) = node.reads
