@@ -8,7 +8,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """sum(coefficient * variable) + constant; terms sorted by name, no zero coefficients."""
+    """A sum of coefficient * variable, plus a constant. Terms are sorted by name; coefficients are not
+    zero.
+    """
 
     terms: tuple[tuple[str, int], ...] = ()
     constant: int = 0
@@ -42,7 +44,7 @@ class Affine:
         return not self.terms
 
     def substitute(self, values: Mapping[str, Affine | int]) -> Affine:
-        """Every named variable replaced by its value."""
+        """Returns the sum with every variable in `values` replaced by its value."""
         replaced = [term for term in self.terms if term[0] in values]
         if not replaced:
             return self

@@ -1,4 +1,4 @@
-"""The axes of a flat tensor: an index taken apart into one for each axis, and put together again."""
+"""The axes of a flat tensor: splits an index into one per axis and joins them again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import ScheduleError
 
-Extents = Mapping[str, int]  # of loops, by name
+Extents = Mapping[str, int]  # of loops, by variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +34,14 @@ class TensorAxis:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The part of a tensor that a turn of a loop touches: where it begins on each axis, how far it goes."""
+    """The part of a tensor that one iteration of a loop touches: its begin and size along each axis."""
 
-    begins: tuple[Affine, ...]  # of loops around
+    begins: tuple[Affine, ...]  # in variables of the outer loops
     sizes: tuple[int, ...]
 
 
 def axes_of(index: Affine, extents: Extents, buffer: Buffer) -> tuple[TensorAxis, ...]:
-    """The axes of a tensor of which each loop walks one, those with the longest steps first."""
+    """Returns the axes of a tensor that has one loop per axis, largest stride first."""
     axes = [TensorAxis(var, extents[var], factor) for var, factor in index.terms if extents.get(var, 0) > 1]
     axes.sort(key=lambda axis: -axis.stride)
     inner = [*axes[1:], None]
@@ -55,7 +55,7 @@ def axes_of(index: Affine, extents: Extents, buffer: Buffer) -> tuple[TensorAxis
 
 
 def taken_apart(place: BufferPlace, axes: Sequence[TensorAxis], extents: Extents) -> tuple[Affine, ...]:
-    """The index along each axis. Refused where it would leave an axis and go on in the next."""
+    """Returns the index along each axis. Raises ScheduleError if an index crosses the end of its axis."""
     found = [Affine() for _ in axes]
     for var, factor in (*place.index.terms, ("", place.index.constant)):
         term = variable(var) if var else Affine(constant=1)
@@ -76,7 +76,7 @@ def put_together(indices: Iterable[Affine], strides: Sequence[int]) -> Affine:
 
 
 def box_of(places: Sequence[tuple[tuple[Affine, ...], Extents]], inner: Iterable[str], name: str) -> Box:
-    """The least box that holds these places, which loops around move as a whole; `inner` move in it."""
+    """Returns the smallest box that holds these places. Only loops in `inner` move inside it."""
     inside = frozenset(inner)
     begins: list[Affine] = []
     sizes: list[int] = []
@@ -100,7 +100,7 @@ def most(index: Affine, extents: Extents) -> int:
 
 
 def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Extents]]:
-    """Every statement that is not a loop, with the loops around it."""
+    """Yields every statement except loops, with the extents of its outer loops."""
     for stmt in body:
         if isinstance(stmt, For):
             yield from statements(stmt.body, {**around, stmt.var: stmt.extent})
@@ -109,7 +109,7 @@ def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Ex
 
 
 def goes_beyond(proc: Proc) -> str:
-    """Says where loops read or write beyond a buffer; empty where they do not."""
+    """Describes where loops read or write out of bounds; empty if they do not."""
     for stmt, around in statements(proc.body, {}):
         for place in places_of(stmt):
             low, high = least(place.index, around), most(place.index, around)
@@ -122,12 +122,12 @@ def goes_beyond(proc: Proc) -> str:
 
 
 def written(body: Iterable[Stmt]) -> frozenset[Buffer]:
-    """The buffers that statements write, instructions among them."""
+    """Returns the buffers that statements write, including those that instructions write."""
     return frozenset(buffer for stmt, _ in statements(body, {}) for buffer in _written_by(stmt))
 
 
 def read(body: Iterable[Stmt]) -> frozenset[Buffer]:
-    """The buffers that statements read; a sum reads what it adds to."""
+    """Returns the buffers that statements read. A sum reads its destination."""
     return frozenset(buffer for stmt, _ in statements(body, {}) for buffer in _read_by(stmt))
 
 

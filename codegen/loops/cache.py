@@ -1,4 +1,4 @@
-"""Cache: what a loop's turn reads is copied into a local first, what it writes is copied out last."""
+"""Caching: copies the values that a loop iteration reads into a local first, and its results out last."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ _NEVER_WRITTEN = (Role.INPUT, Role.CONSTANT)
 
 
 def cache_read(proc: Proc, name: str, var: str, local: str) -> Proc:
-    """for v: ... b[i] ...  ->  for v: declare near; for n: near[n] = b[first + n]; ... near[i - first] ...
+    """for v: ... b[i] ... -> for v: declare near; for n: near[n] = b[first + n]; ... near[i - first] ...
 
-    What changes inside the loop decides how much is copied; all reads must begin at the same place.
+    The variables that change inside the loop decide the size of the copy. All reads must begin at the same
+    place.
     """
     buffer = next((p for p in proc.params if p.name == name and p.role in _NEVER_WRITTEN), None)
     if buffer is None:
@@ -42,10 +43,10 @@ def cache_read(proc: Proc, name: str, var: str, local: str) -> Proc:
 
 
 def cache_write(proc: Proc, name: str, var: str, local: str) -> Proc:
-    """for v: ... b[i] = x ...  ->  for v: declare near; ... near[n] = x ...; for n: b[i] = near[n].
+    """for v: ... b[i] = x ... -> for v: declare near; ... near[n] = x ...; for n: b[i] = near[n].
 
-    A turn must write at one place for each turn of the loops in it; where it reads what it writes, as sums
-    do, the local begins with what was there.
+    Each iteration must write at one place per iteration of its inner loops. If it also reads its results, as
+    sums do, the local starts with the buffer's previous values.
     """
     buffer = next((p for p in proc.params if p.name == name and p.role in _WRITTEN), None)
     if buffer is None:
@@ -60,7 +61,7 @@ def _is_loop(stmt: Stmt, var: str) -> bool:
 
 
 def _in_loops(proc: Proc, var: str, local: str, change: Callable[[Body], Body]) -> Proc:
-    """The proc with every loop of that name changed inside."""
+    """Returns the proc with the body of every loop of that name changed."""
     if any(isinstance(s, Declare) and s.buffer.name == local for s in walk(proc.body)):
         raise ScheduleError(f"{proc.name} has a buffer {local} already")
     if not any(_is_loop(s, var) for s in walk(proc.body)):
@@ -133,7 +134,7 @@ def _with_copy(body: tuple[Stmt, ...], buffer: Buffer, local: str) -> tuple[Stmt
 
 
 def _extents(body: Body) -> dict[str, int]:
-    """The turns of the loops. Refused where loops of one name have several lengths."""
+    """Returns the extent of each loop. Raises ScheduleError if loops of one name differ in extent."""
     found: dict[str, int] = {}
     for stmt in walk(body):
         if isinstance(stmt, For) and found.setdefault(stmt.var, stmt.extent) != stmt.extent:
@@ -142,5 +143,5 @@ def _extents(body: Body) -> dict[str, int]:
 
 
 def _outside(index: Affine, inner: dict[str, int]) -> Affine:
-    """The part of an index that does not change inside the loop, without its constant."""
+    """Returns the part of an index that is constant inside the loop, without its constant term."""
     return Affine(tuple((var, factor) for var, factor in index.terms if var not in inner))

@@ -1,4 +1,4 @@
-"""Compute at: the nest that makes a tensor goes into a loop of those that read it."""
+"""compute_at: moves the nest that produces a tensor into a loop of its readers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ from codegen.loops.tensor_nest import (
 
 
 def compute_at(proc: Proc, tensor: str, var: str) -> Proc:
-    """Makes of a tensor, in each turn of a loop that reads it, what that turn reads."""
+    """Produces a tensor piecewise: each iteration of loop `var` computes only the part that it reads."""
     stage = stage_of(proc, tensor)
     rest = proc.body[: stage.position] + proc.body[stage.position + 1 :]
     require_same_later(stage, proc.body[stage.position + 1 :])
@@ -82,7 +82,9 @@ def _key(loop: For, around: Extents) -> tuple[For, tuple[str, ...]]:
 def _boxes_read(
     body: Body, around: Extents, stage: TensorNest, var: str
 ) -> Iterator[tuple[tuple[For, tuple[str, ...]], Box]]:
-    """Yields what each turn of the loops of that name reads. Refuses a read outside of them."""
+    """Yields the part that each iteration of these loops reads. Raises ScheduleError for a read outside of
+    them.
+    """
     require_plain_reads(body, stage.buffer)
     for stmt in body:
         if not isinstance(stmt, For):
@@ -105,7 +107,7 @@ def _boxes_read(
 
 
 def _nest_of_box(stage: TensorNest, box: Box, smaller: Buffer, strides: Sequence[int]) -> Stmt:
-    """The nest that makes a box of the tensor, with locals of its own."""
+    """Returns the nest that produces one box of the tensor, with renamed locals."""
     at = put_together([variable(axis.loop) for axis in stage.axes], strides)
     extents = {axis.loop: size for axis, size in zip(stage.axes, box.sizes, strict=True)}
     values = {
@@ -127,7 +129,7 @@ def _nest_of_box(stage: TensorNest, box: Box, smaller: Buffer, strides: Sequence
 def _moved(
     stmt: Stmt, around: Extents, stage: TensorNest, box: Box, smaller: Buffer, strides: Sequence[int]
 ) -> Stmt:
-    """A reader with its reads in the box."""
+    """Returns a reader that reads from the box."""
     if isinstance(stmt, For):
         inside = {**around, stmt.var: stmt.extent}
         return replace(stmt, body=tuple(_moved(s, inside, stage, box, smaller, strides) for s in stmt.body))

@@ -1,4 +1,4 @@
-"""Compute inline: the elements of a tensor are computed where they are read."""
+"""compute_inline: computes the elements of a tensor at each read."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from codegen.loops.tensor_nest import (
 
 
 def compute_inline(proc: Proc, tensor: str) -> Proc:
-    """Computes the elements of a tensor where they are read; it is in memory no more."""
+    """Computes the elements of a tensor at each read and removes the tensor from memory."""
     stage = stage_of(proc, tensor)
     match stage.body:
         case (Store(_, value),):

@@ -1,6 +1,7 @@
-"""The reads of a proc's constants, driven through a cache: how many lines of memory they wait for.
+"""Simulates the reads of a proc's constants through a cache and counts the memory lines that miss.
 
-A loop that reads the same constants on each turn is followed twice: from the second turn on it waits alike.
+A loop that reads the same constants in each iteration is simulated twice: all iterations after the first miss
+equally often.
 """
 
 from __future__ import annotations
@@ -27,20 +28,20 @@ from codegen.loops.ir import (
 )
 
 _Numbers = Mapping[str, int]
-_Read = tuple[Buffer, Affine, tuple[int, ...]]  # where it begins in a buffer, and bytes from there
+_Read = tuple[Buffer, Affine, tuple[int, ...]]  # begin in a buffer, and byte offsets from there
 _ONE = (0,)
 
 
 class ReadLines:
-    """A memory that is read by lines, through a cache."""
+    """A memory that is read in lines, through a cache."""
 
     def __init__(self, line_bytes: int, lines: LineCache) -> None:
         self._line_bytes = line_bytes
         self._lines = lines
-        self._at_hand = -1  # the line that was read last
+        self._at_hand = -1  # the line read last
 
     def misses(self, address: int) -> bool:
-        """Reads a byte; True where its line was neither at hand nor in the cache."""
+        """Reads one byte and returns True if its line was neither the last one nor in the cache."""
         line = address // self._line_bytes
         if line == self._at_hand:
             return False
@@ -49,17 +50,17 @@ class ReadLines:
 
 
 class ConstantReads:
-    """The constants of a proc, each where it is told to begin, in a memory that others may read, too."""
+    """The constants of a proc at given addresses, in a memory that may have other readers."""
 
     def __init__(self, proc: Proc, begins: Mapping[str, int], memory: ReadLines) -> None:
-        self._proc = proc  # its statements live as long as what is known of them by their identity
+        self._proc = proc  # keeps its statements alive: the dictionaries below use their identities
         self._begins = begins
         self._memory = memory
         self._reads: dict[int, tuple[_Read, ...]] = {}
         self._variables: dict[int, frozenset[str] | None] = {}
 
     def missed(self) -> int:
-        """Executes the proc once; returns how many lines the cache did not hold."""
+        """Executes the proc once and returns the number of cache misses."""
         return sum(self._statement(stmt, {}) for stmt in self._proc.body)
 
     def _statement(self, stmt: Stmt, turns: _Numbers) -> int:
@@ -86,7 +87,7 @@ class ConstantReads:
         return sum(self._memory.misses(begin + offset) for offset in offsets)
 
     def _variables_of(self, loop: For) -> frozenset[str] | None:
-        """The variables that say which constants a loop reads; None where it reads none."""
+        """Returns the variables that select the constants that a loop reads, or None if it reads none."""
         if id(loop) not in self._variables:
             self._variables[id(loop)] = _joined(
                 self._variables_of(stmt)
@@ -109,7 +110,7 @@ def _joined(sets: Iterable[frozenset[str] | None]) -> frozenset[str] | None:
 
 
 def _reads(stmt: Stmt) -> Iterator[_Read]:
-    """The reads of constants by a statement that is not a loop."""
+    """Yields the constant reads of a statement other than a loop."""
     match stmt:
         case Store(_, value) | Accumulate(_, value):
             for load in loads_of(value):
@@ -122,9 +123,9 @@ def _reads(stmt: Stmt) -> Iterator[_Read]:
 
 
 def _bytes_read(instruction: Instruction, param: Buffer) -> tuple[int, ...]:
-    """The bytes from the beginning of a window that an instruction reads, each once, in their order.
+    """Returns the byte offsets in a window that an instruction reads, each once, in ascending order.
 
-    It is written for the machine, whose order is not that of the loops that say what it means.
+    An instruction is written for the machine and need not read in the order of its loop nest.
     """
     found = set(_elements(instruction.body, param.name, {}, dict(instruction.numbers)))
     return tuple(sorted(element * param.dtype.bytes for element in found))
@@ -148,7 +149,7 @@ def _elements(body: Body, name: str, extents: _Numbers, numbers: _Numbers) -> It
 
 
 def _indices(index: Affine, extents: _Numbers, numbers: _Numbers) -> Array:
-    """All values of an index while the loops around it go."""
+    """Returns all values of an index over its outer loops."""
     values = np.array([index.constant], np.int64)
     for name, factor in index.terms:
         turns = np.arange(extents[name]) if name in extents else np.array([numbers[name]])

@@ -1,7 +1,9 @@
-"""Finds what a proc reads before anything is stored there, and what it never stores: C has any bytes there.
+"""Finds elements that a proc reads before it stores them, and elements it never stores. In C these are
+undefined.
 
-Loops run a known number of times, so each turn of each statement has a time: the number of statements before
-it. An element may be read when the first store to it is earlier. What instructions touch is not looked at.
+Loops have fixed extents, so each iteration of a statement has a time: the number of statements executed
+before it. A read is valid if the first store to the element is earlier. Accesses by instructions are not
+checked.
 """
 
 from __future__ import annotations
@@ -30,31 +32,31 @@ from codegen.loops.ir import (
     walk,
 )
 
-_OWN = (Role.OUTPUT, Role.SCRATCH, Role.LOCAL)  # what holds nothing before the proc writes it
+_OWN = (Role.OUTPUT, Role.SCRATCH, Role.LOCAL)  # hold nothing until the proc writes them
 _GIVEN = (Role.ROWS, Role.INPUT, Role.CONSTANT)
 _NEVER = np.iinfo(np.int64).max
 
 
 @dataclass(frozen=True)
 class _Turn:
-    """The loops around a statement: how often each runs, and how many statements one of its turns has."""
+    """The loops around a statement: their extents, and the number of statements in one iteration of each."""
 
-    time: int  # of the first turn
+    time: int  # of the first iteration
     extents: Mapping[str, int] = field(default_factory=dict)
     steps: Mapping[str, int] = field(default_factory=dict)
 
 
 class _Times:
-    """The times at which each element of a buffer is first read and written; of a local, in each life."""
+    """The times of the first read and write of each element of a buffer. A local has them per lifetime."""
 
     def __init__(self, buffer: Buffer, turn: _Turn) -> None:
         self.buffer = buffer
-        self.lives = tuple(turn.extents)  # loops around its declaration: each turn begins another life
+        self.lives = tuple(turn.extents)  # loops around its declaration; each iteration begins a new lifetime
         shape = (*turn.extents.values(), buffer.elements)
         self.read, self.written = np.full(shape, _NEVER), np.full(shape, _NEVER)
 
     def note(self, times: Array, place: BufferPlace, turn: _Turn) -> None:
-        """Notes the time of an access. Loops that do not move it count with their first turn."""
+        """Records the time of an access. A loop that does not move it counts with its first iteration."""
         moving = [var for var in turn.extents if var in self.lives or place.index.coefficient(var)]
         grid = np.meshgrid(*(np.arange(turn.extents[var]) for var in moving), indexing="ij", sparse=True)
         at = dict(zip(moving, grid, strict=True))
@@ -64,11 +66,11 @@ class _Times:
         np.minimum.at(times, tuple(where[:-1]), where[-1])
 
 
-_Scope = dict[str, _Times]  # by the name that a buffer has
+_Scope = dict[str, _Times]  # by buffer name
 
 
 def undefined(proc: Proc) -> str:
-    """Says what is not defined, or is written though it is given; empty where there is nothing such."""
+    """Describes an undefined element, or a write to a read-only buffer; empty if there is neither."""
     begun: list[_Times] = []
     scope = {p.name: _Times(p, _Turn(1)) for p in proc.params if p.role in _OWN}
     begun.extend(scope.values())
@@ -91,7 +93,7 @@ def undefined(proc: Proc) -> str:
 def _timed(
     body: Body, turn: _Turn, scope: _Scope, begun: list[_Times]
 ) -> Iterator[tuple[Store | Accumulate, _Turn, _Scope]]:
-    """Yields what is stored, in the order of the text."""
+    """Yields the stores and sums in textual order."""
     scope = dict(scope)
     for stmt in body:
         match stmt:
@@ -108,18 +110,18 @@ def _timed(
 
 
 def _length(body: Body) -> int:
-    """Counts the statements that are run."""
+    """Returns the number of statements executed."""
     return sum(stmt.extent * _length(stmt.body) if isinstance(stmt, For) else 1 for stmt in body)
 
 
 def _note(stmt: Store | Accumulate, turn: _Turn, scope: _Scope) -> None:
-    """Notes when a statement first reads and writes each element."""
+    """Records when a statement first reads and writes each element."""
     for expr in _parts(stmt.value):
         if isinstance(expr, Load) and expr.place.buffer.name in scope:
             times = scope[expr.place.buffer.name]
             times.note(times.read, expr.place, turn)
         if isinstance(expr, Element) and expr.place.buffer.name in scope:
-            times = scope[expr.place.buffer.name]  # any element may be meant
+            times = scope[expr.place.buffer.name]  # the access may be to any element
             np.minimum(times.read, turn.time, out=times.read)
     if stmt.place.buffer.name in scope:
         times = scope[stmt.place.buffer.name]

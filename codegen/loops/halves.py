@@ -1,9 +1,9 @@
-"""Halves of a proc for two cores: outermost loops cut in two, of which neither touches what the other writes.
+"""Splits a proc into halves for two cores: cuts outermost loops in two parts that do not conflict.
 
-Nothing but the bounds of these loops differs between the halves, so that both are one function, which is
-given the half to compute. A loop that cannot be cut, of a single turn, belongs to the second half, which
-has the smaller share of loops with an odd number of turns. That the halves are apart is not read off the
-loops but found by listing every element that each of them writes, and reads of what is written.
+The halves differ only in the bounds of these loops, so both are one C function that gets the half as a
+parameter. A loop that cannot be cut, because it has one iteration, belongs to the second half, which has the
+smaller share of loops with an odd number of iterations. To prove that the halves do not conflict, this module
+lists every element that each of them writes, and every read of a written buffer.
 """
 
 from __future__ import annotations
@@ -28,37 +28,37 @@ from codegen.loops.ir import (
 )
 
 FIRST, SECOND = 0, 1
-_MOST_ELEMENTS = 400_000  # to list: half a second
+_MOST_ELEMENTS = 400_000  # elements listed at most; takes half a second
 _BUSY = "the halves would share its "
 _Element = tuple[str, int, int]  # buffer, row, element
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """The statements that each half of a proc executes in a run."""
+    """The number of statements that each half executes in a run."""
 
     first: int
     second: int
 
     @property
     def saved(self) -> int:
-        """The statements that one core need not wait for."""
+        """Returns the number of statements that one core saves by not waiting."""
         return min(self.first, self.second)
 
 
 def is_cut(stmt: Stmt) -> bool:
-    """True for an outermost loop that is cut in two: others belong to the second half."""
+    """Returns True for an outermost loop that is cut in two. All others belong to the second half."""
     return isinstance(stmt, For) and stmt.extent > 1 and not stmt.unrolled
 
 
 def turns_of(loop: For, half: int) -> range:
-    """The turns of an outermost loop that belong to a half."""
+    """Returns the iterations of an outermost loop that belong to a half."""
     middle = -(-loop.extent // 2) if is_cut(loop) else 0
     return range(middle) if half == FIRST else range(middle, loop.extent)
 
 
 def halves_of(proc: Proc) -> Shares | str:
-    """The shares of both halves, or why the proc has none."""
+    """Returns the shares of both halves, or the reason why the proc has none."""
     shared = next((p for p in proc.params if p.role in (Role.STATE, Role.SCRATCH)), None)
     if shared is not None:
         return f"{_BUSY}{shared.role.value}"
@@ -82,7 +82,7 @@ def halves_of(proc: Proc) -> Shares | str:
 
 
 def _executed(body: Body, times: int) -> int:
-    """The statements that are executed, those that only declare not counted."""
+    """Counts the executed statements, without declarations."""
     return times * sum(
         _executed(stmt.body, stmt.extent) if isinstance(stmt, For) else not isinstance(stmt, Declare)
         for stmt in body
@@ -91,10 +91,10 @@ def _executed(body: Body, times: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Places:
-    """The elements of a result that a statement writes, or reads, while the loops around it turn."""
+    """The elements of a result that a statement writes or reads over its outer loops."""
 
-    place: BufferPlace  # the first of them
-    rows: int  # from there, each turn
+    place: BufferPlace  # of the first iteration
+    rows: int  # added in each iteration
     width: int
     is_written: bool
     turns: Mapping[str, range]
@@ -108,7 +108,7 @@ class _Places:
         return self.rows * self.width * prod(len(self.turns[variable]) for variable in self.variables)
 
     def numbers(self) -> set[_Element]:
-        """(buffer, row, element) of each."""
+        """Returns (buffer, row, element) of each element."""
         place = self.place
         found: set[_Element] = set()
         for values in product(*(self.turns[variable] for variable in self.variables)):
@@ -121,7 +121,7 @@ class _Places:
 
 
 def _listed(half: Sequence[_Places]) -> tuple[set[_Element], set[_Element]]:
-    """The elements that a half writes, and those that it writes or reads."""
+    """Returns two sets: the elements that a half writes, and those that it reads or writes."""
     written: set[_Element] = set().union(*(places.numbers() for places in half if places.is_written))
     return written, written.union(*(places.numbers() for places in half if not places.is_written))
 
@@ -133,7 +133,7 @@ def _touched(loops: Sequence[For], half: int) -> list[_Places]:
 
 
 def _places(body: Body, turns: Mapping[str, range]) -> Iterator[_Places]:
-    """The places in statements; what an instruction is given of a result counts as written and as read."""
+    """Yields the places in statements. A result passed to an instruction counts as written and as read."""
     for stmt in body:
         match stmt:
             case For(var, extent, inner):

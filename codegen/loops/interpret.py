@@ -1,6 +1,6 @@
-"""The loop interpreter: runs a proc in Python, to prove schedules and instructions right.
+"""The loop interpreter runs a proc in Python, to prove that schedules and instructions are correct.
 
-Statements and expressions become Python functions once; loops call them as often as they turn.
+It translates statements and expressions to Python functions once; loops call these in every iteration.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from codegen.loops.ir import (
 from codegen.loops.value_type import SHIFTS, operand_type, wrapped
 
 Rows = Sequence[Array]  # one flat array per row pointer
-_Window = tuple[Rows, int, int]  # a buffer as an instruction sees it: from an element of a row on
+_Window = tuple[Rows, int, int]  # a buffer as an instruction sees it: rows, first row, first element
 _Frame = dict[str, _Window]
 _Loops = dict[str, int]
 _Run = Callable[[_Frame, _Loops], None]
@@ -60,19 +60,19 @@ _BINARY: Mapping[str, Callable[[Any, Any], int | float]] = {
     "|": operator.or_,
     "^": operator.xor,
 }
-_LARGEST_OF_ALL_TYPES = 2**31 - 1  # what is between 0 and this is the same in every type of whole numbers
-_GARBAGE = 0x55  # what memory nobody has written holds
-_PROCS_KEPT = 8  # a stage runs its few procs once for each row
+_LARGEST_OF_ALL_TYPES = 2**31 - 1  # 0 to this number are the same in every integer type
+_GARBAGE = 0x55  # fills memory that has not been written
+_PROCS_KEPT = 8  # a stage calls its few procs once per row
 
 
 def run_proc(proc: Proc, buffers: Mapping[str, Rows]) -> None:
-    """Run with every parameter bound to its rows (a plain buffer is one row); outputs are filled in."""
+    """Runs a proc with every parameter bound to its rows and fills the outputs. A plain buffer is one row."""
     _translated(_Same(proc))({p.name: (buffers[p.name], 0, 0) for p in proc.params}, {})
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Same:
-    """A proc that is known again as the same object: to compare loops may take longer than to run them."""
+    """A proc that is compared by identity. Comparing the loops could cost more than running them."""
 
     proc: Proc
 
@@ -89,7 +89,9 @@ def _translated(same: _Same) -> _Run:
 
 
 class _Translation:
-    """The statements of one proc as functions; those of an instruction are made once for all its calls."""
+    """Translates the statements of one proc to functions. An instruction is translated once for all its
+    calls.
+    """
 
     def __init__(self) -> None:
         self._instructions: dict[int, _Run] = {}
@@ -238,7 +240,9 @@ def _value(expr: Expr) -> _Number:
 
 
 def _read(place: BufferPlace) -> _Number:
-    """As `_cell`, whose call would take longer than to read: most of what is run are reads."""
+    """Returns a function that reads an element. It inlines `_cell`, since reads are the most frequent
+    operation.
+    """
     name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
 
     def read(frame: _Frame, loops: _Loops) -> Any:
@@ -252,7 +256,7 @@ def _read(place: BufferPlace) -> _Number:
 
 
 def _element(place: BufferPlace, number: _Number) -> _Number:
-    """The element that lies a computed number after the place."""
+    """Returns a function that reads the element a computed number of elements after the place."""
     name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
     cell = _cell(BufferPlace(place.buffer, Affine(), Affine()))
 
@@ -280,7 +284,7 @@ def _binary(expr: Binary, compute: Callable[[Any, Any], Any], left: _Number, rig
 
 
 def _in_range(places: int) -> int:
-    """The places of a shift, which no type has 64 of."""
+    """Returns a shift distance. Raises OverflowError if it is out of range for 64 bits."""
     if not 0 <= places < 64:
         raise OverflowError(f"a shift by {places}")
     return places
@@ -293,7 +297,7 @@ def _no_zero(divisor: int) -> int:
 
 
 def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
-    """The result in the type that C computes it in: unsigned ones wrap, and so do shifts to the left."""
+    """Returns the result in C's type: unsigned results and left shifts wrap."""
     op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
     if kind is DType.F32:
         return lambda a, b, made: made
@@ -310,7 +314,7 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
     def in_type(a: Any, b: Any, made: Any) -> Any:
         if op in SHIFTS and b >= bits:
             raise OverflowError(f"a shift of {kind.value} by {b}")
-        if low == 0 and (a < 0 or b < 0):  # C makes both unsigned first
+        if low == 0 and (a < 0 or b < 0):  # C converts both to unsigned first
             made = _BINARY[op](wrapped(int(a), kind), wrapped(int(b), kind))
         if low == 0 or op == "<<":
             return wrapped(int(made), kind)
@@ -322,7 +326,7 @@ def _in_type(expr: Binary) -> Callable[[Any, Any, Any], int | float]:
 
 
 def _cast(dtype: DType, value: float) -> int | float:
-    """The value as C converts it: of a whole number, the lowest bits."""
+    """Converts a value as C does; integers keep their lowest bits."""
     if dtype.is_integer and isinstance(value, int):
         return wrapped(value, dtype)
     cast: int | float = dtype.numpy.type(value).item()

@@ -7,9 +7,9 @@
            | Binary(op, a, b) | Cast(dtype, value) | Apply(function, arguments)
            | Choose(condition, yes, no)
 
-Buffers are flat; an index is an affine sum of loop variables. A buffer of rows is an array of row
-pointers, so an element of it has a row (which pointer) beside its index: who owns the rows does
-not concern a kernel. Everything is frozen; schedule primitives build new procs.
+Buffers are flat; an index is an affine sum of loop variables. A buffer of rows is an array of row pointers,
+so its elements have a row (which pointer) as well as an index. A kernel does not know who owns the rows.
+Everything is frozen; schedule primitives build new procs.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from codegen.loops.affine import Affine, to_affine
 
 
 class Role(Enum):
-    """The memory that a buffer lives in, and its owner."""
+    """The memory that holds a buffer, and its owner."""
 
     ROWS = "rows"  # array of pointers to input rows
     INPUT = "input"  # one input row, or a whole dense tensor
     OUTPUT = "output"  # one output row, or a whole dense tensor
     CONSTANT = "constant"  # weights and tables, passed by pointer so that equal shapes share code
-    STATE = "state"  # arena bytes that live from one step of a stage to the next
-    SCRATCH = "scratch"  # an array that the caller holds: of a proc, arena bytes that are free between steps
+    STATE = "state"  # arena bytes that persist from one step of a stage to the next
+    SCRATCH = "scratch"  # an array owned by the caller; for a proc, arena bytes that are free between steps
     LOCAL = "local"  # registers or stack, declared in the body
 
 
@@ -42,9 +42,9 @@ class Buffer:
     dtype: DType
     elements: int  # of one row, for ROWS
     role: Role
-    rows: int = 1  # pointers in a buffer of rows: those read, or several that are written together
-    may_alias: bool = False  # the result may lie where an operand lies: neither is alone there
-    vector_type: str = ""  # of an instruction's LOCAL: the C type of the vector register that holds it
+    rows: int = 1  # pointers in a buffer of rows: rows that are read, or several written together
+    may_alias: bool = False  # the result may share memory with an operand; neither is `restrict` then
+    vector_type: str = ""  # C type of the vector register that holds an instruction's LOCAL
 
     @property
     def is_rows(self) -> bool:
@@ -70,18 +70,18 @@ class BufferPlace:
 
 @dataclass(frozen=True)
 class ScalarFunction:
-    """A scalar function: its C text and what it computes. Two of one name are the same function."""
+    """A scalar function: its C text and its meaning. Functions of the same name are equal."""
 
     name: str
     result: DType
     definition: str
     compute: Callable[..., Any] = field(compare=False)
     includes: tuple[str, ...] = ()
-    calls: tuple[ScalarFunction, ...] = ()  # functions that the definition calls
-    needs: frozenset[Feature] = frozenset()  # of the core that runs the definition
-    machine_instructions: int = 0  # that one call takes beside an ordinary statement, for estimates
-    library_calls: tuple[str, ...] = ()  # functions of math.h that the definition calls
-    is_inline: bool = True  # its definition says so: a compiler may copy it, however long it is
+    calls: tuple[ScalarFunction, ...] = ()  # that the definition calls
+    needs: frozenset[Feature] = frozenset()  # features of the core that runs the definition
+    machine_instructions: int = 0  # of one call, in addition to an ordinary statement; for estimates
+    library_calls: tuple[str, ...] = ()  # from math.h, called by the definition
+    is_inline: bool = True  # declared inline: a compiler may copy it, however long it is
 
     def meaning(self, *arguments: float) -> Any:
         return self.compute(*arguments)
@@ -106,7 +106,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """The element of a table that lies `number` after a place; the number is computed."""
+    """The table element `number` places after `place`; the number is computed at run time."""
 
     place: BufferPlace
     number: Expr
@@ -114,7 +114,7 @@ class Element:
 
 @dataclass(frozen=True, slots=True)
 class Binary:
-    op: str  # one of + - * < == min max, and of whole numbers << >> & | ^ // % (rounded down, as NumPy does)
+    op: str  # + - * < == min max; for integers also << >> & | ^ // % (rounded down, as in NumPy)
     left: Expr
     right: Expr
 
@@ -133,9 +133,9 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """One of two values; the other is not computed, so it may be one that does not exist."""
+    """One of two values. The other is not evaluated, so it may be undefined."""
 
-    condition: Expr  # not 0
+    condition: Expr  # true if not 0
     yes: Expr
     no: Expr
 
@@ -148,8 +148,8 @@ class For:
     var: str
     extent: int
     body: tuple[Stmt, ...]
-    unrolled: bool = False  # written out once per value in C
-    note: str = ""  # a comment above the loop in C, where it is one
+    unrolled: bool = False  # C repeats the body once per value
+    note: str = ""  # a comment above the loop in C; may be empty
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class Store:
 
 @dataclass(frozen=True, slots=True)
 class Accumulate:
-    """Adds the value to the place."""
+    """Adds the value to an element."""
 
     place: BufferPlace
     value: Expr
@@ -173,11 +173,11 @@ class Accumulate:
 
 @dataclass(frozen=True)
 class Instruction:
-    """A piece of C together with the loop nest `body` over `params` that says what it does.
+    """C code, and the loop nest `body` over `params` that defines its meaning.
 
-    In `call`, a parameter held in registers stands as {name[0]}, {name[1]}, ..., any other as a
-    pointer {name}; a number of the body that the function is given, and not written for, as {its name}.
-    `definition` is the C function that the call uses, printed once per file.
+    In `call`, a parameter held in registers is {name[0]}, {name[1]}, ..., and any other is a pointer, {name}.
+    A number of the body that is passed to the function is {number's name}. `definition` is the C function
+    that the call uses; it is printed once per file.
     """
 
     name: str
@@ -186,26 +186,26 @@ class Instruction:
     call: str
     definition: str
     includes: tuple[str, ...] = ()
-    # What the definition calls; it does so by name, and two of one name are the same.
+    # Called by the definition, by name. Functions of the same name are equal.
     calls: tuple[Instruction | ScalarFunction, ...] = field(default=(), compare=False)
-    machine_instructions: int = 0  # that one call puts into the code, for estimates
-    stack_bytes: int = 0  # that one call keeps on the stack, likewise
+    machine_instructions: int = 0  # code size of one call, for estimates
+    stack_bytes: int = 0  # stack of one call, for estimates
     numbers: tuple[tuple[str, int], ...] = ()
-    needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # of the core that runs it
-    library_calls: tuple[str, ...] = ()  # as a scalar function's
+    needs: frozenset[Feature] = field(default=frozenset(), compare=False)  # features of the core that runs it
+    library_calls: tuple[str, ...] = ()  # from math.h, as for a scalar function
     is_inline: bool = True
-    is_asm: bool = False  # the definition has a statement of assembly that stays where it stands
-    own_registers: int = 0  # general ones that this statement works in, beside what it is given
+    is_asm: bool = False  # the definition has an assembly statement that the compiler must not move
+    own_registers: int = 0  # general registers that the statement uses in addition to its operands
 
     @property
     def is_c(self) -> bool:
-        """True where a function of C does it, and no assembly and not the call alone."""
+        """Returns True if a C function implements it, without assembly and not as a bare call."""
         return bool(self.definition) and not self.is_asm
 
 
 @dataclass(frozen=True, slots=True)
 class Invoke:
-    """An instruction applied to windows: each parameter begins at a place."""
+    """An instruction applied to windows: the place at which each parameter begins."""
 
     instruction: Instruction
     windows: tuple[BufferPlace, ...]  # one per parameter of the instruction
@@ -236,7 +236,7 @@ def load(buffer: Buffer, index: Affine | int = 0, row: Affine | int = 0) -> Load
 
 
 def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
-    """Every statement, parents first."""
+    """Yields every statement, parents first."""
     for stmt in body:
         yield stmt
         if isinstance(stmt, For):
@@ -244,7 +244,7 @@ def walk(body: tuple[Stmt, ...]) -> Iterator[Stmt]:
 
 
 def parts_of(expr: Expr) -> tuple[Expr, ...]:
-    """The expressions right inside it."""
+    """Returns the direct subexpressions."""
     match expr:
         case Element(_, number):
             return (number,)
@@ -261,7 +261,7 @@ def parts_of(expr: Expr) -> tuple[Expr, ...]:
 
 
 def with_parts(expr: Expr, parts: Sequence[Expr]) -> Expr:
-    """The expression with others inside it, in the order of parts_of."""
+    """Returns the expression with other subexpressions, in the order of parts_of."""
     match expr:
         case Element(place, _):
             return Element(place, *parts)
@@ -278,7 +278,7 @@ def with_parts(expr: Expr, parts: Sequence[Expr]) -> Expr:
 
 
 def loads_of(expr: Expr) -> Iterator[Load]:
-    """Every load; of an element of a table, the load of the table's beginning."""
+    """Yields every load. For a table element, yields a load of the table's beginning."""
     match expr:
         case Load():
             yield expr
@@ -298,7 +298,7 @@ def numbers_of(expr: Expr) -> Iterator[Index]:
 
 
 def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
-    """Every affine sum with what it stands for: an index of a buffer, or a number."""
+    """Yields every affine sum with its use: a buffer index, or a number."""
     for stmt in walk(body):
         places: tuple[BufferPlace, ...] = ()
         match stmt:
@@ -312,7 +312,7 @@ def indices_of(body: tuple[Stmt, ...]) -> Iterator[tuple[str, Affine]]:
 
 
 def map_places(stmt: Stmt, change: Callable[[BufferPlace], BufferPlace]) -> Stmt:
-    """The statement with every place in it changed, nested ones included."""
+    """Returns the statement with every place in it changed, including nested ones."""
     match stmt:
         case For(var, extent, body, unrolled, note):
             return For(var, extent, tuple([map_places(s, change) for s in body]), unrolled, note)
@@ -325,7 +325,7 @@ def map_places(stmt: Stmt, change: Callable[[BufferPlace], BufferPlace]) -> Stmt
 
 
 def places_of(stmt: Stmt) -> list[BufferPlace]:
-    """Every place in a statement, nested ones included, in the order of its text."""
+    """Returns every place in a statement in textual order, including nested ones."""
     found: list[BufferPlace] = []
 
     def note(place: BufferPlace) -> BufferPlace:
@@ -349,13 +349,13 @@ def map_expr_places(expr: Expr, change: Callable[[BufferPlace], BufferPlace]) ->
 
 
 def map_expr(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
-    """The expression with every one in it changed, inner ones first."""
+    """Returns the expression with `change` applied to every subexpression, inner ones first."""
     parts = parts_of(expr)
     return change(with_parts(expr, [map_expr(part, change) for part in parts]) if parts else expr)
 
 
 def substitute(stmt: Stmt, values: Mapping[str, Affine]) -> Stmt:
-    """Loop variables replaced by affine values, in indices and in expressions."""
+    """Replaces loop variables by affine values, in indices and in expressions."""
     match stmt:
         case For(var, extent, body, unrolled, note):
             return For(var, extent, tuple([substitute(s, values) for s in body]), unrolled, note)

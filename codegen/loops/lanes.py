@@ -1,4 +1,4 @@
-"""Vectorize: the turns of a loop, side by side in the lanes of a vector register."""
+"""Vectorize: runs the iterations of a loop in the lanes of a vector register."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from codegen.loops.tensorize import NoMatchError, tensorize
 
 @dataclass(frozen=True)
 class Lanes:
-    """The instructions of an instruction set that compute so many elements of a type at once."""
+    """The instructions that compute `count` elements of a type at once."""
 
     isa: str
     count: int
@@ -39,10 +39,10 @@ class Lanes:
 
 
 def vectorize(proc: Proc, var: str, lanes: Lanes) -> Proc:
-    """The turns of a loop as lanes: each statement for all of them at once, by an instruction.
+    """Replaces each statement of a loop by an instruction that computes all iterations in lanes.
 
-    Where a split has left a rest, its turns stay as they are. Locals have `_lanes` behind their names.
-    Greatest and least values so far are kept in elements as wide as those that they are of.
+    The tail of a split stays scalar. Vector locals get the suffix `_lanes`. A running minimum or maximum
+    keeps the element type of its operands.
     """
 
     def change(loop: For) -> Body:
@@ -79,7 +79,7 @@ def vectorize(proc: Proc, var: str, lanes: Lanes) -> Proc:
 
 
 def lanes_name(local: str) -> str:
-    """The name of a local whose turns lie side by side: what a split has left keeps the old one."""
+    """Returns the name of the vector local. The tail of a split keeps the scalar name."""
     return f"{local}_lanes"
 
 
@@ -89,7 +89,7 @@ def _side_by_side(local: Buffer, body: Body, lanes: Lanes) -> Buffer:
 
 
 def _innermost(stmt: Stmt, loop: For) -> Stmt:
-    """The statement with the loop around it; of a loop, around what is in it."""
+    """Returns the statement with `loop` around it; for a nest, around its innermost statements."""
     if isinstance(stmt, For):
         return replace(stmt, body=tuple(_innermost(inner, loop) for inner in stmt.body))
     return replace(loop, body=(stmt,))
@@ -100,7 +100,7 @@ def _target(loop: For) -> str:
 
 
 def _narrowed(local: Buffer, body: Body, dtype: DType) -> Buffer:
-    """The local in the lanes' type, where it only ever holds values of that type once it has begun."""
+    """Returns the local in the lanes' type, if all its values after the first fit that type."""
     stores = [s for s in walk(body) if not isinstance(s, For | Declare) and local in written((s,))]
     is_extreme = all(isinstance(s, Store) and (_begins(s) or _grows(s, local, dtype)) for s in stores)
     return replace(local, dtype=dtype) if is_extreme else local
@@ -118,7 +118,9 @@ def _grows(store: Store, local: Buffer, dtype: DType) -> bool:
 
 
 def _within(stmt: Stmt, narrowed: dict[Buffer, Buffer]) -> Stmt:
-    """The statement that begins an extreme, with a value that the narrower type has."""
+    """Returns the statement that initializes a minimum or maximum, with a value that the narrower type
+    holds.
+    """
     match stmt:
         case Store(place, Const(value)) if place.buffer in narrowed:
             low, high = narrowed[place.buffer].dtype.limits

@@ -1,4 +1,4 @@
-"""The order of nested loops: those with nothing between them are swapped until it is reached."""
+"""Reorders nested loops by swapping perfectly nested neighbors until the given order is reached."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codegen.loops.schedule import ScheduleError, reorder
 
 
 def in_order(proc: Proc, loops: Sequence[str]) -> Proc:
-    """The proc with these loops in this order, outermost first."""
+    """Returns the proc with these loops in this order, outermost first."""
     while (pair := _misplaced(proc, loops)) is not None:
         proc = reorder(proc, *pair)
     if not _has_nest(proc.body, loops):
@@ -18,7 +18,7 @@ def in_order(proc: Proc, loops: Sequence[str]) -> Proc:
 
 
 def _misplaced(proc: Proc, order: Sequence[str]) -> tuple[str, str] | None:
-    """A loop, and the only thing in it: a loop that is to stand outside of it."""
+    """Returns a loop and the single loop inside it if they must be swapped; otherwise None."""
     for stmt in walk(proc.body):
         match stmt:
             case For(outer, _, (For(inner),)) if outer in order and inner in order:
@@ -28,7 +28,7 @@ def _misplaced(proc: Proc, order: Sequence[str]) -> tuple[str, str] | None:
 
 
 def _has_nest(body: Body, order: Sequence[str]) -> bool:
-    """True where these loops stand somewhere, each with nothing but the next in it."""
+    """Returns True if these loops occur perfectly nested in this order."""
     return any(isinstance(s, For) and s.var == order[0] and _begins(s, order) for s in walk(body))
 
 

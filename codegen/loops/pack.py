@@ -1,4 +1,4 @@
-"""Pack: store a constant in the order in which the kernel walks it, once, at compile time."""
+"""Pack: stores a constant at compile time in the order in which the kernel reads it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ IndexArray = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Element i of the packed constant is element source[i] of the original; -1 is a zero."""
+    """Element i of the packed constant is element source[i] of the original, or zero if source[i] is -1."""
 
     source: tuple[int, ...]
 
@@ -27,24 +27,24 @@ class Packing:
         return flat[np.asarray(self.source, dtype=np.int64)]
 
     def behind(self, first: Packing) -> Packing:
-        """Both as one: this one of what the first has packed."""
+        """Returns the composition: `first`, then this packing."""
         return Packing(tuple(-1 if at < 0 else first.source[at] for at in self.source))
 
 
 @dataclass(frozen=True, slots=True)
 class _ReadSite:
-    """A place where the constant is read, with the loops its index depends on, in walking order."""
+    """A read of the constant, with the loops that its index depends on, in iteration order."""
 
     index: Affine
     loops: tuple[tuple[str, int], ...]
 
 
 def pack(proc: Proc, name: str, order: Sequence[str], valid: Affine, limit: int) -> tuple[Proc, Packing]:
-    """Lay the constant out with the loops of `order` outermost to innermost.
+    """Lays out the constant by the loops of `order`, outermost to innermost.
 
-    Reads that walk the same elements in the same way share their part, and so do those that walk some of
-    another's iterations of one loop. An element is zero where the affine `valid` (over the loops) reaches
-    `limit`: the lengthened end of a reduction.
+    Reads that visit the same elements in the same order share a part, as do reads that visit a subrange of
+    one loop of another read. Elements are zero if the affine `valid` (over the loops) reaches `limit`; that
+    is the padded end of a reduction.
     """
     old = proc.param(name)
     parts: dict[_ReadSite, int] = {}
@@ -82,7 +82,7 @@ def _rewrite(stmt: Stmt, loops: dict[str, int], old: Buffer, place_for) -> Stmt:
 
 
 def _iterations_of(site: _ReadSite, other: _ReadSite) -> Mapping[str, Affine] | None:
-    """The loop of the other that the site walks a part of, as the site's iterations; None without one."""
+    """Returns the other read's loop of which the site visits a subrange, in the site's variables, or None."""
     if [var for var, _ in site.loops] != [var for var, _ in other.loops]:
         return None
     shorter = [
@@ -114,7 +114,7 @@ def _elements(site: _ReadSite, valid: Affine, limit: int, elements: int) -> list
 
 
 def _everywhere(affine: Affine, at: Mapping[str, IndexArray]) -> IndexArray:
-    """The values of an index at every point of the loops; a variable that is not a loop here is zero."""
+    """Returns the values of an index at every point of the loops. Variables of other loops are zero."""
     value: IndexArray = np.asarray(affine.constant, np.int64)
     for name, factor in affine.terms:
         value = value + factor * at.get(name, np.zeros((), np.int64))

@@ -1,4 +1,4 @@
-"""A proc read back from its text, which is Python: its syntax is read by Python, its meaning here."""
+"""Parses a proc from its text. Python's parser reads the syntax; this module adds the meaning."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ _OPERATORS: Mapping[type[ast.AST], str] = {
 _CALLED = ("min", "max")
 _ROLES = {role.value: role for role in Role}
 _DTYPES = {dtype.value: dtype for dtype in DType}
-_LOOPS = {"range": False, "unrolled": True}  # whether the loop is written out
+_LOOPS = {"range": False, "unrolled": True}  # value: whether the loop is unrolled
 
 
 def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
-    """The proc that a text says; `named` has the instructions and functions that it calls.
+    """Returns the proc that a text describes. `named` has the instructions and functions that it calls.
 
-    Raises InputError with the line where the text says no proc.
+    Raises InputError with the line if the text is not a valid proc.
     """
     try:
         module = ast.parse(text)
@@ -68,7 +68,7 @@ def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
     except SyntaxError as error:
         line = f"line {error.lineno}" if error.lineno else ""
         raise InputError(f"not Python: {error.msg}", line) from None
-    except ValueError as error:  # of bytes that no text has
+    except ValueError as error:  # null bytes
         raise InputError(f"not Python: {error}") from None
     except RecursionError:
         raise InputError("an expression of the text is nested too deeply to be read") from None
@@ -77,7 +77,7 @@ def parse_proc(text: str, named: Mapping[str, Named] | None = None) -> Proc:
 
 @dataclass
 class _Reader:
-    """Reads one function; buffers and loop variables are known from where they are named on."""
+    """Parses one function. A buffer or loop variable is known after its declaration."""
 
     lines: Sequence[str]
     named: Mapping[str, Named]
@@ -85,7 +85,7 @@ class _Reader:
     loops: list[str] = field(default_factory=list)
 
     def wrong(self, node: ast.AST, what: str, hint: str = "") -> InputError:
-        """The error, with the line in which it is."""
+        """Returns an error that quotes the node's line."""
         line = getattr(node, "lineno", 1)
         return InputError(what, f"line {line}: {self.lines[line - 1].strip()}", hint)
 
@@ -101,7 +101,7 @@ class _Reader:
     # ---- buffers ----
 
     def declared(self, node: ast.AST, name: str, annotation: ast.expr | None) -> Buffer:
-        """The buffer that an annotation declares; from here on its name stands for it."""
+        """Returns the buffer that an annotation declares, and adds it to the known names."""
         match annotation:
             case ast.Call(
                 func=ast.Name(id=role),
@@ -178,7 +178,7 @@ class _Reader:
                 )
 
     def note(self, words: Sequence[ast.keyword]) -> str:
-        """The comment that is to stand above the loop in C."""
+        """Returns the comment to print above the loop in C."""
         wrong = next((word for word in words if word.arg != "note"), None)
         if wrong is not None:
             raise self.wrong(wrong.value, f"a loop has no {wrong.arg}", "known: note")
@@ -227,7 +227,7 @@ class _Reader:
         return self.place(node, buffer, [*rows, last.lower])
 
     def subscripted(self, node: ast.expr) -> tuple[Buffer, list[ast.expr]]:
-        """The buffer, and what stands in brackets behind it."""
+        """Returns the buffer and its subscripts."""
         found: list[ast.expr] = []
         inner = node
         while isinstance(inner, ast.Subscript):
@@ -253,7 +253,7 @@ class _Reader:
         return BufferPlace(buffer, self.affine(subscripts[-1]), row)
 
     def affine(self, node: ast.expr) -> Affine:
-        """A sum of loop variables, each times a number."""
+        """Parses a sum of loop variables with integer factors."""
         match node:
             case ast.Constant(value=int() as value):
                 return Affine(constant=value)

@@ -1,4 +1,4 @@
-"""The range of a whole number, least and greatest, from which it is known that C defines what is computed."""
+"""Integer value ranges (least, greatest), which prove that C defines a computation."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ Range = tuple[int, int]
 
 
 def type_range(kind: DType) -> Range:
-    """The range of what a type of whole numbers holds."""
+    """Returns the range of an integer type."""
     return (0, 1) if kind is DType.BOOL else kind.limits
 
 
 def _corners(compute: Callable[[int, int], int]) -> Callable[[Range, Range], Range]:
-    """The range of what is extreme where both operands are."""
+    """Returns a range function for an operation whose extremes occur at the operands' extremes."""
 
     def found(a: Range, b: Range) -> Range:
         each = [compute(x, y) for x in a for y in b]
@@ -42,14 +42,14 @@ def _corners(compute: Callable[[int, int], int]) -> Callable[[Range, Range], Ran
 
 
 def _remainder(a: Range, b: Range) -> Range:
-    """The remainder has the sign of the divisor, as NumPy's."""
+    """Returns the range of a remainder, which has the sign of the divisor, as in NumPy."""
     if b[1] < 0:
         return b[0] + 1, 0
     return (0, min(a[1], b[1] - 1)) if a[0] >= 0 else (0, b[1] - 1)
 
 
 def _both(a: Range, b: Range) -> Range:
-    """The bits that both have: a number that is not negative leaves no others."""
+    """Returns the range of a bitwise and. A non-negative operand bounds the result."""
     tops = [top for low, top in (a, b) if low >= 0]
     return (0, min(tops)) if tops else _of_bits(a, b)
 
@@ -60,7 +60,7 @@ def _either(a: Range, b: Range) -> Range:
 
 
 def _of_bits(a: Range, b: Range) -> Range:
-    """The numbers that have no more bits than those of either range."""
+    """Returns the range of all numbers with at most as many bits as those of either range."""
     low, high = min(a[0], b[0]), max(a[1], b[1])
     most_bits = max(high.bit_length(), (~low).bit_length() if low < 0 else 0)
     return (-(2**most_bits) if low < 0 else 0), 2**most_bits - 1
@@ -85,12 +85,14 @@ _RANGES: Mapping[str, Callable[[Range, Range], Range]] = {
 
 
 def result_range(op: str, a: Range, b: Range) -> Range:
-    """The exact result's range, of operands that have no fault."""
+    """Returns the range of the exact result; the operands must be valid."""
     return _RANGES[op](a, b)
 
 
 def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
-    """Says what C does not define, and the way out; empty where all of these operands are defined."""
+    """Describes an operation that C does not define, and the fix; both empty if all operand values are
+    valid.
+    """
     said = f"{b[0]:,}" if b[0] == b[1] else f"{b[0]:,} to {b[1]:,}"
     last = 8 * kind.bytes - 1
     if op in SHIFTS and not 0 <= b[0] <= b[1] <= last:
@@ -107,7 +109,7 @@ def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
 
 
 def range_of(expr: Expr, extents: Extents) -> Range | None:
-    """The range of a value inside loops, of which some may not be known; None of a float."""
+    """Returns the range of a value inside loops, of which some may be unknown; None for a float."""
     if value_type(expr) is DType.F32:
         return None
     match expr:
@@ -138,7 +140,7 @@ def _binary_range(op: str, left: Expr, right: Expr, extents: Extents) -> Range:
     a, b = range_of(left, extents), range_of(right, extents)
     kind = operand_type(op, left, right)
     if a is None or b is None:
-        return 0, 1  # floats are compared
+        return 0, 1  # comparison of floats
     if fault(op, a, b, kind)[0]:
         return kind.limits
     low, high = result_range(op, a, b)
@@ -146,7 +148,7 @@ def _binary_range(op: str, left: Expr, right: Expr, extents: Extents) -> Range:
 
 
 def undefined_operand(proc: Proc) -> tuple[str, str]:
-    """Says where a proc shifts, divides or looks up by a value that may be out of range, and the way out."""
+    """Describes a shift, division or lookup whose operand may be out of range, and its fix; empty if none."""
     for stmt, extents in statements(proc.body, {}):
         if isinstance(stmt, Store | Accumulate):
             for expr in _inner_first(stmt.value):

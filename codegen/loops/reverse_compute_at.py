@@ -1,4 +1,4 @@
-"""Reverse compute at: a nest goes to the end of a loop that makes what it reads."""
+"""reverse_compute_at: moves a nest to the end of a loop that produces its input."""
 
 from __future__ import annotations
 
@@ -44,11 +44,13 @@ from codegen.loops.tensor_nest import (
     with_own_locals,
 )
 
-_COUNTED = 1 << 20  # elements of a tensor whose every place is looked at
+_COUNTED = 1 << 20  # elements at most of a tensor that is checked place by place
 
 
 def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
-    """Makes of a tensor, in each turn of a loop before it, what can be made of that turn's results."""
+    """Computes, in each iteration of an earlier loop, the part of a tensor that needs only that iteration's
+    results.
+    """
     reader = stage_of(proc, tensor, (Role.SCRATCH, Role.OUTPUT))
     source, at = _source_of(proc, reader)
     makers = [n for n, stmt in enumerate(proc.body) if source in written((stmt,))]
@@ -81,7 +83,9 @@ def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
 def _axes_of_source(
     proc: Proc, source: Buffer, at: BufferPlace, reader: TensorNest
 ) -> tuple[TensorAxis, ...]:
-    """The axes of what a nest reads: those of its maker or, where its loops have changed, its own."""
+    """Returns the axes of the tensor that a nest reads: its producer's or, if that one's loops changed, the
+    nest's.
+    """
     extents = _extents(reader.stmts)
     try:
         axes = stage_of(proc, source.name).axes
@@ -94,7 +98,7 @@ def _axes_of_source(
 def _parts_of_box(
     reader: TensorNest, at: BufferPlace, axes: Sequence[TensorAxis], box: Box
 ) -> Mapping[str, tuple[Affine, int]] | None:
-    """Says where loops begin, and how far they go, that need no more than a box; None where none do."""
+    """Returns begin and extent of each loop so that the reader needs only this box; None if impossible."""
     own = {axis.loop: axis.extent for axis in reader.axes}
     found: dict[str, tuple[Affine, int]] = {}
     along = taken_apart(at, axes, _extents(reader.stmts))
@@ -112,7 +116,7 @@ def _extents(body: Body) -> Extents:
 
 
 def _source_of(proc: Proc, reader: TensorNest) -> tuple[Buffer, BufferPlace]:
-    """The tensor that another nest has made for this one, and the one place at which it is read."""
+    """Returns the tensor that another nest produced for this one, and the single place that reads it."""
     require_plain_reads(reader.stmts, reader.buffer)
     made = written(tuple(s for n, s in enumerate(proc.body) if n != reader.position))
     places = {
@@ -143,7 +147,7 @@ def _require_movable(proc: Proc, reader: TensorNest, source: Buffer, maker: int)
 
 
 def _only_loop(nest: Stmt, var: str, source: Buffer) -> tuple[For, Extents]:
-    """The loop of that name, which makes all of the tensor, and the loops around it."""
+    """Returns the only loop of that name, which produces the whole tensor, and the loops around it."""
     found: list[tuple[For, Extents]] = []
 
     def visit(stmt: Stmt, around: Extents) -> None:
@@ -162,7 +166,9 @@ def _only_loop(nest: Stmt, var: str, source: Buffer) -> tuple[For, Extents]:
 
 
 def _box_written(loop: For, around: Extents, source: Buffer, axes: Sequence[TensorAxis]) -> Box:
-    """The part of a tensor that a turn makes: a box without gaps; together they are the tensor."""
+    """Returns the part of a tensor that one iteration produces: a box without gaps. Together they cover the
+    tensor.
+    """
     inside = {**around, loop.var: loop.extent}
     places = []
     for stmt, extents in statements(loop.body, inside):
@@ -214,7 +220,7 @@ def _replaced(stmt: Stmt, old: For, new: For) -> Stmt:
 
 
 def _with_room_for(proc: Proc, source: Buffer, axes: Sequence[TensorAxis], box: Box, nest: int) -> Proc:
-    """The proc in which a tensor has room for one box: maker and reader are in one loop now."""
+    """Returns the proc with the tensor reduced to one box, since producer and reader now share a loop."""
     smaller = replace(source, elements=math.prod(box.sizes))
     strides = dense_strides(box.sizes)
 

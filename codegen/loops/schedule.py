@@ -1,9 +1,8 @@
-"""Schedule primitives: each turns a proc into a faster one that means the same.
+"""Schedule primitives: each returns a faster proc with the same meaning.
 
-A primitive names loops by their variable and acts on every loop of that name, so that the main
-part and the tail of a split are scheduled alike. None of them changes what the proc computes;
-tests prove it by running both with the loop interpreter. What a primitive cannot do soundly it
-refuses with a ScheduleError.
+A primitive names loops by their variable and changes every loop of that name, so that the main part and the
+tail of a split are scheduled alike. No primitive changes the result; tests prove it by running both procs in
+the loop interpreter. A primitive that cannot be applied soundly raises ScheduleError.
 """
 
 from __future__ import annotations
@@ -37,14 +36,14 @@ from codegen.loops.ir import (
 
 
 class ScheduleError(Exception):
-    """A primitive was asked for something it cannot do; a mistake in a kernel, not a user's."""
+    """Raised if a primitive cannot be applied. The mistake is in a kernel, not the user's."""
 
 
 def split(proc: Proc, var: str, factor: int, outer: str, inner: str) -> Proc:
     """for var in E -> for outer in E // factor: for inner in factor.
 
-    What is left over becomes a loop `<outer>_tail` with an inner loop of one, so that the primitives
-    that follow find the same nest in both.
+    The remainder becomes a loop `<outer>_tail` with an inner loop of extent 1, so that later primitives find
+    the same nest in both.
     """
     if factor < 1:
         raise ScheduleError(f"split of {var} by {factor}: the factor must be at least 1")
@@ -77,7 +76,7 @@ def partition(proc: Proc, var: str, at: int, first: str, second: str) -> Proc:
 
 
 def fuse(proc: Proc, outer: str, inner: str, fused: str) -> Proc:
-    """Two perfectly nested loops as one; every index must walk both as one (outer step = inner range)."""
+    """Fuses two perfectly nested loops. Every index must have outer step = inner step * inner extent."""
 
     def change(loop: For) -> Body:
         nested = _only_child(loop, inner)
@@ -91,7 +90,7 @@ def fuse(proc: Proc, outer: str, inner: str, fused: str) -> Proc:
 
 
 def reorder(proc: Proc, outer: str, inner: str) -> Proc:
-    """Swap two perfectly nested loops. Sums of integers do not mind the order they are made in."""
+    """Swaps two perfectly nested loops. The order of integer sums does not matter."""
 
     def change(loop: For) -> Body:
         if not (len(loop.body) == 1 and isinstance(loop.body[0], For) and loop.body[0].var == inner):
@@ -104,31 +103,31 @@ def reorder(proc: Proc, outer: str, inner: str) -> Proc:
 
 
 def unroll(proc: Proc, var: str) -> Proc:
-    """Write the loop's body out once per value in C."""
+    """Marks the loop to be unrolled in C."""
     return change_loops(proc, var, lambda loop: (replace(loop, unrolled=True),))
 
 
 def annotate(proc: Proc, var: str, note: str) -> Proc:
-    """Put a comment above the loop in C."""
+    """Adds a comment above the loop in C."""
     if any(mark in note for mark in ("*/", "/*", "\n")):
         raise ScheduleError(f"the note {note!r} does not fit a line of comment in C")
     return change_loops(proc, var, lambda loop: (replace(loop, note=note),))
 
 
 def unroll_by(proc: Proc, var: str, times: int) -> Proc:
-    """Write the loop's body out so many times per turn."""
+    """Repeats the loop's body `times` times per iteration."""
     if times == 1:
         return proc
     return unroll(split(proc, var, times, f"{var}_by_{times}", f"{var}_one"), f"{var}_one")
 
 
 def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -> Proc:
-    """Give each value of the loop its own copy of local buffers; run the statements one after another.
+    """Gives each iteration private copies of locals and runs the statements one after another.
 
     for v: declare a; s1; s2  ->  declare a[E]; for v: s1; for v: s2
-    The first `together` statements stay in one loop. Sound because the statements share nothing from
-    value to value but through the locals, which are now private, and outputs, which each value writes
-    at places of its own.
+
+    The first `together` statements stay in one loop. This is sound because iterations share nothing except
+    the locals, which become private, and outputs, which each iteration writes at different places.
     """
 
     def change(loop: For) -> Body:
@@ -157,10 +156,10 @@ def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -
 
 
 def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
-    """for v: declare a; a = 0; for k: a += x; y = a  ->  declare a[E]; for first: a = 0; for v: for k: ...
+    """for v: declare a; a = 0; for k: a += x; y = a -> declare a[E]; for first: a = 0; for v: for k: ...
 
-    What begins the sums of a loop's turns becomes a loop of its own, before the loop; each turn then has
-    sums of its own.
+    Moves the initialization of a loop's sums to a separate loop before it. Each iteration then has private
+    sums.
     """
 
     def change(loop: For) -> Body:
@@ -188,7 +187,7 @@ def decompose_reduction(proc: Proc, var: str, first: str) -> Proc:
 
 
 def _begun(loop: For) -> tuple[Body, Body]:
-    """The stores with which a loop's body begins, and the rest, which goes on with what they stored."""
+    """Returns the stores that begin a loop's body, and the rest, which continues from the stored values."""
     stmts = [stmt for stmt in loop.body if not isinstance(stmt, Declare)]
     count = next((n for n, stmt in enumerate(stmts) if not isinstance(stmt, Store)), len(stmts))
     begins, rest = tuple(stmts[:count]), tuple(stmts[count:])
@@ -207,7 +206,7 @@ def _begun(loop: For) -> tuple[Body, Body]:
 
 
 def unroll_within(proc: Proc, var: str, statements: int) -> Proc:
-    """Write the loop's body out as often as makes no more than that many statements."""
+    """Unrolls the loop as far as the body stays within that many statements."""
     loops = [s for s in walk(proc.body) if isinstance(s, For) and s.var == var]
     if not loops:
         raise ScheduleError(f"{proc.name} has no loop {var}")
@@ -220,7 +219,7 @@ def unroll_within(proc: Proc, var: str, statements: int) -> Proc:
 
 
 def written_out(body: Body) -> int:
-    """Counts the statements that stand in C where marked loops are written out."""
+    """Returns the number of C statements after unrolling."""
     count = 0
     for stmt in body:
         match stmt:
@@ -236,10 +235,10 @@ def _declared(loop: For, names: Sequence[str]) -> list[Declare]:
 
 
 def pad_reduction(proc: Proc, var: str, multiple: int, zeros: str) -> Proc:
-    """Lengthen a reduction to a multiple; sound because buffer `zeros` is packed with zeros there.
+    """Lengthens a reduction to a multiple. Sound because buffer `zeros` is packed with zeros there.
 
-    The other factor is then read past its end, which its row format must allow for; times zero it
-    adds nothing.
+    The other factor is then read past its end, which its row format must permit. Multiplied by zero, it adds
+    nothing.
     """
 
     def change(loop: For) -> Body:
@@ -256,7 +255,7 @@ def pad_reduction(proc: Proc, var: str, multiple: int, zeros: str) -> Proc:
 
 
 def substitute_loop(loop: For, value: Affine) -> Body:
-    """The loop's body with its variable replaced."""
+    """Returns the loop's body with its variable replaced."""
     return tuple(substitute(stmt, {loop.var: value}) for stmt in loop.body)
 
 
@@ -267,9 +266,9 @@ def require_own_outputs(loop: For) -> None:
 
 
 def _require_own_stores(body: Body, loops: Sequence[For]) -> None:
-    """Raises where a loop stores neither to a place of its own nor to what the body itself declares.
+    """Raises ScheduleError if iterations of a loop store to the same place outside the body's locals.
 
-    The greatest or least of integers does not mind the order in which they are compared.
+    A running minimum or maximum of integers is allowed, since its order does not matter.
     """
     own = [s.buffer for s in walk(body) if isinstance(s, Declare)]
     for stmt in walk(body):
@@ -303,7 +302,7 @@ def _only_child(loop: For, var: str) -> For:
 
 
 def change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
-    """Apply `change` to every loop named `var`; the loops it makes are named `new` and may hide no other."""
+    """Applies `change` to every loop named `var`. New loops are called `new` and must not shadow others."""
     found: list[For] = []
     body = _changed(proc, proc.body, var, change, new, found, frozenset())
     if not found:
@@ -320,10 +319,10 @@ def _changed(
     found: list[For],
     around: frozenset[str],
 ) -> Body:
-    """The statements inside the loops `around`, with every loop `var` changed and added to `found`.
+    """Returns the statements inside the loops `around` with every loop `var` changed and added to `found`.
 
-    No function of change_loops does this: one that calls itself from inside another holds itself, and with
-    itself a proc that Python then frees late.
+    This is not nested in change_loops: a recursive closure references itself, so Python would free it, and
+    the proc that it holds, late.
     """
     result: list[Stmt] = []
     for stmt in body:

@@ -1,4 +1,4 @@
-"""Sharing: what the windows of neighboring turns have in common is reduced once."""
+"""Sharing: reduces the common part of neighboring windows once."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from codegen.loops.schedule import ScheduleError
 
 @dataclass(frozen=True, slots=True)
 class WindowNest:
-    """Loops with nothing between them around one statement that reduces into a local."""
+    """Perfectly nested loops around one statement that reduces into a local."""
 
     loops: tuple[For, ...]  # outermost first
     stmt: Store | Accumulate
@@ -42,21 +42,21 @@ class WindowNest:
 
     @property
     def value(self) -> Expr:
-        """The value that one turn adds, or compares with what is there."""
+        """Returns the value that one iteration adds or compares."""
         match self.stmt:
             case Store(_, Binary(_, _, value)):
                 return value
         return self.stmt.value
 
     def into(self, place: BufferPlace, value: Expr) -> Stmt:
-        """The same reduction of another value into another place."""
+        """Returns the same reduction of another value into another place."""
         match self.stmt:
             case Store(_, Binary(op)):
                 return Store(place, Binary(op, Load(place), value))
         return Accumulate(place, value)
 
     def neutral(self) -> Const:
-        """The value that changes nothing."""
+        """Returns the neutral value of the reduction."""
         match self.stmt:
             case Store(place, Binary(op)):
                 low, high = place.buffer.dtype.limits
@@ -69,8 +69,9 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
 
     for ..: for window: for var: a[var] += f(var * step + window, ..)
     -> for ..: for u: near[u] += f(u, ..); for window: for var: a[var] += near[var * step + window].
-    Sound because integers may be summed and compared in any order, and every turn of `var` reads in its
-    window what `near` holds.
+
+    Sound because integers may be summed and compared in any order, and `near` holds all values that each
+    iteration of `var` reads in its window.
     """
     if any(isinstance(s, Declare) and s.buffer.name == local for s in walk(proc.body)):
         raise ScheduleError(f"{proc.name} has a buffer {local} already")
@@ -87,7 +88,7 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
         if nest is None or not {var, window} <= {loop.var for loop in nest.loops}:
             return (replace(stmt, body=tuple(made for inner in stmt.body for made in visit(inner))),)
         if nest.loop(var).extent == 1:
-            return (stmt,)  # what a split has left has no neighbors
+            return (stmt,)  # the tail of a split has no neighbors
         shared += 1
         return _shared(nest, var, window, walked, local)
 
@@ -100,7 +101,7 @@ def share(proc: Proc, var: str, window: str, local: str) -> Proc:
 
 
 def overlaps(reduction: For, var: str) -> tuple[str, ...]:
-    """The loops of a reduction along which the windows of neighboring turns of a loop around it overlap."""
+    """Returns the reduction loops along which the windows of neighboring iterations of `var` overlap."""
     nest = _nest_of(reduction)
     if nest is None or len(nest.loops) == 1:
         return ()
@@ -122,7 +123,9 @@ def _nest_of(loop: For) -> WindowNest | None:
 
 
 def _reduction(loops: tuple[For, ...], stmt: Stmt) -> WindowNest | None:
-    """The nest, where its statement reduces integers into a local that its value does not read."""
+    """Returns the nest if its statement reduces integers into a local that its value does not read, else
+    None.
+    """
     match stmt:
         case Store(place, Binary("min" | "max", Load(same), value)) if same == place:
             pass
@@ -178,7 +181,9 @@ def _around(loops: Sequence[For], stmt: Stmt) -> Stmt:
 
 
 def _step(nest: WindowNest, var: str, window: str) -> int:
-    """The distance of the windows of two neighboring turns, in steps of the window's loop."""
+    """Returns the distance between the windows of two neighboring iterations, in iterations of the window's
+    loop.
+    """
     steps = {_ratio(index, var, window) for index in _indices(nest.value)} - {None}
     if len(steps) != 1 or 0 in steps:
         raise ScheduleError(
@@ -196,7 +201,9 @@ def _indices(value: Expr) -> Iterator[Affine]:
 
 
 def _ratio(index: Affine, var: str, window: str) -> int | None:
-    """The window's steps in a turn: 0 where they go apart, None where neither is in the index."""
+    """Returns the window's steps per iteration: 0 if windows are disjoint, None if the index has neither
+    variable.
+    """
     turn, step = index.coefficient(var), index.coefficient(window)
     if not turn and not step:
         return None

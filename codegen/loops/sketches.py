@@ -1,8 +1,9 @@
-"""The automatic scheduler: a loop nest without a hand-written schedule becomes sketches, and these points.
+"""The automatic scheduler: derives sketches and their points from a loop nest without a hand-written
+schedule.
 
-A sketch is a structure made of schedule primitives: which loops are tiled, where sums are kept apart so that
-they stay in registers, which loops are written out. Its numbers are knobs, so that everything that searches
-hand-written schedules searches these too. What a primitive refuses is not a point.
+A sketch is a structure of schedule primitives: which loops are tiled, which sums stay in registers, which
+loops are unrolled. Its numbers are knobs, so that every search over hand-written schedules covers these too.
+Points that a primitive rejects are skipped.
 """
 
 from __future__ import annotations
@@ -28,27 +29,29 @@ _PRIMITIVES: Mapping[str, Callable[..., Proc]] = {
     "share": share,
 }
 FACTORS = (1, 2, 3, 4, 6, 8)  # of a tile along one loop
-_MORE_FACTORS = (5, 7)  # where they leave no rest
-TURNS = (1, 2, 3, 4, 8, 16, 32)  # of the reduction that are written out
-MOST_SUMS = 16  # of a tile: more do not stay in registers
-_MOST_TILED = 2  # loops; of more, a tile would hold too many sums
+_MORE_FACTORS = (5, 7)  # only if they divide the extent
+TURNS = (1, 2, 3, 4, 8, 16, 32)  # of the reduction to unroll
+MOST_SUMS = 16  # of a tile; more do not fit into registers
+_MOST_TILED = 2  # loops; with more, a tile would hold too many sums
 
-Numbers = Mapping[str, int]  # a factor for each loop around, by its variable; "order"; "turns"
+Numbers = Mapping[str, int]  # a factor per outer loop variable; "order"; "turns"
 
 
 @dataclass(frozen=True, slots=True)
 class Nest:
-    """The loops around one element, outermost first, and what makes it."""
+    """The loops around one element, outermost first, and the statements that compute it."""
 
     around: tuple[For, ...]
     reduced: tuple[For, ...]  # loops of the reduction, outermost first
     sums: tuple[str, ...]  # the locals of an element
-    lanes: Lanes | None = None  # in which neighbors along the innermost loop may lie
-    overlapping: tuple[tuple[str, str], ...] = ()  # loops around, with those of windows that overlap
+    lanes: Lanes | None = None  # that may compute neighbors along the innermost loop
+    overlapping: tuple[tuple[str, str], ...] = ()  # outer loops with a window loop whose windows overlap
 
     @property
     def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
-        """The choices, the nest as it is first: tiles, the order of the inner two loops, windows, turns."""
+        """Returns the choices, the unchanged nest first: tiles, order of the two inner loops, windows,
+        unrolling.
+        """
         tiles = {loop.var: _factors(loop.extent) for loop in self.around}
         order = {"order": (1, 2)} if len(self.around) > 1 else {}
         turns = math.prod(loop.extent for loop in self.reduced)
@@ -60,12 +63,12 @@ class Nest:
 
     @property
     def extents(self) -> Mapping[str, int]:
-        """Tiles of the loops that the numbers divide."""
+        """Returns the extents of the loops that the numbers divide."""
         turns = math.prod(loop.extent for loop in self.reduced)
         return {**{loop.var: loop.extent for loop in self.around}, "turns": turns}
 
     def steps(self, numbers: Numbers) -> Steps:
-        """The primitives for these numbers."""
+        """Returns the primitives for these numbers."""
         around = [loop.var for loop in self.around]
         found: list[Step] = []
         factors = {var: numbers[var] for var in around}
@@ -89,7 +92,7 @@ class Nest:
         return (*found, *self._written_out(numbers.get("turns", 1), shared and shared[1]))
 
     def _shared(self, numbers: Numbers) -> tuple[str, str] | None:
-        """The tile and the window of which neighbors share what they have in common."""
+        """Returns the tile and the window whose common part neighbors share, or None."""
         chosen = numbers.get("shared", 1)
         return self.overlapping[chosen - 2] if chosen > 1 else None
 
@@ -98,7 +101,8 @@ class Nest:
         tiles = [var for var in around if factors[var] > 1]
         for var in tiles:
             found.append(("split", (var, factors[var], f"{var}_b", f"{var}_i")))
-            # The tile goes inside the loops after it; one of those that is tiled is then split around it.
+            # Moves the tile inside the later loops. If one of them is tiled, it is split around the tile
+            # next.
             found += [("reorder", (f"{var}_i", inner)) for inner in _after(var, around, tiles)]
         if self.sums:
             sums = (*self.sums, *map(lanes_name, self.sums)) if is_wide else self.sums
@@ -107,7 +111,7 @@ class Nest:
         return found
 
     def _written_out(self, turns: int, but: str | None) -> list[Step]:
-        """The innermost loops as wholes while they are no longer, then a part of the next."""
+        """Unrolls the innermost loops whole as long as they fit, then a part of the next."""
         found: list[Step] = []
         for loop in reversed(self.reduced):
             if turns > 1 and not loop.unrolled and loop.var != but:
@@ -117,7 +121,7 @@ class Nest:
         return found
 
     def allows(self, numbers: Numbers) -> bool:
-        """True where tiles are of neighboring loops and their sums stay in registers."""
+        """Returns True if only neighboring loops are tiled and their sums fit into registers."""
         tiled = [n for n, loop in enumerate(self.around) if numbers[loop.var] > 1]
         last = self.around[-1]
         if numbers.get("lanes", 1) * numbers[last.var] > last.extent:
@@ -130,7 +134,7 @@ class Nest:
 
 
 def nest_of(proc: Proc, lanes: Lanes | None = None) -> Nest | None:
-    """The nest of a proc; None where it is more than one, has instructions, or reads what it has written."""
+    """Returns the nest of a proc; None if it has several nests or instructions, or reads its own results."""
     around: list[For] = []
     body = proc.body
     while len(body) == 1 and isinstance(body[0], For) and not _is_reduction(body[0]):
@@ -145,7 +149,7 @@ def nest_of(proc: Proc, lanes: Lanes | None = None) -> Nest | None:
 
 
 def _overlapping(around: Sequence[For], body: Body) -> tuple[tuple[str, str], ...]:
-    """The loops around and those of the reduction whose windows have something in common."""
+    """Returns pairs of outer loop and reduction loop whose windows overlap."""
     reductions = [stmt for stmt in body if isinstance(stmt, For)]
     if len(reductions) != 1:
         return ()
@@ -158,20 +162,20 @@ def _factors(extent: int) -> tuple[int, ...]:
 
 
 def _after(var: str, around: Sequence[str], tiles: Sequence[str]) -> Sequence[str]:
-    """The loops inside of a tile's, to the next that is tiled; behind the last tile, to the innermost."""
+    """Returns the loops between a tile's loop and the next tiled one; for the last tile, all inner loops."""
     rest = around[around.index(var) + 1 :]
     last = next((n for n, other in enumerate(rest) if other in tiles), len(rest))
     return rest[: last + 1]
 
 
 def _is_reduction(loop: For) -> bool:
-    """True where all iterations of the loop write one place."""
+    """Returns True if all iterations of the loop write to the same place."""
     written = [s.place for s in walk(loop.body) if isinstance(s, Store | Accumulate)]
     return any(loop.var not in p.variables for p in written if p.buffer.role is not Role.LOCAL)
 
 
 def _is_free(stmt: Stmt) -> bool:
-    """True where the order of the elements does not matter."""
+    """Returns True if the elements may be computed in any order."""
     if not isinstance(stmt, Store | Accumulate):
         return not isinstance(stmt, Invoke)
     read = {load.place.buffer.role for load in loads_of(stmt.value)}
@@ -179,7 +183,7 @@ def _is_free(stmt: Stmt) -> bool:
 
 
 def apply(proc: Proc, steps: Steps) -> Proc:
-    """Raises ScheduleError where a step cannot be done soundly."""
+    """Applies the steps. Raises ScheduleError if one is not sound."""
     for name, arguments in steps:
         proc = _PRIMITIVES[name](proc, *arguments)
     return proc
@@ -194,7 +198,7 @@ def is_sound(proc: Proc, steps: Steps) -> bool:
 
 
 def as_python(steps: Steps) -> str:
-    """The schedule as one would write it by hand."""
+    """Returns the schedule as hand-written Python."""
     lines = [f"proc = {name}(proc, {', '.join(map(repr, arguments))})" for name, arguments in steps]
     names = ", ".join(sorted({name for name, _ in steps}))
     head = [f"from codegen.loops.schedule import {names}", ""] if steps else ["# the nest as it is"]

@@ -1,4 +1,4 @@
-"""The nest of a proc that makes one tensor, and how it is moved."""
+"""The nest that produces one tensor, and how to move it."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from codegen.loops.schedule import ScheduleError
 
 @dataclass(frozen=True)
 class TensorNest:
-    """The nest that makes a tensor: a loop for each axis, and what stands in the innermost."""
+    """The nest that produces a tensor: a loop per axis, and the innermost statements."""
 
     position: int  # among the statements of the proc
     buffer: Buffer
     loops: tuple[For, ...]
     axes: tuple[TensorAxis, ...]
-    body: Body  # in the innermost of the loops
+    body: Body  # inside the innermost loop
 
     @property
     def stmts(self) -> Body:
@@ -91,7 +91,7 @@ def _single(loop: For) -> frozenset[str]:
 
 
 def require_same_later(stage: TensorNest, later: Body) -> None:
-    """Refuses where what a tensor is made of is overwritten before it is read."""
+    """Raises ScheduleError if an operand of the tensor is overwritten before the tensor would be computed."""
     lost = sorted(
         b.name for b in read(stage.stmts) & written(later) if b != stage.buffer and b.role is not Role.LOCAL
     )
@@ -123,7 +123,7 @@ def require_free_names(stage: TensorNest, around: Extents) -> None:
 
 
 def with_own_locals(body: Body, prefix: str) -> Body:
-    """The statements with locals that no loop around has."""
+    """Renames the locals of the statements so that no outer loop has them."""
     mine = {
         s.buffer: replace(s.buffer, name=f"{prefix}_{s.buffer.name}")
         for s in walk(body)

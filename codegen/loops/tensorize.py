@@ -1,4 +1,4 @@
-"""Tensorize: put an instruction in place of the loop nest that means the same."""
+"""Tensorize: replaces a loop nest by an instruction with the same meaning."""
 
 from __future__ import annotations
 
@@ -39,25 +39,25 @@ class MismatchError(Exception):
 
 
 class NoMatchError(ScheduleError):
-    """None of the instructions means the same as any loop of the name."""
+    """Raised if no instruction means the same as any loop of that name."""
 
 
 @dataclass
 class _Binding:
-    """The findings of an attempt: target loops for pattern loops, a window for each parameter."""
+    """The bindings of a match: target loops for pattern loops, a window per parameter."""
 
     loops: dict[str, str] = field(default_factory=dict)
-    # Loops that run once: their value is zero. Names mean nothing across the two sides.
+    # Loops of extent 1 have the value zero. Variables of one side mean nothing on the other.
     single: dict[str, Affine | int] = field(default_factory=dict)
     pattern_single: dict[str, Affine | int] = field(default_factory=dict)
     windows: dict[str, BufferPlace] = field(default_factory=dict)
 
 
 def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc:
-    """Every loop `var` is replaced by the first of the instructions that means the same as it.
+    """Replaces every loop `var` by the first instruction that means the same.
 
-    Refuses if none matches, or one that accumulates matches none: a kernel asks for what it knows is
-    there. Loops of that name which only store may stay.
+    Raises NoMatchError if no loop matches or an accumulating loop does not: a kernel requests an instruction
+    that must match. Loops of that name that only store may stay.
     """
     body = _tensorized(proc, proc.body, var, instructions)
     if body is proc.body:
@@ -66,7 +66,7 @@ def tensorize(proc: Proc, var: str, instructions: Sequence[Instruction]) -> Proc
 
 
 def _tensorized(proc: Proc, body: Body, var: str, instructions: Sequence[Instruction]) -> Body:
-    """The same statements with instructions among them, or `body` itself where none matches."""
+    """Returns the statements with instructions among them, or `body` itself if none matches."""
     result: list[Stmt] = []
     for stmt in body:
         if isinstance(stmt, For) and stmt.var == var:
@@ -149,7 +149,9 @@ def _match_expr(target: Expr, pattern: Expr, binding: _Binding) -> None:
 
 
 def _match_place(target: BufferPlace, pattern: BufferPlace, binding: _Binding) -> None:
-    """The target's index must move with the loops just as the pattern's does; the rest is the window."""
+    """Matches a place. Its index must move with the loops as the pattern's does; the rest begins the
+    window.
+    """
     _require_same_kind(target.buffer, pattern.buffer)
     base = _window(target.index, pattern.index, binding)
     row = _window(target.row, pattern.row, binding)

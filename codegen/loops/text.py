@@ -1,4 +1,4 @@
-"""A proc as text: Python that reads like the loops, and that parse.py takes back.
+"""Prints a proc as Python text that reads like the loops. parse.py reads it back.
 
     def dense_64_to_10(x: rows(i8[64]), w: constant(i8[640]), bias: constant(i32[10]), y: output(i8[10])):
         for o in range(10):
@@ -8,10 +8,9 @@
                 acc[0] += x[0][k] * w[k + o * 64]
             y[o] = i8(max(-128, min(127, acc[0])))
 
-A buffer's annotation says who owns it, the type of its elements and how many there are. An element of a
-buffer of rows has two subscripts. `x[0][4:]` is the window that begins there: an instruction is applied to
-windows, and `table[0:][n]` is the element that a computed number names. `index(...)` makes a number of loop
-variables.
+The annotation of a buffer names its role, element type and number of elements. An element of a buffer of rows
+has two subscripts. `x[0][4:]` is the window that begins there, as an operand of an instruction.
+`table[0:][n]` is the element at a computed number. `index(...)` converts an index to a number.
 """
 
 from __future__ import annotations
@@ -44,40 +43,40 @@ from codegen.loops.ir import (
     walk,
 )
 
-_LINE = 100  # characters; longer heads have a line for each parameter
+_LINE = 100  # characters; a longer header has a line per parameter
 _INDENT = "    "
-_CALLED = ("min", "max")  # binary operations that are written as calls
-# How tightly an operation binds; what binds less stands in parentheses inside it.
+_CALLED = ("min", "max")  # binary operators printed as calls
+# Precedence, lowest first. An operand of lower precedence is printed in parentheses.
 _LEVELS = (("<", "=="), ("|",), ("^",), ("&",), ("<<", ">>"), ("+", "-"), ("*", "//", "%"))
 _TIGHTNESS = {op: level for level, ops in enumerate(_LEVELS, start=1) for op in ops}
 _CHOICE, _COMPARED, _ATOM = 0, 1, len(_LEVELS) + 1
 
-Named = Instruction | ScalarFunction  # what a text knows by name only
+Named = Instruction | ScalarFunction  # referenced in the text by name only
 
 
 def print_proc(proc: Proc) -> str:
-    """The proc as a Python function."""
+    """Returns the proc as a Python function."""
     return _function(proc.name, proc.params, proc.body)
 
 
 def print_instruction(instruction: Instruction) -> str:
-    """The loops that an instruction means, with its C text above."""
+    """Returns the loops that define an instruction, with its C text above."""
     meaning = _function(text_name(instruction), instruction.params, instruction.body)
     return f"@instruction({instruction.call!r})\n{meaning}"
 
 
 def text_name(named: Named) -> str:
-    """The name as Python writes one: where a mark distinguishes several, it stands behind two bars."""
+    """Returns the name as a Python identifier: "__" replaces the mark that distinguishes variants."""
     return named.name.replace("@", "__")
 
 
 def named_in(proc: Proc) -> dict[str, Named]:
-    """The instructions and functions that the proc calls, by name: what its text is read back with."""
+    """Returns the instructions and functions that the proc calls, by name, as parse_proc needs them."""
     return {text_name(each): each for each in called_in(proc)}
 
 
 def called_in(proc: Proc) -> Iterator[Named]:
-    """Every call of an instruction or a function."""
+    """Yields every instruction or function that the proc calls."""
     for stmt in walk(proc.body):
         if isinstance(stmt, Invoke):
             yield stmt.instruction
@@ -145,7 +144,7 @@ def _window(place: BufferPlace) -> str:
 
 
 def _expr(expr: Expr, around: int = _CHOICE) -> str:
-    """The expression, in parentheses where what is around it binds more tightly."""
+    """Returns the expression, in parentheses if its context binds more tightly."""
     text, tightness = _text(expr)
     return f"({text})" if tightness < around else text
 

@@ -1,4 +1,4 @@
-"""Loops that are marked unrolled, written out: what is left is what C shows."""
+"""Expands loops marked as unrolled. The result matches the C code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.loops.ir import Declare, For, Stmt, substitute
 def expand_unrolled(
     body: tuple[Stmt, ...], values: Mapping[str, Affine] = MappingProxyType({})
 ) -> tuple[Stmt, ...]:
-    """Loops marked unrolled written out, loops of one iteration dissolved; `values` of loops around it."""
+    """Expands unrolled loops and loops of extent 1. `values` has the variables of expanded outer loops."""
     result: list[Stmt] = []
     for stmt in body:
         if not isinstance(stmt, For):
@@ -26,6 +26,6 @@ def expand_unrolled(
         else:
             result.append(replace(stmt, body=expand_unrolled(stmt.body, values)))
     match result:
-        case [For(_, 1, alone)]:  # alone in its block, it needs none of its own
+        case [For(_, 1, alone)]:  # a block with one statement needs no block of this loop
             return alone
     return tuple(result)

@@ -1,4 +1,4 @@
-"""The type in which C computes an expression, and what of a number stays in a type."""
+"""The type in which C computes an expression, and conversion of a number to a type."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ SHIFTS = ("<<", ">>")
 DIVISIONS = ("//", "%")
 BITS = ("&", "|", "^")
 _ASKED = ("<", "==")
-_WIDEST_FIRST = (DType.F32, DType.U64, DType.I64, DType.U32)  # what is none of them is computed as an i32
+_WIDEST_FIRST = (DType.F32, DType.U64, DType.I64, DType.U32)  # all others are computed as i32
 _UNSIGNED = {DType.I32: DType.U32, DType.I64: DType.U64}
 _WHOLE = (DType.I32, DType.I64)
 
 
 def common_type(a: DType, b: DType) -> DType:
-    """The type that both operands become."""
+    """Returns the type to which C converts both operands."""
     return next((kind for kind in _WIDEST_FIRST if kind in (a, b)), DType.I32)
 
 
@@ -23,20 +23,20 @@ _PROMOTED = {kind: common_type(kind, DType.I32) for kind in DType}
 
 
 def unsigned(kind: DType) -> DType:
-    """The type of as many bits without a sign."""
+    """Returns the unsigned type of the same width."""
     return _UNSIGNED.get(kind, kind)
 
 
 def wrapped(number: int, kind: DType) -> int:
-    """The number of the type that has the same lowest bits."""
+    """Returns the number of that type that has the same lowest bits."""
     low, high = kind.limits
     return (number - low) % (high - low + 1) + low
 
 
 def value_type(expr: Expr) -> DType:
-    """The type of the value: of what is narrower than 32 bits, i32."""
+    """Returns the type of a value. Types narrower than 32 bits become i32."""
     match expr:
-        case Load(place) | Element(place, _):  # first: most are
+        case Load(place) | Element(place, _):  # first: the most frequent case
             return _PROMOTED[place.buffer.dtype]
         case Const(float()):
             return DType.F32
@@ -55,6 +55,6 @@ def value_type(expr: Expr) -> DType:
 
 
 def operand_type(op: str, left: Expr, right: Expr) -> DType:
-    """The type in which an operation takes its operands; a shift has that of what is shifted."""
+    """Returns the type of an operation's operands. A shift has that of its left operand."""
     kind = value_type(left)
     return kind if op in SHIFTS else common_type(kind, value_type(right))
