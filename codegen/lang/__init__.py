@@ -1,1 +1,1 @@
-"""The language of kernels for users: tensor expressions, schedules, and procs that any board can run."""
+"""The kernel language for users: tensor expressions, schedules, and procs that run on any board."""

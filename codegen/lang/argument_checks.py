@@ -1,4 +1,4 @@
-"""Arguments of the language's functions are of the kinds that their parameters take, or refused by line."""
+"""Checks the arguments of the language's functions against their annotations; errors name the user's line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import numpy as np
 from aot.errors import DeployError
 from codegen.lang.misuse import line_of_user, misuse
 
-# What is said of a kind; others are called by their names.
+# Descriptions of kinds in errors. Other kinds are described by their names.
 _SAID: Mapping[object, str] = {
     int: "a whole number",
     float: "a number",
@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class _OtherKindError(Exception):
-    """A value is not of a kind."""
+    """Raised if a value is not of a kind."""
 
     def __init__(self, value: object) -> None:
         super().__init__()
@@ -49,21 +49,22 @@ class _OtherKindError(Exception):
 
 
 def checks_arguments(function: Callable[P, T]) -> Callable[P, T]:
-    """The function, with its arguments compared with its annotations. Numbers of NumPy become Python's.
+    """Returns the function with its arguments checked against its annotations.
 
-    Whole numbers are not taken for True and False, nor words for sequences of words.
+    NumPy numbers become Python numbers. Integers are not accepted as booleans, nor strings as sequences of
+    strings.
     """
     return checks_arguments_as(function.__name__)(function)
 
 
 def checks_arguments_as(called: str) -> Callable[[Callable[P, T]], Callable[P, T]]:
-    """The same for a function that users know by another name."""
+    """As checks_arguments, for a function that users call by another name."""
     return lambda function: _checked(called, function)
 
 
 def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
     signature = inspect.signature(function)
-    kinds: dict[str, Any] = {}  # of parameters; known when all modules are read
+    kinds: dict[str, Any] = {}  # of parameters; resolved after all modules are imported
 
     @wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -89,7 +90,7 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
                 ) from None
         try:
             return function(*bound.args, **bound.kwargs)
-        except DeployError as error:  # of a board or a tool, which knows no line
+        except DeployError as error:  # from a board or a tool; has no line
             line = line_of_user()
             if line not in error.where:
                 error.where = "\n".join(filter(None, (error.where, line)))
@@ -99,7 +100,7 @@ def _checked(called: str, function: Callable[P, T]) -> Callable[P, T]:
 
 
 def _as_called(name: str, signature: inspect.Signature) -> str:
-    """The call in short: split(loop, factor)."""
+    """Returns the call in short: split(loop, factor)."""
     said = []
     for parameter in signature.parameters.values():
         if parameter.name == "self":
@@ -112,10 +113,10 @@ def _as_called(name: str, signature: inspect.Signature) -> str:
 
 
 def _taken(value: Any, kind: Any) -> Any:
-    """The value as a function of that kind of parameter takes it. Raises _OtherKindError where it is none."""
+    """Returns the value converted to a parameter's kind. Raises _OtherKindError if that is impossible."""
     origin, inner = get_origin(kind), get_args(kind)
     if kind is Any or kind is object or kind is np.ndarray or origin is np.ndarray:
-        return value  # what is an array is asked where it is stored
+        return value  # arrays are checked when they are stored
     if origin in (Union, types.UnionType):
         return _first_taken(value, inner)
     if origin is tuple:
@@ -163,7 +164,7 @@ def _pair_taken(value: Any, kinds: Sequence[Any]) -> Any:
 
 
 def _each_taken(values: Sequence[Any], kinds: Sequence[Any]) -> Any:
-    """The same sequence where nothing in it changes, which keeps ranges short."""
+    """Converts each value. Returns the sequence itself if nothing changes, so that ranges stay ranges."""
     taken = tuple(_taken(value, kind) for value, kind in zip(values, kinds, strict=True))
     return values if all(a is b for a, b in zip(taken, values, strict=True)) else taken
 

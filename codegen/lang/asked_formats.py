@@ -1,4 +1,4 @@
-"""The rows that a schedule of a layer asks for, before anybody knows whether it gets them."""
+"""The row formats that a layer's schedule requests, before the planner decides whether to grant them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.kernels.schedule import RowRequests
 
 
 def asked_formats(site: Site, requests: RowRequests) -> Sequence[RowFormat]:
-    """The rows of a site's inputs as they are asked for."""
+    """Returns the requested formats of a site's inputs."""
     moving = [kind for n, kind in enumerate(site.inputs) if kind is not None and n not in site.constants]
     return [
         dense_format(kind) if request is None else requested_format(kind, request)

@@ -1,4 +1,4 @@
-"""A schedule that begins with the loops of tensor expressions."""
+"""Creates a schedule from tensor expressions."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ from codegen.lang.tensor_proc import Outputs, outputs_of, proc
 def schedule(
     name: str, inputs: Sequence[TensorExpression], output: Outputs, check: bool = False
 ) -> LoopSchedule:
-    """A schedule without steps for what computes one or several outputs of these inputs and constants."""
+    """Returns a schedule without steps that computes one or several outputs from inputs and constants."""
     shapes = {tensor.name: tensor.shape for tensor in (*inputs, *outputs_of(output))}
     return LoopSchedule(proc(name, inputs, output), check, shapes)

@@ -1,4 +1,4 @@
-"""Loop axes, and positions that are sums of them: what stands in the brackets behind a tensor."""
+"""Loop axes and positions, the affine sums of axes that index a tensor."""
 
 from __future__ import annotations
 
@@ -12,28 +12,28 @@ from codegen.lang.operators import OF_PLACES, refuse_operators
 from codegen.lang.whole_operators import WholeOperators
 from codegen.loops.affine import Affine, to_affine, variable
 
-_MOST_TURNS = 2**31 - 1  # that C's int32_t counts
+_MOST_TURNS = 2**31 - 1  # the limit of int32_t in C
 
 
-_VALUE_OF: list[Callable[[Any], Any]] = []  # values are made of places, so their file hands this in
+_VALUE_OF: list[Callable[[Any], Any]] = []  # set by the module of values, which imports this one
 
 
 def take_values(value_of: Callable[[Any], Any]) -> None:
-    """Says how a place becomes a value, where an operator needs one."""
+    """Sets the function that converts a position to a value for operators that need one."""
     _VALUE_OF[:] = [value_of]
 
 
 @dataclass(frozen=True, eq=False)
 class Position(WholeOperators[Any]):
-    """A sum of axes, each times a number. Shifts, bits and divisions make a value of it."""
+    """A sum of axes with integer factors. Shifts, bit operations and divisions turn it into a value."""
 
     affine: Affine
-    extents: Mapping[str, int] = field(default_factory=dict)  # of the axes in it
-    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the place
+    extents: Mapping[str, int] = field(default_factory=dict)  # of its axes
+    __array_ufunc__ = None  # a NumPy number on the left leaves the operator to the position
 
     def __add__(self, other: Position | int) -> Position:
         if not isinstance(other, Position | Integral):
-            return NotImplemented  # a value adds itself to a position
+            return NotImplemented  # the value's operator adds the position
         other = to_position(other)
         return Position(self.affine + other.affine, {**self.extents, **other.extents})
 
@@ -102,7 +102,7 @@ refuse_operators(Position, "places", OF_PLACES)
 
 
 class Axis(Position):
-    """A loop that runs from 0 to before its extent."""
+    """A loop from 0 to below its extent."""
 
     def __init__(self, name: str, extent: int) -> None:
         if not name.isidentifier():

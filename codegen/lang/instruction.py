@@ -1,4 +1,4 @@
-"""An instruction of the user's own: what it means as text, and the C that does it."""
+"""Custom instructions: a loop nest as text that defines the meaning, and C code that implements it."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ def instruction(
     includes: Sequence[str] = (),
     needs: Sequence[str] = (),
 ) -> Instruction:
-    """An instruction for `Schedule.tensorize`; `needs` names features of the cores that have it, as "dsp".
+    """Returns an instruction for `Schedule.tensorize`. `needs` lists features of cores that have it, such as
+    "dsp".
 
-    `meaning` is a proc as text: its loops say what the C does. In `call`, a parameter that is local stands as
-    its elements, {acc[0]}, {acc[1]}, ..., several rows as theirs, any other parameter as a pointer, {x};
-    `definition` is C that the call uses.
+    `meaning` is a proc as text, whose loops define the result of the C code. In `call`, a local parameter is
+    written as its elements, {acc[0]}, {acc[1]}, ..., a parameter of several rows as its rows, and any other
+    as a pointer, {x}. `definition` is C code that the call uses.
 
         smlad = instruction(
             '''
@@ -64,7 +65,7 @@ def instruction(
 
 
 def _require_known(call: str, proc: Proc) -> None:
-    """Raises InputError where the text of the call names what the meaning has not."""
+    """Raises InputError if the call uses a name that is not a parameter."""
     sizes = {p.name: p.elements for p in proc.params}
     try:
         named = [name for _, name, *_ in Formatter().parse(call) if name is not None]
@@ -94,12 +95,12 @@ def _stands_as_elements(param: Buffer) -> bool:
 
 
 def _pointer(param: Buffer) -> str:
-    """The pointer as calls have it: of a single row, that row's."""
+    """Returns the pointer as calls use it; for a single row, the pointer to that row."""
     return f"{param.name}[0]" if param.role is Role.ROWS and param.rows == 1 else param.name
 
 
 def _grouped(call: str, pointers: Mapping[str, str]) -> str:
-    """The call with parentheses around pointers, which may be sums, before [ and behind *."""
+    """Returns the call with parentheses around pointers, which may be sums, before [ and after *."""
     parts = [(literal, name) for literal, name, *_ in Formatter().parse(call)]
     behind = [*(literal for literal, _ in parts[1:]), ""]
     found = []

@@ -1,4 +1,4 @@
-"""The instruction sets that compute several elements at once."""
+"""The instruction sets with vector lanes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codegen.loops.lanes import Lanes
 
 
 def isas_with_lanes() -> Mapping[str, Lanes]:
-    """The lanes of the instruction sets that have any, by name."""
-    from codegen.isa.table import isas  # only who asks for lanes needs the instruction sets
+    """Returns the lanes of each instruction set that has any, by name."""
+    from codegen.isa.table import isas  # imported late: only users of lanes need the instruction sets
 
     return {each.name: each.lanes for each in isas() if each.lanes is not None}

@@ -1,4 +1,4 @@
-"""A schedule of the user's own for the compiler's layers: steps that are taken from a layer's plain nest."""
+"""User-defined schedules for layers: steps applied to a layer's unscheduled loop nest."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ _WIDTHS = (8, 16)
 
 @dataclass(frozen=True)
 class LayerSchedule:
-    """Steps for layers of some ops. The compiler takes them first, wherever none of them is refused."""
+    """Schedule steps for layers of some ops. The compiler prefers it if all its steps can be applied."""
 
     name: str
     ops: tuple[str, ...]
     template: Template
     needs: frozenset[Feature]
-    row_bits: int | None  # of the rows that it reads; None: of the values themselves
-    group: int  # elements that are read at once, though fewer may be left
-    says: str  # what it does, in one line
+    row_bits: int | None  # of the rows that it reads; None: the width of the values
+    group: int  # elements read at once; a row may end earlier
+    says: str  # a description in one line
 
     def __call__(self, schedule: LoopSchedule, knobs: TemplateKnobs) -> None:
         self.template(schedule, knobs)
@@ -44,7 +44,7 @@ class LayerSchedule:
         return f"<schedule {self.name} for {', '.join(self.ops)}>"
 
     def of_op(self, op_name: str) -> Schedule:
-        """It as one of the compiler's schedules of an op."""
+        """Returns it as a compiler schedule of an op."""
         kernels = _LayerKernels(self, op_name)
         return Schedule(
             self.name,
@@ -60,11 +60,12 @@ class LayerSchedule:
 def layer_schedule(
     *ops: str, needs: Sequence[str] = (), row_bits: int | None = None, group: int = 1
 ) -> Callable[[Template], LayerSchedule]:
-    """Makes a function of (schedule, knobs) a schedule for the compiler's own layers of these ops.
+    """Turns a function of (schedule, knobs) into a schedule for the compiler's layers of these ops.
 
-    The function gets the loops as they are meant, and takes steps; where one is refused, the layer is left to
-    the next schedule. `needs` names features of cores, as "dsp". With `row_bits=16`, rows that it reads are
-    widened as they are made; `group` is the number of elements that instructions read at once.
+    The function gets the unscheduled loops and applies steps. If a step is rejected, the layer falls back to
+    the next schedule. `needs` lists features of cores, such as "dsp". With `row_bits=16`, the rows that it
+    reads are widened when they are stored. `group` is the number of elements that its instructions read at
+    once.
 
         @lang.layer_schedule("dense")
         def two_channels(s, knobs):
@@ -97,7 +98,7 @@ def layer_schedule(
 
 @dataclass(frozen=True)
 class _LayerKernels:
-    """The kernels of an op that a user's schedule makes: the plain one's, with other loops."""
+    """The kernels of an op for a user's schedule: the plain kernel with other loops."""
 
     made_by: LayerSchedule
     op_name: str
@@ -115,12 +116,12 @@ class _LayerKernels:
             made = applied(own.template, start, point)
         except InputError as error:
             raise UnfitRowsError(error.what) from None
-        except Exception as error:  # whatever a user's function does
+        except Exception as error:  # a user's function may raise anything
             raise _failed(own, site, error) from error
         return _with_loops(replace(plain, schedule=own.name, why=own.says, space=space, point=point), made)
 
     def refusal(self, site: Site) -> str:
-        """Says why it refuses the rows that it asks for itself; empty where it does not."""
+        """Returns why it cannot use the rows that it requests; empty if it can."""
         inputs = asked_formats(site, self.requests(site))
         try:
             self.lower(site, inputs, dense_format(site.outputs[0]))
@@ -136,11 +137,11 @@ class _LayerKernels:
 
 
 def _with_loops(kernel: Kernel, made: LoopSchedule) -> Kernel:
-    """The kernel with these loops, and its constants in the order in which they read them."""
+    """Returns the kernel with these loops, and its constants in the order in which the loops read them."""
     constants, row_tables = dict(kernel.constants), dict(kernel.row_tables)
     for name, packing in made.packings.items():
         whole = constants[name].reshape(-1)
-        parts = whole.reshape(-1, row_tables.get(name, whole.size))  # each step has its own
+        parts = whole.reshape(-1, row_tables.get(name, whole.size))  # one table per step
         packed = [packing.apply(part) for part in parts]
         constants[name] = np.concatenate(packed)
         if name in row_tables:

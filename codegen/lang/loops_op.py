@@ -1,4 +1,4 @@
-"""The op of a user's proc: with it a proc is a model of one layer, and all that serves models serves it."""
+"""The op of a user's proc. It makes the proc a model of one layer, so that all tools for models accept it."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from codegen.loops.text import Named, named_in, print_proc
 
 _NAME = "loops"
 _GIVEN = (Role.INPUT, Role.ROWS, Role.CONSTANT)
-_RESULT = "y"  # the name that the result has in every kernel
+_RESULT = "y"  # the result's name in every kernel
 
 
 @dataclass(frozen=True)
 class UserKernel:
-    """A proc as it was meant and as it was scheduled."""
+    """A proc as written, and as scheduled."""
 
     meaning: Proc
     scheduled: Proc
@@ -57,24 +57,24 @@ class UserKernel:
 
     @property
     def given(self) -> tuple[str, ...]:
-        """The parameters that are inputs or constants."""
+        """Returns the parameters that are inputs or constants."""
         return tuple(p.name for p in self.meaning.params if p.role in _GIVEN)
 
     @property
     def results(self) -> tuple[Buffer, ...]:
-        """The outputs. In a kernel they lie one behind the other, as one result."""
+        """Returns the outputs. A kernel stores them one after the other, as one result."""
         return tuple(p for p in self.meaning.params if p.role is Role.OUTPUT)
 
 
-# The kernels that this program has built: a graph's text names them, and holds no functions.
+# The kernels built by this process. The text of a graph refers to them by name and cannot hold functions.
 _BUILT: dict[str, UserKernel] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class UserLoops(Op):
-    """Inputs: the proc's inputs and constants, in the order of its parameters."""
+    """The inputs are the proc's inputs and constants, in the order of its parameters."""
 
-    kernel: str  # of _BUILT
+    kernel: str  # a key of _BUILT
     shape: tuple[int, ...]  # of the result
 
     name: ClassVar[str] = _NAME
@@ -107,7 +107,7 @@ class UserLoops(Op):
 
 @contextmanager
 def compilable() -> Iterator[None]:
-    """Puts the op into the tables of ops and kernels while a user's kernel is compiled: no file has it."""
+    """Adds the op to the tables of ops and kernels while a user's kernel is compiled."""
     register(OPS, _NAME, SimpleNamespace(OP=UserLoops, KERNEL=KERNEL))
     try:
         yield
@@ -116,7 +116,7 @@ def compilable() -> Iterator[None]:
 
 
 def op_of(kernel: UserKernel, shape: Sequence[int]) -> UserLoops:
-    """The op, for this program to use."""
+    """Returns the op and registers the kernel for this process."""
     text = [print_proc(proc) for proc in (kernel.meaning, kernel.scheduled)]
     text += [each.definition for each in _named(kernel)] + [repr(kernel.packings)]
     key = hashlib.sha256("".join(text).encode()).hexdigest()[:16]
@@ -129,7 +129,7 @@ def _named(kernel: UserKernel) -> list[Named]:
 
 
 def _products(body: Sequence[Stmt]) -> int:
-    """Counts the sums of products."""
+    """Counts the accumulations of products."""
     count = 0
     for stmt in body:
         match stmt:
@@ -172,7 +172,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def over_rows(proc: Proc) -> Proc:
-    """The proc with its buffers as kernels have them: inputs are rows, one of each; y has the results."""
+    """Returns the proc with a kernel's buffers: each input has one row, and y holds the results."""
     buffers = [*proc.params, *(stmt.buffer for stmt in walk(proc.body) if isinstance(stmt, Declare))]
     loops = {stmt.var for stmt in walk(proc.body) if isinstance(stmt, For)}
     free = _free_name({*loops, *(buffer.name for buffer in buffers)})
@@ -198,14 +198,14 @@ def over_rows(proc: Proc) -> Proc:
         return map_places(stmt, moved)
 
     return Proc(
-        f"{proc.name}_kernel",  # a name that nothing else in the file has
+        f"{proc.name}_kernel",  # unique in the file
         tuple(dict.fromkeys(renamed[p] for p in proc.params)),
         tuple(map(changed, proc.body)),
     )
 
 
 def _free_name(taken: set[str]) -> str:
-    """The name for what was called as the result is now."""
+    """Returns a free name for a buffer whose name the result needs."""
     name = f"{_RESULT}_"
     while name in taken:
         name += "_"

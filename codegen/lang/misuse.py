@@ -1,4 +1,4 @@
-"""The error of somebody who uses the language wrongly, with the line of their program."""
+"""The error for incorrect use of the language, with the line of the user's program."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ _OURS = (_CODEGEN, _CODEGEN.parent / "deploy", _CODEGEN.parent / "solder")
 
 
 def misuse(what: str, hint: str = "") -> InputError:
-    """The error to raise; it names the innermost line that is not ours."""
+    """Returns the error to raise. It names the innermost line outside of this project."""
     return InputError(what, line_of_user(), hint)
 
 
 def line_of_user() -> str:
-    """The innermost line that is not ours; empty where there is none."""
+    """Returns the innermost line outside of this project; empty if there is none."""
     for frame in reversed(traceback.extract_stack()[:-1]):
         is_ours = any(folder in Path(frame.filename).parents for folder in _OURS)
         if not is_ours and not frame.filename.startswith("<frozen"):
-            line = f": {frame.line}" if frame.line else ""  # at a prompt there is none
+            line = f": {frame.line}" if frame.line else ""  # empty in an interactive session
             return f"{frame.filename}:{frame.lineno}{line}"
     return ""

@@ -1,4 +1,4 @@
-"""Parts of a kernel by name, its loops or its tensors: an unknown name is reported with its line."""
+"""Looks up loops or tensors of a kernel by name. The error for an unknown name shows the user's line."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 class NamedParts(dict[str, T]):
-    """A mapping that says which names there are where one is asked for that it has not."""
+    """A mapping whose error for an unknown key lists the known ones."""
 
     def __init__(self, proc: str, what: str, found: Mapping[str, T]) -> None:
         super().__init__(found)

@@ -1,4 +1,4 @@
-"""The meaning of an op in the loop language: the loops of a node before anything is scheduled."""
+"""The meaning of an op in the loop language: the unscheduled loops of a node."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ from codegen.options import CompileOptions
 
 
 def meaning_of(node: Node, graph: Graph, target: Target) -> tuple[Proc, ...]:
-    """The loops of a node: a row of its result, or all of it; before and after them, where a sum goes on."""
+    """Returns the loops of a node, for one row or the whole result.
+
+    If the reduction spans several steps, there are also procs that begin and end it.
+    """
     site = Sites(graph, target, CompileOptions(), Decisions()).of(node)
     schedule = unscheduled(node.op.name, site)
     formats = asked_formats(site, schedule.requests(site))

@@ -1,4 +1,4 @@
-"""Python's operators that an expression has no counterpart of: each is refused in a sentence."""
+"""Python operators that expressions do not support; each raises an error that explains why."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _WITH_A_TURNED_FORM = ("truediv", "divmod", "pow", "matmul")
 
 
 def refuse_operators(of: type, what: str, refused: Mapping[str, tuple[str, str]]) -> None:
-    """Gives a class the operators that say why there are none: "values are not shifted"."""
+    """Gives a class operators that raise an error, such as "values are not shifted"."""
     for name, (done, hint) in refused.items():
         for method in (f"__{name}__", f"__r{name}__") if name in _WITH_A_TURNED_FORM else (f"__{name}__",):
             setattr(of, method, _refusing(f"{what} are not {done}", hint))

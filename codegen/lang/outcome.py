@@ -1,4 +1,4 @@
-"""The outcome of a proc in the loop interpreter, by which two schedules of a meaning are compared."""
+"""Runs a proc in the loop interpreter, to compare two schedules of the same meaning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SEED = 20
 
 
 def outcome(proc: Proc, packings: Mapping[str, Packing], meaning: Proc) -> dict[str, Array]:
-    """The outputs that the interpreter computes: of the same numbers for all schedules of a meaning."""
+    """Returns the computed outputs. All schedules of a meaning get the same input values."""
     random = np.random.default_rng(_SEED)
     given: dict[str, Array] = {}
     for param in meaning.params:

@@ -1,4 +1,4 @@
-"""A sum that is lengthened to a multiple: zeros in the constant, and nothing read past the end of a row."""
+"""Pads a reduction to a multiple: zeros in the constant, and no read past the end of a row."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from codegen.loops.schedule import ScheduleError, pad_reduction
 
 
 def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Packing]:
-    """The proc with a longer loop, and the order of the constant, which has zeros where it is longer."""
+    """Returns the proc with a longer loop, and the packing of the constant, with zeros in the padding."""
     loops = [stmt for stmt in walk(proc.body) if isinstance(stmt, For)]
     longer = [each for each in loops if each.var == loop]
     if len({each.extent for each in longer}) != 1:
@@ -51,7 +51,7 @@ def padded(proc: Proc, loop: str, multiple: int, zeros: str) -> tuple[Proc, Pack
 
 
 def _is_nothing(value: Expr, zeros: str) -> bool:
-    """True where the value is 0 if each element of a constant is."""
+    """Returns True if the value is 0 whenever all elements of constant `zeros` are 0."""
     match value:
         case Load(place):
             return place.buffer.name == zeros
@@ -67,7 +67,7 @@ def _is_nothing(value: Expr, zeros: str) -> bool:
 
 
 def _reads(body: Sequence[Stmt], last: Mapping[str, int]) -> Iterator[tuple[BufferPlace, Mapping[str, int]]]:
-    """Yields the places that sums read, each with the last turn of every loop around it."""
+    """Yields the places that sums read, each with the last iteration of every outer loop."""
     for stmt in body:
         match stmt:
             case For(var, extent, inner):

@@ -1,4 +1,4 @@
-"""Quantised types: integers that stand for real values, and how sums of products become such again."""
+"""Quantized types: integers that represent floats, and requantization of sums of products."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from aot.ops.rounding import RequantRounding
 
 ROUNDINGS = ("double", "single")
-_RESULTS = (DType.I8, DType.I16)  # the types that values are rounded to
-_MOST_FACTOR = 2**30  # by which integers of 32 bits are multiplied, at most
+_RESULTS = (DType.I8, DType.I16)  # types of rounded results
+_MOST_FACTOR = 2**30  # upper limit for factors of 32-bit integers
 
 
 @dataclass(frozen=True)
 class QuantizedType:
-    """The numbers scale * (stored - zero_point), stored as integers of a type."""
+    """The numbers scale * (stored - zero_point), stored as integers."""
 
     dtype: str
     scale: float
@@ -31,7 +31,7 @@ class QuantizedType:
 
 @checks_arguments
 def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
-    """A quantized type, for placeholders and results: a result is rounded to it from its value's scale."""
+    """Returns a quantized type for placeholders and results. Results are rounded to it."""
     kind = dtype_of(dtype)
     if not kind.is_integer:
         raise misuse(f"{dtype} holds floats as they are", "a quantised type is one of integers")
@@ -44,7 +44,7 @@ def quantized(dtype: str, scale: float, zero_point: int = 0) -> QuantizedType:
 
 
 def read_as(stored: ElementValue, kind: QuantizedType) -> ElementValue:
-    """An element less its zero point: times the scale it is the number."""
+    """Returns an element minus its zero point. Multiplied by the scale, it is the number."""
     zero = kind.zero_point
     value = stored - zero if zero > 0 else stored + -zero if zero else stored
     return replace(value, scale=kind.scale)
@@ -56,11 +56,12 @@ def require_rounding(word: str) -> None:
 
 
 def rounded_to(name: str, value: ElementValue, kind: QuantizedType, rounding: str) -> ElementValue:
-    """The element that stands for a value, nearest and within the type.
+    """Returns the element that represents a value: nearest, and clamped to the type.
 
-    "double" rounds as TensorFlow Lite Micro does, twice; "single" once, as LiteRT's fully connected layers.
+    "double" rounds twice, as TensorFlow Lite Micro does; "single" rounds once, as LiteRT's fully connected
+    layers.
     """
-    from aot.ops.requant import quantize_multiplier  # the ops are needed by who quantizes alone
+    from aot.ops.requant import quantize_multiplier  # imported late: only quantized kernels need the ops
     from aot.ops.rounding import RequantRounding
     from codegen.isa.plain.requantise import Requant, store_quantised
 

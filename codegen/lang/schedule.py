@@ -1,4 +1,4 @@
-"""A schedule: a proc that is changed step by step; each step is checked, and can be done again elsewhere."""
+"""A schedule: changes a proc step by step. Each step is checked and can be replayed on another proc."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ from codegen.loops.text import print_proc
 
 
 class LoopSchedule:
-    """A proc under way from what it means to how it is computed.
+    """A proc and the schedule steps applied to it.
 
-    Loops and buffers have names; a method acts on every loop of a name, so that the main part of a split and
-    its rest are treated alike. No step changes what is computed: one that would is refused. With `check`,
-    the loop interpreter runs the proc before and after each step as well, on random numbers.
+    Loops and buffers have names. A method changes every loop of a name, so the main part of a split and its
+    tail are treated alike. No step changes the result; one that would is rejected. With `check`, the loop
+    interpreter also runs the proc before and after each step on random numbers.
     """
 
     @checks_arguments_as("Schedule")
     def __init__(
         self, proc: Proc, check: bool = False, shapes: Mapping[str, tuple[int, ...]] | None = None
     ) -> None:
-        self.meaning = proc  # as it was before the first step
+        self.meaning = proc  # before the first step
         self.proc = proc
-        self.shapes = dict(shapes or {})  # of parameters, by name; those not in it are flat
+        self.shapes = dict(shapes or {})  # of parameters, by name; missing ones are flat
         self.check = check
         self.trace: tuple[ScheduleStep, ...] = ()
         self.packings: Mapping[str, Packing] = {}  # of constants, by name
@@ -56,11 +56,11 @@ class LoopSchedule:
     def __repr__(self) -> str:
         return f"<Schedule of {self.proc.name}, {len(self.trace)} steps>"
 
-    # ---- what there is ----
+    # ---- queries ----
 
     @property
     def loops(self) -> Mapping[str, int]:
-        """The loops by name, outermost first, with their extents: of several of one name, the first."""
+        """Returns the extents of loops by name, outermost first; of several loops of a name, the first."""
         found: dict[str, int] = {}
         for stmt in walk(self.proc.body):
             if isinstance(stmt, For):
@@ -69,12 +69,12 @@ class LoopSchedule:
 
     @property
     def buffers(self) -> tuple[str, ...]:
-        """Parameters and locals, by name."""
+        """Returns the names of parameters and locals."""
         return (*(param.name for param in self.proc.params), *self.locals)
 
     @property
     def blocks(self) -> Mapping[str, tuple[str, ...]]:
-        """The tensors that are made, in their order, each with the loops around its elements."""
+        """Returns the computed tensors in order, each with the loops around its elements."""
         found: dict[str, tuple[str, ...]] = {}
         for stmt, around in statements(self.proc.body, {}):
             if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.role is not Role.LOCAL:
@@ -83,21 +83,21 @@ class LoopSchedule:
 
     @property
     def locals(self) -> tuple[str, ...]:
-        """Locals that the loops declare, by name."""
+        """Returns the names of the locals that the loops declare."""
         return tuple(dict.fromkeys(s.buffer.name for s in walk(self.proc.body) if isinstance(s, Declare)))
 
     def show(self) -> str:
-        """The loops as they are now, as text."""
+        """Returns the current loops as text."""
         return print_proc(self.proc)
 
     def script(self) -> str:
-        """The steps as Python, for a schedule `s`."""
+        """Returns the steps as Python code for a schedule `s`."""
         return "".join(f"{step}\n" for step in self.trace)
 
     @checks_arguments
     def apply_sketch(self, steps: Steps) -> None:
-        """Takes the steps that a search has found for a proc without any, but those that change nothing."""
-        names: dict[str, str] = {}  # of the sketch's loops here
+        """Applies the steps that a search found for an unscheduled proc, except those that change nothing."""
+        names: dict[str, str] = {}  # sketch loop -> loop here
 
         def here(loop: str) -> str:
             return names.get(loop, loop)
@@ -125,7 +125,7 @@ class LoopSchedule:
 
     @checks_arguments
     def replay(self, other: LoopSchedule | Proc) -> LoopSchedule:
-        """The same steps on another proc, such as one of another shape, or behind the steps of a schedule."""
+        """Applies the same steps to another proc, such as one of another shape, or to a schedule."""
         made = LoopSchedule(other) if isinstance(other, Proc) else copy(other)
         for step in self.trace:
             getattr(made, step.name)(*step.arguments, **dict(step.words))
@@ -133,7 +133,7 @@ class LoopSchedule:
 
     @checks_arguments
     def stored(self, constants: Mapping[str, Array]) -> dict[str, Array]:
-        """The constants in the order in which the loops read them."""
+        """Returns the constants in the order in which the loops read them."""
         return {
             name: self.packings[name].apply(array) if name in self.packings else array.reshape(-1)
             for name, array in constants.items()
@@ -143,9 +143,10 @@ class LoopSchedule:
 
     @checks_arguments
     def split(self, loop: str, factor: int | tuple[int | None, int | None]) -> tuple[str, str]:
-        """A loop as two nested ones; gives their names. `factor` is the inner extent; (4, None), the outer.
+        """Splits a loop into two nested ones and returns their names.
 
-        The rest becomes a loop `<outer>_tail` with an inner loop of the same name.
+        `factor` is the inner extent; (4, None) gives the outer extent. The remainder becomes a loop
+        `<outer>_tail` with an inner loop of the same name.
         """
         inner = self._inner_factor(loop, factor)
         names = f"{loop}_o", f"{loop}_i"
@@ -154,39 +155,39 @@ class LoopSchedule:
 
     @checks_arguments
     def tile(self, outer: str, inner: str, outer_factor: int, inner_factor: int) -> tuple[str, str, str, str]:
-        """Two nested loops in blocks; gives the names of both outer loops, then of both inner ones."""
+        """Tiles two nested loops. Returns the names of both outer loops, then of both inner ones."""
         a, b = self.split(outer, outer_factor)
-        self.reorder(inner, b)  # so that what is left of the inner loop is nested like the rest of it
+        self.reorder(inner, b)  # so that the tail of the inner loop is nested like its main part
         c, d = self.split(inner, inner_factor)
         self.reorder(b, d)
         return a, c, b, d
 
     @checks_arguments
     def fuse(self, outer: str, inner: str) -> str:
-        """Two nested loops as one; gives its name."""
+        """Fuses two nested loops and returns the name."""
         name = f"{outer}_{inner}"
         self._step("fuse", (outer, inner), lambda p: primitives.fuse(p, outer, inner, name))
         return name
 
     @checks_arguments
     def reorder(self, *loops: str) -> None:
-        """Puts nested loops into this order, outermost first; there may be nothing between them."""
+        """Reorders perfectly nested loops, outermost first."""
         if len([self.loops[loop] for loop in loops]) < 2:
             raise misuse("reorder puts two loops or more into an order", f"loops: {', '.join(self.loops)}")
         self._step("reorder", loops, lambda p: in_order(p, loops))
 
     @checks_arguments
     def partition(self, loop: str, at: int) -> tuple[str, str]:
-        """A loop as two, one after the other; gives the names of the first `at` turns and of the rest."""
+        """Splits a loop in sequence. Returns the names of the first `at` iterations and of the rest."""
         names = f"{loop}_a", f"{loop}_b"
         self._step("partition", (loop, at), lambda p: primitives.partition(p, loop, at, *names))
         return names
 
     @checks_arguments
     def unroll(self, loop: str, times: int | None = None, statements: int | None = None) -> None:
-        """Writes a loop's body out, once for each turn, or `times` for a turn of what is left of the loop.
+        """Unrolls a loop completely, or by a factor of `times`.
 
-        With `statements`, as often as makes no more than that many: a budget of code.
+        With `statements`, unrolls as far as the body stays within that many statements.
         """
         if times is not None and statements is not None:
             raise misuse("unroll takes times or statements, not both")
@@ -207,23 +208,23 @@ class LoopSchedule:
 
     @checks_arguments
     def annotate(self, loop: str, note: str) -> None:
-        """Puts a comment above a loop, in the text and in C."""
+        """Adds a comment above a loop, in the text and in C."""
         if not note.isprintable():
             raise misuse(f"the note {note!r} does not fit a line of comment in C")
         self._step("annotate", (loop, note), lambda p: primitives.annotate(p, loop, note))
 
     @checks_arguments
     def decompose_reduction(self, loop: str) -> str:
-        """Makes a loop of what begins the sums of a loop's turns, before it; gives that loop's name."""
+        """Moves the initialization of a loop's sums to a loop before it, and returns that loop's name."""
         first = f"{loop}_begin"
         self._step("decompose_reduction", (loop,), lambda p: primitives.decompose_reduction(p, loop, first))
         return first
 
     @checks_arguments
     def share(self, loop: str, window: str) -> str:
-        """Reduces once what windows of neighboring turns of a loop have in common; gives its loop's name.
+        """Reduces the common part of neighboring windows once, and returns the new loop's name.
 
-        `window` is the loop of the reduction along which the windows lie: of maxima over 3x3, columns.
+        `window` is the reduction loop along which the windows slide: for a 3x3 maximum, the columns.
         """
         name = f"{loop}_{window}"
         self._step("share", (loop, window), lambda p: share(p, loop, window, f"near_{window}"))
@@ -233,29 +234,30 @@ class LoopSchedule:
 
     @checks_arguments
     def compute_at(self, tensor: str, loop: str) -> None:
-        """Makes of a tensor between nests, in each turn of a loop that reads it, what that turn reads.
+        """Computes, in each iteration of a loop that reads a tensor, only the part that the iteration reads.
 
-        The tensor then takes only the memory of a turn. Turns that read the same elements make them again.
+        The tensor then needs memory for one iteration only. Iterations that read the same elements recompute
+        them.
         """
         self._step("compute_at", (tensor, loop), lambda p: compute_at(p, tensor, loop))
 
     @checks_arguments
     def reverse_compute_at(self, tensor: str, loop: str) -> None:
-        """Makes a part of a tensor as soon as what it is made of is there: at the end of a loop before it."""
+        """Computes each part of a tensor as soon as its input is ready, at the end of an earlier loop."""
         self._step("reverse_compute_at", (tensor, loop), lambda p: reverse_compute_at(p, tensor, loop))
 
     @checks_arguments
     def compute_inline(self, tensor: str) -> None:
-        """Computes the elements of a tensor without sums where they are read; it takes no memory then."""
+        """Computes the elements of a tensor without sums at each read. The tensor then needs no memory."""
         self._step("compute_inline", (tensor,), lambda p: compute_inline(p, tensor))
 
     # ---- buffers ----
 
     @checks_arguments
     def privatize(self, loop: str, *buffers: str) -> None:
-        """Gives each turn of a loop its own copy of locals, and makes a loop of each statement in it.
+        """Gives each iteration of a loop private copies of locals, and each statement in it a separate loop.
 
-        So a sum becomes a tile of sums: the loops of the reduction can then go outside this one.
+        A sum becomes a tile of sums, so that the reduction loops can move outside of this one.
         """
         lacking = next((name for name in buffers if name not in self.locals), None)
         if not buffers or lacking is not None:
@@ -272,23 +274,23 @@ class LoopSchedule:
 
     @checks_arguments
     def cache_read(self, buffer: str, loop: str) -> str:
-        """Copies what each turn of a loop reads of a buffer into a local first; gives its name."""
+        """Copies the part of a buffer that each iteration reads to a local first. Returns its name."""
         name = f"{buffer}_near"
         self._step("cache_read", (buffer, loop), lambda p: cache_read(p, buffer, loop, name))
         return name
 
     @checks_arguments
     def cache_write(self, buffer: str, loop: str) -> str:
-        """Writes what a turn of a loop makes of a result into a local, copied out last; gives its name."""
+        """Collects the results of an iteration in a local and copies them out last. Returns its name."""
         name = f"{buffer}_near"
         self._step("cache_write", (buffer, loop), lambda p: cache_write(p, buffer, loop, name))
         return name
 
     @checks_arguments
     def pad_reduction(self, loop: str, multiple: int, zeros: str) -> None:
-        """Lengthens a loop that sums to a multiple; the constant `zeros` is stored with zeros there.
+        """Pads a reduction loop to a multiple. The constant `zeros` is stored with zeros in the padding.
 
-        What is multiplied by them is read past the loop's end, but never past its buffer's.
+        The other factor is read past the loop's end, but never past the end of its buffer.
         """
         self._require_constant(zeros)
         found: list[Packing] = []
@@ -304,7 +306,7 @@ class LoopSchedule:
 
     @checks_arguments
     def pack(self, constant: str, *loops: str) -> None:
-        """Stores a constant in the order in which these loops walk it, outermost first, when it is built."""
+        """Stores a constant in the order in which these loops visit it, outermost first, at compile time."""
         self._require_constant(constant)
         found: list[Packing] = []
 
@@ -319,21 +321,21 @@ class LoopSchedule:
 
     @checks_arguments
     def tensorize(self, loop: str, *instructions: Instruction) -> None:
-        """Puts the first of the instructions that means the same in place of each loop of that name."""
+        """Replaces each loop of that name by the first instruction with the same meaning."""
         if not instructions:
             raise misuse(f"tensorize {loop}: no instruction is given", "lang.instruction(...) makes one")
         self._step("tensorize", (loop, *instructions), lambda p: tensorize(p, loop, instructions))
 
     @checks_arguments
     def vectorize(self, loop: str, isa: str) -> None:
-        """Computes the turns of a loop side by side, in the lanes of an instruction set such as "dsp"."""
+        """Computes the iterations of a loop in the vector lanes of an instruction set such as "dsp"."""
         known = isas_with_lanes()
         lanes = known.get(isa)
         if lanes is None:
             raise misuse(f'no instruction set "{isa}" has lanes', f"there are {', '.join(known)}")
         self._step("vectorize", (loop, isa), lambda p: vectorize(p, loop, lanes))
 
-    # ---- how a step is done ----
+    # ---- steps ----
 
     def _step(
         self,
@@ -393,7 +395,7 @@ class LoopSchedule:
         return -(-turns // known) if is_outer else known
 
     def _require_turns(self, loop: str, most: int) -> None:
-        """Raises InputError where no loop of that name has so many turns."""
+        """Raises InputError if no loop of that name has at least `most` iterations."""
         alike = (stmt for stmt in walk(self.proc.body) if isinstance(stmt, For) and stmt.var == loop)
         turns = [self.loops[loop], *(each.extent for each in alike)]
         if most > max(turns):

@@ -1,4 +1,4 @@
-"""Finds schedules of the user's own for layers: in a Python file, and in installed packages."""
+"""Finds user-defined schedules for layers, in a Python file and in installed packages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HINT = "deploy docs language: a function behind @lang.layer_schedule(...)"
 
 
 def read_schedules(path: str | os.PathLike[str]) -> OwnSchedules:
-    """Runs the file and takes the schedules that it makes, in their order."""
+    """Runs the file and returns the schedules that it defines, in order."""
     found = _schedules_in(_module(Path(path)))
     if not found:
         raise InputError("the file makes no schedule of layers", str(path), _HINT)
@@ -26,12 +26,12 @@ def read_schedules(path: str | os.PathLike[str]) -> OwnSchedules:
 
 
 def as_own(given: object) -> OwnSchedules | None:
-    """The schedule that Python gave; None where it is none of layers."""
+    """Returns the schedule given from Python, or None if it is not one for layers."""
     return _by_op(given.name, [given]) if isinstance(given, LayerSchedule) else None
 
 
 def installed_schedules() -> Iterable[OwnSchedules]:
-    """The schedules that installed packages bring."""
+    """Yields the schedules of installed packages."""
     for name, module in loaded(SCHEDULES).items():
         found = _schedules_in(module)
         if not found:
@@ -62,7 +62,7 @@ def _module(path: Path) -> ModuleType:
         raise InputError(
             f"the file is not Python: {error.msg}", f"{error.filename or path}:{error.lineno}: {line}"
         ) from None
-    except (Exception, SystemExit) as error:  # whatever a user's file does
+    except (Exception, SystemExit) as error:  # a user's file may raise anything
         lines = [line for line in traceback.extract_tb(error.__traceback__) if line.filename == spec.origin]
         where = f"{path}:{lines[-1].lineno}: {lines[-1].line}" if lines else str(path)
         raise InputError(f"the file does not run: {type(error).__name__}: {error}", where) from error

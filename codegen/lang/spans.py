@@ -1,6 +1,7 @@
-"""The span of a whole number: its least and greatest value, from which it is known that C does not overflow.
+"""Integer spans (least, greatest), which prove that C code does not overflow.
 
-Values of 32 bits and more, sums among them, have no span: the code that makes them says that they fit.
+Values of 32 bits and more, including sums, have no span. The code that computes them must guarantee that they
+fit.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ _NARROW_BYTES = 2
 
 
 def span_of(dtype: DType) -> Range | None:
-    """The span of what a type holds, where it is narrow."""
+    """Returns the span of a narrow type, or None."""
     return type_range(dtype) if dtype is not DType.F32 and dtype.bytes <= _NARROW_BYTES else None
 
 
 def combined(op: str, a: Range | None, b: Range | None, dtype: DType) -> Range | None:
-    """The span of a result. Raises InputError where it is beyond the type in which C computes it."""
+    """Returns the span of a result. Raises InputError if it exceeds the type in which C computes it."""
     if op in ("<", "=="):
         return 0, 1
     if a is None or b is None or not dtype.is_integer:
@@ -29,9 +30,11 @@ def combined(op: str, a: Range | None, b: Range | None, dtype: DType) -> Range |
 def whole_span(
     op: str, a: Range | None, b: Range | None, limits: tuple[DType, DType], kind: DType
 ) -> Range | None:
-    """The span of a shift, of bits or of a division: it is known of what fills its type, too.
+    """Returns the span of a shift, a bit operation or a division. Operands without a span count with their
+    type's.
 
-    Raises InputError where C defines nothing. A shift to the left of what may be anything loses bits.
+    Raises InputError if C does not define the result. A left shift of an operand without a span may lose
+    bits.
     """
     left = type_range(limits[0]) if a is None else a
     right = type_range(limits[1]) if b is None else b
@@ -42,7 +45,7 @@ def whole_span(
 
 
 def _within(span: Range, dtype: DType) -> Range | None:
-    """The span where the type holds it. What has no sign wraps: nothing is known of it then."""
+    """Returns the span if the type holds it. Unsigned types wrap, so a larger span becomes None."""
     least, most = span
     if dtype.limits[0] == 0 and not 0 <= least <= most <= dtype.limits[1]:
         return None
@@ -55,12 +58,12 @@ def _within(span: Range, dtype: DType) -> Range | None:
 
 
 def joined(a: Range | None, b: Range | None) -> Range | None:
-    """The span of one of two."""
+    """Returns the span that covers both."""
     return None if a is None or b is None else (min(a[0], b[0]), max(a[1], b[1]))
 
 
 def cast_span(dtype: DType, span: Range | None) -> Range | None:
-    """The span of a value that a type takes."""
+    """Returns the span of a value converted to a type."""
     if span is None or not dtype.is_integer:
         return span_of(dtype)
     low, high = dtype.limits

@@ -1,4 +1,4 @@
-"""A step of a schedule, as it is remembered, printed and done again."""
+"""A recorded step of a schedule, which can be printed and replayed."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codegen.loops.ir import Instruction
 
 @dataclass(frozen=True)
 class ScheduleStep:
-    """One call of a method, with what it was given."""
+    """One method call with its arguments."""
 
     name: str
     arguments: tuple[Any, ...]
-    words: tuple[tuple[str, Any], ...] = ()  # arguments that are given by name
+    words: tuple[tuple[str, Any], ...] = ()  # keyword arguments
 
     def __str__(self) -> str:
         said = [

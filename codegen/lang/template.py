@@ -1,4 +1,4 @@
-"""A template: a schedule with knobs, written as a Python function that asks for their values."""
+"""A template: a schedule with knobs, written as a Python function that requests their values."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from codegen.lang.misuse import misuse
 from codegen.lang.schedule import LoopSchedule
 
 _TEMPLATE_PARAMETERS = 2  # the schedule and its knobs
-_MOST_ORDERED = 5  # loops, which stand in 120 orders
+_MOST_ORDERED = 5  # loops, with 120 orders
 
 
 @dataclass
 class TemplateKnobs:
-    """The values of one point; what a template asks for is a knob of its space."""
+    """The knob values of one point. Each value that a template requests adds a knob to its space."""
 
     point: Point
     asked: dict[str, tuple[int, ...]] = field(default_factory=dict)
 
     @checks_arguments
     def choose(self, name: str, values: Sequence[int]) -> int:
-        """One of several numbers; the first of them unless the point says another."""
+        """Returns one of several numbers: the point's, or else the first."""
         if not values:
             raise misuse(f"the knob {name} has no values")
         if len(set(values)) < len(values):
@@ -43,18 +43,18 @@ class TemplateKnobs:
 
     @checks_arguments
     def require(self, is_possible: bool) -> None:
-        """Leaves this point out where it is not possible: of two knobs that do not go together, for one."""
+        """Skips this point if it is not possible, for example because two knob values do not combine."""
         if not is_possible:
             raise misuse("the point is not possible")
 
     @checks_arguments
     def factor(self, name: str, extent: int, most: int = 64) -> int:
-        """A divisor of an extent, 1 by default."""
+        """Returns a divisor of `extent`, 1 by default."""
         return self.choose(name, [n for n in range(1, min(extent, most) + 1) if extent % n == 0])
 
     @checks_arguments
     def order(self, name: str, *loops: str) -> tuple[str, ...]:
-        """An order of up to five loops, as they are given by default."""
+        """Returns an order of up to five loops, by default the order given."""
         if not 1 <= len(loops) <= _MOST_ORDERED:
             raise misuse(f"the knob {name} orders {len(loops)} loops, it can be 1 to {_MOST_ORDERED}")
         if len(set(loops)) < len(loops):
@@ -66,7 +66,7 @@ class TemplateKnobs:
     def annotate(
         self, name: str, schedule: LoopSchedule, loop: str, ways: Sequence[str] = ("none", "unroll")
     ) -> str:
-        """Does one of several things to a loop: "none", "unroll", or vectorize by an instruction set."""
+        """Applies one annotation to a loop: "none", "unroll", or vectorize with an instruction set."""
         known = ("none", "unroll", *isas_with_lanes())
         unknown = next((each for each in ways if each not in known), None)
         if unknown is not None:
@@ -83,7 +83,7 @@ Template = Callable[[LoopSchedule, TemplateKnobs], None]
 
 
 def require_template(template: Template) -> None:
-    """Raises InputError where a function does not take a schedule and knobs."""
+    """Raises InputError unless the function accepts a schedule and knobs."""
     taken = signature(template).parameters
     if len(taken) != _TEMPLATE_PARAMETERS:
         name = getattr(template, "__name__", "template")
@@ -94,16 +94,16 @@ def require_template(template: Template) -> None:
 
 
 def applied(template: Template, schedule: LoopSchedule, point: Point) -> LoopSchedule:
-    """The schedule with the template's steps at a point."""
+    """Returns the schedule with the template's steps at a point."""
     made = copy(schedule)
     template(made, TemplateKnobs(point))
     return made
 
 
 def template_space(task: str, template: Template, schedule: LoopSchedule) -> Space:
-    """The knobs that the template asks for at its default; points at which a step is refused are none.
+    """Returns the space of the knobs that the template requests at its default point.
 
-    Knobs that only some points ask for are not found.
+    Points with a rejected step are skipped. Knobs that only some points request are not found.
     """
     space = space_of(task, template, schedule)
     if not space.knobs:
@@ -112,7 +112,7 @@ def template_space(task: str, template: Template, schedule: LoopSchedule) -> Spa
 
 
 def space_of(task: str, template: Template, schedule: LoopSchedule) -> Space:
-    """The same; without knobs where it asks for none."""
+    """As template_space, but a template without knobs is accepted."""
     asking = TemplateKnobs({})
     template(copy(schedule), asking)
     knobs = tuple(Knob(name, values) for name, values in asking.asked.items())

@@ -1,4 +1,4 @@
-"""Tensors of an expression: those that are given, and those that are computed element by element."""
+"""Tensors of an expression: placeholders, and tensors computed element by element."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ from codegen.loops.ir import (
 )
 from codegen.loops.ranges import type_range
 
-_MOST_ELEMENTS = 2**31 - 1  # that C's int32_t counts
+_MOST_ELEMENTS = 2**31 - 1  # the limit of int32_t in C
 
 
 @dataclass(frozen=True, eq=False)
 class TensorExpression(WholeOperators["TensorExpression"]):
-    """An array of known shape; in brackets, an element of it."""
+    """An array of known shape. Subscripts give an element."""
 
     name: str
     shape: tuple[int, ...]
     dtype: DType
-    role: Role  # INPUT, CONSTANT, or SCRATCH of what is computed
-    axes: tuple[Axis, ...] = ()  # of what is computed: one for each axis of the shape
-    value: ElementValue | None = None  # of the element there
+    role: Role  # INPUT, CONSTANT, or SCRATCH if computed
+    axes: tuple[Axis, ...] = ()  # if computed: one per axis of the shape
+    value: ElementValue | None = None  # of an element
     body: Callable[..., Operand] | None = field(default=None, repr=False)
-    reads: tuple[TensorExpression, ...] = ()  # whose elements are loaded from memory
+    reads: tuple[TensorExpression, ...] = ()  # tensors whose elements it loads from memory
     quant: QuantizedType | None = None
-    is_stored: bool = False  # in memory, though readers could compute it
-    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the tensor
+    is_stored: bool = False  # in memory, though its readers could compute it
+    __array_ufunc__ = None  # a NumPy number on the left leaves the operator to the tensor
 
     @property
     def buffer(self) -> Buffer:
@@ -59,7 +59,7 @@ class TensorExpression(WholeOperators["TensorExpression"]):
 
     @property
     def is_inlined(self) -> bool:
-        """True where readers compute its elements themselves: they need no reduction."""
+        """Returns True if readers compute its elements, because they need no reduction."""
         return self.value is not None and not self.value.reductions and not self.is_stored
 
     def __getitem__(self, key: Operand | tuple[Operand, ...]) -> ElementValue:
@@ -112,7 +112,7 @@ class TensorExpression(WholeOperators["TensorExpression"]):
         return _elementwise(self, other, f"{_WORDS[op]}_of", lambda a, b: a._under(op, b))
 
     def _require_within(self, number: ElementValue) -> None:
-        """Refuses a computed index that can be one of no element."""
+        """Raises InputError if a computed index is always out of range."""
         if number.dtype is DType.F32:
             raise misuse(f"the computed index of {self.name} is a float", 'cast("i32", x) makes it whole')
         least, most = number.span or type_range(number.dtype)
@@ -142,7 +142,7 @@ class TensorExpression(WholeOperators["TensorExpression"]):
         return place
 
 
-# What the operators of whole numbers are called in the names of tensors.
+# Names of integer operators in the names of tensors.
 _WORDS = {
     "<<": "shifted_left",
     ">>": "shifted_right",
@@ -162,9 +162,9 @@ def _elementwise(
     word: str,
     combine: Callable[[ElementValue, Operand], ElementValue],
 ) -> TensorExpression:
-    """The two element by element, sizes of 1 repeated as NumPy does."""
+    """Combines two tensors element by element; sizes of 1 are broadcast as in NumPy."""
     if not isinstance(other, TensorExpression):
-        said = other if other is None else to_value(other)  # ~ has no other
+        said = other if other is None else to_value(other)  # ~ has one operand
         return _computed(
             f"{one.name}_{word}", _plain_names(one.shape), one.shape, lambda *i: combine(one[i], said), None
         )
@@ -190,14 +190,14 @@ def _repeated(shape: Sequence[int], indices: Sequence[Position]) -> tuple[Operan
     return tuple(0 if size == 1 else index for size, index in zip(shape, last, strict=True))
 
 
-_reading: list[TensorExpression] = []  # tensors whose elements were loaded since `compute` last looked
+_reading: list[TensorExpression] = []  # tensors whose elements were loaded since the last `compute`
 
 
 @checks_arguments
 def placeholder(
     name: str, shape: Sequence[int], dtype: str | QuantizedType, constant: bool = False
 ) -> TensorExpression:
-    """A tensor that is given when the kernel runs, or, if `constant`, when it is built."""
+    """Returns a tensor whose data is passed at run time or, if `constant`, at compile time."""
     sizes = sizes_of(name, shape)
     require_name(name, "a tensor")
     quant = dtype if isinstance(dtype, QuantizedType) else None
@@ -206,7 +206,7 @@ def placeholder(
 
 
 def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of a tensor."""
+    """Returns the checked sizes of a tensor."""
     if not shape or min(shape) < 1:
         raise misuse(f"{name} has the shape {list(shape)}: each size must be 1 or more")
     if math.prod(shape) > _MOST_ELEMENTS:
@@ -216,7 +216,7 @@ def sizes_of(name: str, shape: Sequence[int]) -> tuple[int, ...]:
 
 @checks_arguments
 def reduce_axis(name: str, extent: int) -> Axis:
-    """An axis that sum, max and min go over."""
+    """Returns an axis for sum, max and min."""
     return Axis(name, extent)
 
 
@@ -229,14 +229,15 @@ def compute(
     stored: bool = False,
     rounding: str = "double",
 ) -> TensorExpression:
-    """A tensor whose element at each place `body` says; its loops are named as the parameters of `body`.
+    """Returns a tensor whose elements `body` computes from their position. Its loops have the names of the
+    parameters.
 
         k = reduce_axis("k", 64)
         y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))
 
-    Where no element needs a reduction, readers compute it themselves, unless it is to be `stored` in memory.
-    A value of quantized elements is an integer with a scale; a quantized `dtype` says into what it is
-    rounded, and `rounding` how: "double" as TensorFlow Lite Micro, "single" as LiteRT's dense layers.
+    If no element needs a reduction, readers recompute it, unless `stored` puts it in memory. A value of
+    quantized elements is an integer with a scale. A quantized `dtype` rounds it: `rounding` "double" as
+    TensorFlow Lite Micro, "single" as LiteRT's dense layers.
     """
     shape = sizes_of(name, shape)
     require_name(name, "a tensor")
@@ -256,7 +257,7 @@ def compute(
 
 
 def _parameters(name: str, body: Callable[..., Operand]) -> list[str]:
-    """The names of what the body must be given, which loops are called by."""
+    """Returns the names of the required parameters of `body`, which name the loops."""
     try:
         taken = inspect.signature(body).parameters.values()
         return [each.name for each in taken if each.default is inspect.Parameter.empty]
@@ -283,7 +284,7 @@ def _computed(
 
 
 def _named(value: ElementValue) -> ElementValue:
-    """The value with names of its reductions that a reader can say: sum, sum2, most."""
+    """Returns the value with readable names for its reductions: sum, sum2, most."""
     taken: dict[str, int] = {}
     names: dict[Buffer, Buffer] = {}
     for reduction in value.reductions:
@@ -300,7 +301,7 @@ def _named(value: ElementValue) -> ElementValue:
 
 
 def _require_known_axes(name: str, value: ElementValue, axes: Sequence[Axis]) -> None:
-    """Refuses an axis outside of the reduction that goes over it."""
+    """Raises InputError if an axis is used outside of its reduction."""
     own = {axis.name for axis in axes}
     used = [(own, value.expr)]
     for reduction in value.reductions:

@@ -1,4 +1,4 @@
-"""The loops of tensor expressions: a nest for each tensor that is stored."""
+"""Builds the loops of tensor expressions: one nest per stored tensor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def outputs_of(output: Outputs) -> tuple[TensorExpression, ...]:
 
 @checks_arguments
 def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc:
-    """The loops that compute one or several outputs, with a nest for each tensor that needs a reduction."""
+    """Returns the loops that compute the outputs, with a nest for each tensor that needs a reduction."""
     require_name(name, "a kernel")
     outputs = outputs_of(output)
     if not outputs:
@@ -66,12 +66,12 @@ def proc(name: str, inputs: Sequence[TensorExpression], output: Outputs) -> Proc
 
 
 def _into(results: Mapping[str, Buffer]) -> Callable[[BufferPlace], BufferPlace]:
-    """Makes reads of a result, which another tensor is made of, reads of the output."""
+    """Returns a function that redirects reads of a result by other tensors to the output."""
     return lambda place: replace(place, buffer=results.get(place.buffer.name, place.buffer))
 
 
 def _stages(outputs: Sequence[TensorExpression]) -> list[TensorExpression]:
-    """The tensors that are computed into memory, each once, behind those that it reads."""
+    """Returns the tensors that are computed into memory, each once and after those that it reads."""
     found: list[TensorExpression] = []
 
     def visit(tensor: TensorExpression) -> None:
@@ -87,7 +87,7 @@ def _stages(outputs: Sequence[TensorExpression]) -> list[TensorExpression]:
 
 
 def _nest(stage: TensorExpression, result: Buffer, taken: set[str]) -> Stmt:
-    """The loops of a tensor, under names that no other nest of the proc has."""
+    """Returns the loops of a tensor, with names that no other nest of the proc uses."""
     assert stage.value is not None
     place = Position(variable("_") * 0)
     for axis, stride in zip(stage.axes, dense_strides(stage.shape), strict=True):
@@ -112,7 +112,7 @@ def _reduction(reduction: GrowingLocal) -> list[Stmt]:
 
 
 def _renamed(stmt: Stmt, taken: set[str]) -> Stmt:
-    """The nest with loops of free names."""
+    """Returns the nest with its loops renamed to free names."""
     if not isinstance(stmt, For):
         return stmt
     free, count = stmt.var, 2

@@ -1,4 +1,4 @@
-"""Procs and instructions as text, and texts as procs, with the line of the program where they are none."""
+"""Converts procs and instructions to text and back. Errors show the line of the user's program."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from codegen.loops.text import Named
 
 @checks_arguments
 def parse(text: str, named: Mapping[str, Named] | None = None) -> Proc:
-    """The proc that a text says; `named` has the instructions and functions that it calls.
+    """Returns the proc that a text describes. `named` has the instructions and functions that it calls.
 
-    Raises InputError with the line of the text where it says no proc.
+    Raises InputError with the line of the text if it is not a valid proc.
     """
     try:
         return parse_proc(text, named)
@@ -28,17 +28,17 @@ def parse(text: str, named: Mapping[str, Named] | None = None) -> Proc:
 
 @checks_arguments
 def print_proc(proc: Proc) -> str:
-    """The loops as text, which `parse` reads back."""
+    """Returns the loops as text, which `parse` reads back."""
     return printed.print_proc(proc)
 
 
 @checks_arguments
 def print_instruction(instruction: Instruction) -> str:
-    """The meaning of an instruction, as text."""
+    """Returns the meaning of an instruction as text."""
     return printed.print_instruction(instruction)
 
 
 @checks_arguments
 def named_in(proc: Proc) -> dict[str, Named]:
-    """The instructions and functions that a proc calls, by name: what its text is read back with."""
+    """Returns the instructions and functions that a proc calls, by name, as `parse` needs them."""
     return printed.named_in(proc)

@@ -1,6 +1,6 @@
-"""The facts about a user's C that the makers of our own state: read from its text, once, where it comes in.
+"""Derives facts about a user's C code from its text, once, when it is passed in.
 
-Estimates of code and stack need them, and nothing else does.
+Only estimates of code size and stack use them. The project's C code declares them directly.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from codegen.c.library_size import SIZED
 
 _WORD = re.compile(r"\w+")
 _ASM = "__asm__ volatile"
-_OF_ITS_OWN = '"=&r"'  # the constraint of a register that a statement of assembly works in
-_WITH_ALL_REGISTERS = "#else"  # before the assembly, where a twin without it needs fewer
+_OF_ITS_OWN = '"=&r"'  # the constraint of a scratch register in an assembly statement
+_WITH_ALL_REGISTERS = "#else"  # follows the assembly, if a version without it needs fewer registers
 
 
 @dataclass(frozen=True, slots=True)
 class FactsOfC:
-    """As the fields of a function or an instruction."""
+    """The facts, under the names of the fields of a function or an instruction."""
 
     library_calls: tuple[str, ...]
     is_inline: bool

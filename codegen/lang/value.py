@@ -1,4 +1,4 @@
-"""Values of tensor expressions: Python's operators build expressions of the loop language."""
+"""Values of tensor expressions. Python operators build expressions of the loop language."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from codegen.loops.ir import (
 from codegen.loops.ranges import Range, type_range
 from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, common_type
 
-_numbers = itertools.count()  # tell reductions apart until their tensor names them
-_SAME = 1e-5  # between scales that single precision has rounded
+_numbers = itertools.count()  # distinguish reductions until their tensor names them
+_SAME = 1e-5  # relative; scales are rounded to single precision
 _UNSIGNED = (DType.U32, DType.U64)
-_WHOLE = (DType.I32, DType.I64, DType.U64)  # the types of numbers without a point, the first that holds it
+_WHOLE = (DType.I32, DType.I64, DType.U64)  # types of an integer literal; the first that holds it
 
 
 @dataclass(frozen=True, eq=False)
 class GrowingLocal:
-    """A local that grows over axes: by sums, or as the greatest or least so far."""
+    """A local that accumulates over axes: a sum, or a running maximum or minimum."""
 
     local: Buffer
     op: str  # "+", "max" or "min"
@@ -53,14 +53,14 @@ class GrowingLocal:
 
 @dataclass(frozen=True, eq=False)
 class ElementValue(WholeOperators["ElementValue"]):
-    """An expression, its type as C has it, and the reductions that must be done before it."""
+    """An expression, its type in C, and the reductions that must run before it."""
 
     expr: Expr
     dtype: DType
     reductions: tuple[GrowingLocal, ...] = ()
-    scale: float | None = None  # of a quantized value: times it, the integer is the number
-    span: Range | None = field(default=None, repr=False)  # least and greatest, where they are known
-    __array_ufunc__ = None  # so that a number of NumPy before an operator leaves it to the value
+    scale: float | None = None  # of a quantized value: number = scale * integer
+    span: Range | None = field(default=None, repr=False)  # least and greatest value, if known
+    __array_ufunc__ = None  # a NumPy number on the left leaves the operator to the value
 
     def __add__(self, other: Operand) -> ElementValue:
         return _binary("+", self, other)
@@ -148,7 +148,7 @@ def _binary(op: str, left: Operand, right: Operand) -> ElementValue:
 
 
 def _whole(op: str, left: Operand, right: Operand) -> ElementValue:
-    """A shift, bits or a division of whole numbers."""
+    """Returns a shift, bit operation or division of integers."""
     a, b = to_value(left), to_value(right)
     for value in (a, b):
         if value.dtype is DType.F32:
@@ -172,7 +172,7 @@ _DONE = {
 
 
 def _whole_type(op: str, a: ElementValue, b: ElementValue, kind: DType) -> DType:
-    """The type of the result: bits of one type, and what is shifted to the right, stay in it."""
+    """Returns the result's type. Bit operations on one type and right shifts keep the type."""
     if op == ">>":
         return a.dtype
     if op in BITS:
@@ -188,7 +188,7 @@ def _holds(dtype: DType, value: ElementValue) -> bool:
 
 
 def _inverted(value: ElementValue) -> ElementValue:
-    """Each bit of the type turned round."""
+    """Inverts each bit of the type."""
     if value.dtype is DType.BOOL or _is_asked(value.expr):
         raise misuse("~ turns bits round, and a comparison is 1 or 0", "1 - c is the opposite of c")
     high = value.dtype.limits[1] if value.dtype is DType.U8 or value.dtype in _UNSIGNED else -1
@@ -196,7 +196,7 @@ def _inverted(value: ElementValue) -> ElementValue:
 
 
 def _is_asked(expr: Expr) -> bool:
-    """True of a comparison, or of several together."""
+    """Returns True for a comparison, or a combination of comparisons."""
     match expr:
         case Binary("<" | "=="):
             return True
@@ -206,7 +206,7 @@ def _is_asked(expr: Expr) -> bool:
 
 
 def _of_one_sign(a: ElementValue, b: ElementValue) -> tuple[ElementValue, ElementValue]:
-    """The two where C takes neither for another number: one without a sign makes the other one such."""
+    """Returns both operands in one signedness. Raises InputError if C's conversion would change a value."""
     a, b = _without_sign(a, b), _without_sign(b, a)
     kind = common_type(a.dtype, b.dtype)
     for value in (a, b) if kind in _UNSIGNED else ():
@@ -225,7 +225,7 @@ def _of_one_sign(a: ElementValue, b: ElementValue) -> tuple[ElementValue, Elemen
 
 
 def _without_sign(value: ElementValue, other: ElementValue) -> ElementValue:
-    """A number that C would take for one of 64 bits beside one of 32 without a sign."""
+    """Converts a literal that C would make 64-bit to u32 if the other operand is u32."""
     if isinstance(value.expr, Const) and other.dtype is DType.U32 and _holds(DType.U32, value):
         return (
             replace(value, expr=Cast(DType.U32, value.expr), dtype=DType.U32)
@@ -241,7 +241,7 @@ def _product_of_scales(a: ElementValue, b: ElementValue) -> float | None:
 
 
 def _same_scale(a: ElementValue, b: ElementValue) -> float | None:
-    """The scale of both. Zero has every scale."""
+    """Returns the common scale. Zero fits every scale."""
     if a.expr == Const(0) or a.scale == b.scale:
         return b.scale
     if b.expr == Const(0):
@@ -275,7 +275,7 @@ def maximum(left: Operand, right: Operand) -> ElementValue:
 
 @checks_arguments
 def equal(left: Operand, right: Operand) -> ElementValue:
-    """1 where the two are equal, else 0."""
+    """Returns 1 if both are equal, else 0."""
     return _binary("==", left, right)
 
 
@@ -288,7 +288,7 @@ def clamp(value: Operand, low: Operand, high: Operand) -> ElementValue:
 
 @checks_arguments
 def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
-    """One of two values; the other is not computed."""
+    """Returns one of two values. The other is not evaluated."""
     a, b = _of_one_sign(to_value(yes), to_value(no))
     return ElementValue(
         Choose(condition.expr, a.expr, b.expr),
@@ -301,14 +301,14 @@ def where(condition: ElementValue, yes: Operand, no: Operand) -> ElementValue:
 
 @checks_arguments
 def cast(dtype: str, value: Operand) -> ElementValue:
-    """The value as C converts it to a type such as "i8"."""
+    """Converts a value to a type such as "i8", as C does."""
     kind, inner = dtype_of(dtype), to_value(value)
     span = cast_span(kind, inner.span)
     return ElementValue(Cast(kind, inner.expr), kind, inner.reductions, inner.scale, span)
 
 
 def require_name(name: str, what: str) -> None:
-    """Raises InputError where a word names nothing in Python's texts."""
+    """Raises InputError if a name is not a Python identifier."""
     if not name.isidentifier() or iskeyword(name):
         raise misuse(f'"{name}" is not a name of {what}', "a name is an identifier of Python")
 
@@ -322,7 +322,7 @@ def dtype_of(name: str) -> DType:
 
 @checks_arguments
 def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Callable[..., ElementValue]:
-    """A function of one's own: `c` defines it for the device, `compute` says in Python what it gives."""
+    """Returns a custom function: `c` defines it for the device, `compute` gives its result in Python."""
     require_name(name, "a function")
     told = facts_of(name, c)
     made = ScalarFunction(
@@ -339,19 +339,19 @@ def function(name: str, dtype: str, c: str, compute: Callable[..., Any]) -> Call
 
 @checks_arguments_as("sum")
 def sum_of(value: Operand, *axes: Axis, start: Operand = 0) -> ElementValue:
-    """The sum over axes, from `start` on: 32 bits wide for integers."""
+    """Returns the sum over axes, added to `start`. Integer sums have 32 bits."""
     return _reduced("sum", "+", value, axes, to_value(start))
 
 
 @checks_arguments_as("max")
 def most_of(value: Operand, *axes: Axis) -> ElementValue:
-    """The greatest over axes."""
+    """Returns the maximum over axes."""
     return _reduced("most", "max", value, axes, None)
 
 
 @checks_arguments_as("min")
 def least_of(value: Operand, *axes: Axis) -> ElementValue:
-    """The least over axes."""
+    """Returns the minimum over axes."""
     return _reduced("least", "min", value, axes, None)
 
 
@@ -378,7 +378,7 @@ def _reduced(
 
 
 def _end_of(dtype: DType, op: str) -> int | float:
-    """The value that every other is beyond."""
+    """Returns the start value of a running maximum or minimum."""
     if dtype is DType.F32:
         return float("-inf") if op == "max" else float("inf")
     low, high = dtype.limits

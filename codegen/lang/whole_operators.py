@@ -1,4 +1,4 @@
-"""Python's operators for shifts, bits and remainders, which values, tensors and places share."""
+"""Python operators for shifts, bits and remainders, shared by values, tensors and positions."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ Made = TypeVar("Made")
 
 
 class WholeOperators(Generic[Made]):
-    """`//` and `%` round down, as NumPy's do; `>>` keeps the sign."""
+    """`//` and `%` round down, as in NumPy; `>>` keeps the sign."""
 
     def _by(self, op: str, other: Any) -> Made:
-        """The result with the object on the left."""
+        """Returns the result with this object on the left."""
         raise NotImplementedError
 
     def _under(self, op: str, other: Any) -> Made:
-        """The result with the object on the right."""
+        """Returns the result with this object on the right."""
         raise NotImplementedError
 
     def __lshift__(self, other: Any) -> Made:

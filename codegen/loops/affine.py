@@ -8,9 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Affine:
-    """A sum of coefficient * variable, plus a constant. Terms are sorted by name; coefficients are not
-    zero.
-    """
+    """A sum of coefficient * variable, plus a constant. Terms are sorted by name; zero terms are dropped."""
 
     terms: tuple[tuple[str, int], ...] = ()
     constant: int = 0

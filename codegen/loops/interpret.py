@@ -240,9 +240,7 @@ def _value(expr: Expr) -> _Number:
 
 
 def _read(place: BufferPlace) -> _Number:
-    """Returns a function that reads an element. It inlines `_cell`, since reads are the most frequent
-    operation.
-    """
+    """Returns a function that reads an element. It inlines `_cell`, since most executed operations read."""
     name, row_of, index_of = place.buffer.name, _affine(place.row), _affine(place.index)
 
     def read(frame: _Frame, loops: _Loops) -> Any:

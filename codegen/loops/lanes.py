@@ -118,9 +118,7 @@ def _grows(store: Store, local: Buffer, dtype: DType) -> bool:
 
 
 def _within(stmt: Stmt, narrowed: dict[Buffer, Buffer]) -> Stmt:
-    """Returns the statement that initializes a minimum or maximum, with a value that the narrower type
-    holds.
-    """
+    """Returns the statement that initializes a minimum or maximum, with a value that fits the narrow type."""
     match stmt:
         case Store(place, Const(value)) if place.buffer in narrowed:
             low, high = narrowed[place.buffer].dtype.limits

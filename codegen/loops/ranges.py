@@ -90,9 +90,7 @@ def result_range(op: str, a: Range, b: Range) -> Range:
 
 
 def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
-    """Describes an operation that C does not define, and the fix; both empty if all operand values are
-    valid.
-    """
+    """Describes an operation that C does not define, and the fix; both empty if all operands are valid."""
     said = f"{b[0]:,}" if b[0] == b[1] else f"{b[0]:,} to {b[1]:,}"
     last = 8 * kind.bytes - 1
     if op in SHIFTS and not 0 <= b[0] <= b[1] <= last:

@@ -149,9 +149,7 @@ def _match_expr(target: Expr, pattern: Expr, binding: _Binding) -> None:
 
 
 def _match_place(target: BufferPlace, pattern: BufferPlace, binding: _Binding) -> None:
-    """Matches a place. Its index must move with the loops as the pattern's does; the rest begins the
-    window.
-    """
+    """Matches a place. Its index must move with the loops as the pattern's; the rest begins the window."""
     _require_same_kind(target.buffer, pattern.buffer)
     base = _window(target.index, pattern.index, binding)
     row = _window(target.row, pattern.row, binding)

@@ -1,8 +1,9 @@
-"""Has a DMA engine fetch weights from slow flash, a tile at a time, while the core computes.
+"""An example accelerator: a DMA engine fetches weights from slow flash, tile by tile, while the core
+computes.
 
-The transfer of a layer's first tile is started as early as the plan has memory for it, so that layers before
-it run meanwhile; within the layer, one tile arrives while the other is used. Its C models the engine. It is
-there to be copied by who starts a device in one call and waits for it in another.
+The transfer of a layer's first tile starts as soon as the plan has memory for it, so that earlier layers run
+meanwhile. Within the layer, one tile arrives while another is used. Its C code models the engine. Copy it for
+a device that one call starts and another call waits for.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from codegen.kernels.schedule import Condition, RowRequests, Schedule
 from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Size
 
-_LINE_BYTES = 32  # of the data cache, as chocolate_dma.h says
+_LINE_BYTES = 32  # of the data cache, as in chocolate_dma.h
 _DTYPES = {"int8": DType.I8, "int32": DType.I32}  # of tables
 _Tail = Callable[[Site], Requantised]
 
@@ -37,7 +38,7 @@ def _file(name: str) -> CFile:
 
 
 def _library() -> CLibrary:
-    # The engine's header goes with the sources: a model's C does not include it.
+    # The engine's header is one of the sources, because a model's C code does not include it.
     sources = tuple(map(_file, ("chocolate.c", "chocolate_dma.h", "chocolate_dma.c")))
     return CLibrary(_file("chocolate.h"), sources, code_bytes=1100)
 
@@ -91,7 +92,7 @@ def _lower(site: Site, tail: Requantised, tile_bytes: int) -> Kernel:
 
 
 def _geometry(site: Site, tail: Requantised) -> tuple[tuple[str, int], ...]:
-    """The first members of the function's shape; a fully connected layer convolves single pixels."""
+    """Returns the first members of the function's shape. A fully connected layer is a 1x1 convolution."""
     op, w, x, y = site.node.op, site.constants[1], site.input(0).shape, site.outputs[0].shape
     conv = op if isinstance(op, Conv2d) else Conv2d()
     x_sizes, y_sizes = (s[1:] if isinstance(op, Conv2d) else (1, *s) for s in (x, y))

@@ -1,4 +1,4 @@
-"""Arm's CMSIS-NN: layers of bytes become calls of the library that the user has in a folder."""
+"""Arm's CMSIS-NN: integer layers become calls of the user's copy of the library."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Convolutions, depthwise convolutions and fully connected layers: what the library is told of them."""
+"""Library arguments of convolutions, depthwise convolutions and fully connected layers."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _conv2d(site: Site) -> Arguments:
 
 
 def _conv_scratch(site: Site, taps: int, op: Conv2d | DepthwiseConv2d) -> int:
-    """The most that any of the library's ways takes: four columns of bytes, or two of 16 bits."""
+    """Returns the largest scratch of the library's variants: four int8 columns, or two of 16 bits."""
     depth = site.input(0).shape[3]
     if site.target.has(Feature.MVE):
         is_single = taps == 1 and op.padding == ((0, 0), (0, 0))
@@ -106,14 +106,14 @@ def _depthwise(site: Site) -> Arguments:
 def _depthwise_scratch(site: Site, op: DepthwiseConv2d, w: Array) -> int:
     depth, taps = site.input(0).shape[3], int(w.shape[0] * w.shape[1])
     if not site.target.has(Feature.MVE):
-        return 2 * depth * taps  # its weights in 16 bits
+        return 2 * depth * taps  # its weights as 16 bits
     as_conv = _conv_scratch(site, taps, op) + int(w.size) if depth == 1 else 0  # with weights transposed
     return max(4 * _BLOCK_CHANNELS * taps, as_conv)
 
 
 def _dense(site: Site) -> Arguments:
     tail, w = dense_tail(site), site.constants[1]
-    # With Helium the library starts sums where the input's zero point is taken off already.
+    # With Helium, the library expects sums to start with the input's zero point already subtracted.
     bias = tail.bias if site.target.has(Feature.MVE) else _bias(site, len(w))
     scales = {(int(m), int(s)) for m, s in zip(tail.scales["mult"], tail.scales["right"], strict=True)}
     return Arguments(

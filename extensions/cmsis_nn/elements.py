@@ -1,4 +1,4 @@
-"""Sums, products and softmax: what the library is told of them."""
+"""Library arguments of add, mul and softmax."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _with_zeros(site: Site, given: Arguments) -> Arguments:
 
 
 def add_numbers(site: Site) -> Arguments:
-    """The numbers of a sum whose zero points are 0."""
+    """Returns the arguments of an addition whose zero points are 0."""
     a, b, y = site.input(0), site.input(1), site.outputs[0]
     p = add_parameters(a, b, y)
     return Arguments(
@@ -73,7 +73,7 @@ def _add(site: Site) -> Arguments:
 
 
 def mul_numbers(site: Site) -> Arguments:
-    """The numbers of a product whose zero points are 0."""
+    """Returns the arguments of a multiplication whose zero points are 0."""
     op, y = site.node.op, site.outputs[0]
     assert isinstance(op, Mul)
     multiplier = mul_multiplier(site.input(0), site.input(1), y, op.scales_in_single)

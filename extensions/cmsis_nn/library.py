@@ -1,4 +1,4 @@
-"""Finds in the user's CMSIS-NN the files that a function needs, by the symbols that they define and use."""
+"""Finds the files of the user's CMSIS-NN that a function needs, by the symbols that they define and use."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.option_kinds import WrongValueError
 _FUNCTIONS = "Include/arm_nnfunctions.h"
 HINT = "git clone https://github.com/ARM-software/CMSIS-NN, and give that folder: cmsis-nn:path=CMSIS-NN"
 _COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.DOTALL)
-# The library indents everything within a function, and includes that depend on something.
+# The library indents code in functions, and conditional includes.
 _DEFINED = re.compile(r"^(?!#)(?:[\w*]+[ *]+)*?(arm_\w+)\([^;{]*\{", re.MULTILINE)
 _TABLE = re.compile(r"^const \w+ (\w+)\[", re.MULTILINE)
 _USED = re.compile(r"\b[a-z]\w+")
@@ -42,14 +42,14 @@ _SILENCE = "".join(
 
 @dataclass(frozen=True)
 class CmsisNn:
-    """The library in a folder: its files as text by their names, and where functions and tables are."""
+    """The library in a folder: its files as text by name, and which file defines each function or table."""
 
     revision: str  # of its interface
     texts: Mapping[str, str]
     defined_in: Mapping[str, str]
 
     def require(self, function: str, op: str) -> None:
-        """Raises WrongValueError where a function, or what it needs, is not there."""
+        """Raises WrongValueError if a function or one of its dependencies is missing."""
         if function not in self.defined_in:
             raise WrongValueError(
                 f'"cmsis-nn": revision {self.revision} has no function {function}, which {op} needs', HINT
@@ -57,7 +57,7 @@ class CmsisNn:
         self.needed_for(function)
 
     def needed_for(self, function: str) -> tuple[str, ...]:
-        """The names of the files that a function needs, in the order of the alphabet."""
+        """Returns the names of the files that a function needs, sorted."""
         found: set[str] = set()
         open_files = ["arm_nnfunctions.h", self.defined_in[function]]
         while open_files:
@@ -82,7 +82,7 @@ class CmsisNn:
 
 @cache
 def cmsis_nn(folder: str) -> CmsisNn:
-    """Reads the library. Raises WrongValueError where the folder has none."""
+    """Reads the library. Raises WrongValueError if the folder has none."""
     path = Path(folder)
     if not (path / _FUNCTIONS).is_file():
         raise WrongValueError(f'"cmsis-nn": the folder "{folder}" has no {_FUNCTIONS}', HINT)
@@ -102,7 +102,7 @@ def cmsis_nn(folder: str) -> CmsisNn:
 
 @cache
 def library(folder: str, name: str, function: str, code_bytes: int) -> CLibrary:
-    """Our call of a function, and what it needs of the library."""
+    """Returns the C files for a call: our wrapper function, and the library files that it needs."""
     found = cmsis_nn(folder)
     needed = found.needed_for(function)
     says = f"/* CMSIS-NN {found.revision}, sha256 of the files taken: {_hash(found, needed)} */\n"

@@ -1,4 +1,4 @@
-"""The steps of an LSTM on integers: what the library is told of them."""
+"""Library arguments of the steps of an integer LSTM."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def _is_reduced(site: Site) -> bool:
 
 
 def _has_short_sums(site: Site) -> bool:
-    """The library adds in 32 bits with Helium and with SMLAD."""
+    """Returns True if sums fit into 32 bits, the width that the library uses with Helium and SMLAD."""
     largest = np.abs(site.constants[_WEIGHTS].astype(np.int64)).sum(axis=1).max() << 15
     return bool(largest < 1 << 31)
 

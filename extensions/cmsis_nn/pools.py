@@ -1,4 +1,4 @@
-"""Average and max pools: what the library is told of them."""
+"""Library arguments of average and max pools."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A call of one of the library's functions, and the schedule that puts it in place of a kernel."""
+"""A call of a library function, and the schedule that uses it as a kernel."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _DTYPES = {"int8": DType.I8, "int16": DType.I16, "int32": DType.I32, "int64": DT
 
 @dataclass(frozen=True)
 class Arguments:
-    """The values that our C function gets beside the tensors, in the order of its header."""
+    """The arguments of our C function besides the tensors, in the order of its header."""
 
     numbers: tuple[tuple[str, int], ...]  # members of its shape
     tables: Mapping[str, Array] = field(default_factory=dict)
-    scratch_bytes: int | None = None  # None where it has no such parameter
-    tells_scratch: bool = True  # as a number of its shape, behind the others
+    scratch_bytes: int | None = None  # None if it has no such parameter
+    tells_scratch: bool = True  # passes its size as the last number of the shape
 
 
 @dataclass(frozen=True)
 class LibraryCall:
     c_name: str  # of our function, and of its two files
     function: str  # of the library
-    # Of both functions with what they call, the most that gcc 12.2 makes for Cortex-M4 and -M55, -Os to -O3.
+    # Code of both functions and their callees: the largest of gcc 12.2 for Cortex-M4 and -M55, -Os to -O3.
     code_bytes: int
     stack_bytes: int
     arguments: Callable[[Site], Arguments]
     fits: tuple[Condition[Site], ...]
-    names: tuple[str, ...] = ("x",)  # of the tensors that it is given
+    names: tuple[str, ...] = ("x",)  # of the tensors that are passed
 
 
 def is_bytes(site: Site) -> bool:
@@ -52,7 +52,7 @@ WIDE = Condition("inputs and results of 16 bits", is_wide)
 
 
 def schedule(call: LibraryCall, folder: str) -> Schedule:
-    """Whole tensors go to the library in the folder."""
+    """Returns a schedule that passes whole tensors to the library in the folder."""
 
     def lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kernel:
         return _lower(call, folder, site)
@@ -61,7 +61,7 @@ def schedule(call: LibraryCall, folder: str) -> Schedule:
 
 
 def _computed(site: Site) -> list[int]:
-    """The positions of inputs that are not constants."""
+    """Returns the positions of inputs that are not constants."""
     return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
 
 
@@ -82,7 +82,8 @@ def _lower(call: LibraryCall, folder: str, site: Site) -> Kernel:
     ]
     numbers = given.numbers
     if given.scratch_bytes is not None:
-        # As words, for the library keeps sums there; and never none, for a buffer has a place.
+        # In 32-bit units, because the library keeps sums there, and at least one, so that the buffer is not
+        # empty.
         words = max(-(-given.scratch_bytes // 4), 1)
         pointers.append(Buffer("scratch", DType.I32, words, Role.SCRATCH))
         if given.tells_scratch:

@@ -1,7 +1,7 @@
-"""SVDF: the nodes that a file's operator was written out as become one call of the library.
+"""SVDF: merges the nodes that an SVDF operator was expanded into, to one call of the library.
 
-The library keeps its memory by filters, [unit][rank][step]; the graph's is [step][rank][unit], so the call
-brings it over and back.
+The library's memory is ordered [unit][rank][step] and the graph's is [step][rank][unit], so the call
+transposes it in both directions.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _PATTERN = is_op("depthwise_conv2d")(_SEEN, constant(), _bias())
 
 @dataclass(frozen=True)
 class _Function:
-    """The library's function for a width of the memory."""
+    """The library's function for one width of the memory."""
 
     c_name: str
     function: str
@@ -77,7 +77,7 @@ FUNCTIONS: Mapping[DType, _Function] = {
 
 @dataclass(frozen=True)
 class _Parts:
-    """The nodes that matter of one SVDF."""
+    """The nodes of one SVDF that the call needs."""
 
     feature: Node
     younger: Node
@@ -107,7 +107,7 @@ def _refusal(graph: Graph, found: Match) -> Miss | None:
 
 
 def _is_shifted(graph: Graph, parts: _Parts, memory: str, seen: str) -> bool:
-    """The memory is [1, rows, 1, units]; what is new has as many rows as the rank."""
+    """Returns True if the memory is [1, rows, 1, units] and each step adds as many rows as the rank."""
     _, rows, _, units = graph.types[seen].shape
     new = graph.types[parts.feature.outputs[0]].elements
     op, kept = parts.younger.op, rows * units - new
@@ -155,13 +155,16 @@ def _is_wide(width: DType, site: Site) -> bool:
 
 
 def _has_short_sums(site: Site) -> bool:
-    """The filters' sums may leave 32 bits, as the reference's do: the library's are compiled to wrap."""
+    """Returns True if the features' sums fit into 32 bits.
+
+    The filters' sums may wrap, as in the reference: the library is compiled so that they do.
+    """
     feature, _ = _inner(site)
     return not dense_tail(feature).sums_wrap
 
 
 def _is_in_order(site: Site) -> bool:
-    """The C function gets x and the memory, and gives the memory and what it makes of it."""
+    """Returns True if the region's inputs are x and the memory, and its outputs the memory and the result."""
     graph = region_of(site).graph
     parts = _Parts.of(graph.nodes)
     x, y = parts.feature.inputs[0], parts.times.outputs[0]
@@ -217,7 +220,7 @@ def _lower(
 
 
 def _tables(feature: Site, times: Site, sizes: tuple[int, int, int]) -> Mapping[str, Array]:
-    """Weights by filters, unit by unit; with Helium the library starts the features' sums at `sums`."""
+    """Returns the weights by filter, unit by unit. With Helium, the features' sums start from `sums`."""
     steps, rank, units = sizes
     depth, zero = feature.input(0).elements, quant_of(feature.input(0)).zero_point
     w = feature.constants[1].reshape(rank, units, depth).transpose(1, 0, 2)
@@ -231,7 +234,7 @@ def _tables(feature: Site, times: Site, sizes: tuple[int, int, int]) -> Mapping[
 
 
 def svdf_regions(folder: str) -> Regions:
-    """Each SVDF is a region of its own."""
+    """Returns the regions. Each SVDF is a region."""
     schedules = (
         Schedule(
             "cmsis-nn",

@@ -1,4 +1,4 @@
-"""Convolutions and fully connected layers of 16 bits: what the library is told of them."""
+"""Library arguments of 16-bit convolutions and fully connected layers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from codegen.kernels.schedule import Condition
 from extensions.cmsis_nn.convolutions import geometry, has_byte_weights
 from extensions.cmsis_nn.schedules import WIDE, Arguments, LibraryCall
 
-_LARGEST = 1 << 15  # of the inputs' integers
-_REST_BITS = 14  # of the shift that the library does first, to 32 bits
-_LANES = 8  # of 16 bits, of a vector of Helium
-_MOST_TAPS = 512  # of the library's faster way for depthwise convolutions
+_LARGEST = 1 << 15  # magnitude of the inputs' integers
+_REST_BITS = 14  # of the library's first shift, to 32 bits
+_LANES = 8  # 16-bit lanes of a Helium vector
+_MOST_TAPS = 512  # of the library's faster depthwise convolution
 
 
 def _is_reduced(site: Site) -> bool:
@@ -31,7 +31,7 @@ def _is_reduced(site: Site) -> bool:
 
 
 def _of_channels(site: Site) -> Array:
-    """The weights, a row for each channel of the result."""
+    """Returns the weights, one row per output channel."""
     w = site.constants[1].astype(np.int64)
     if site.node.op.name == "depthwise_conv2d":
         return np.asarray(w.reshape(-1, w.shape[2]).T)
@@ -50,7 +50,7 @@ def _bias(site: Site) -> Array:
 
 
 def _largest_sums(site: Site) -> Array:
-    """The largest that each may become, without the bias, which is added in 64 bits."""
+    """Returns the largest possible sum of each channel, without the bias, which is added in 64 bits."""
     return np.asarray(np.abs(_of_channels(site)).sum(axis=1) * _LARGEST)
 
 
@@ -59,7 +59,7 @@ def _has_short_sums(site: Site) -> bool:
 
 
 def _has_short_results(site: Site) -> bool:
-    """True where no result leaves 32 bits before it is clamped to 16: there the library cuts it."""
+    """Returns True if every result fits into 32 bits before clamping; the library truncates others."""
     mult, shift = _scales(site)
     sums = (_largest_sums(site) + np.abs(_bias(site))).astype(np.float64)
     reals = sums * (mult.astype(np.float64) / (1 << 16) + 1) * 2.0 ** (shift.astype(np.float64) - _REST_BITS)
@@ -114,7 +114,7 @@ def _depthwise(site: Site) -> Arguments:
 def _windowed(
     site: Site, op: Conv2d | DepthwiseConv2d, window: tuple[int, int], scratch_bytes: int
 ) -> Arguments:
-    zeros = (("x_zero", 0), ("y_zero", 0))  # of 16 bits there are no others
+    zeros = (("x_zero", 0), ("y_zero", 0))  # 16-bit tensors have no zero points
     return Arguments((*geometry(site, op, window), *zeros, *_limits(site)), _tables(site), scratch_bytes)
 
 

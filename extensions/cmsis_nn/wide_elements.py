@@ -1,4 +1,4 @@
-"""Pools, sums, products and softmax of 16 bits: what the library is told of them."""
+"""Library arguments of 16-bit pools, add, mul and softmax."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from extensions.cmsis_nn.elements import (
 from extensions.cmsis_nn.pools import HALVES, pool_arguments
 from extensions.cmsis_nn.schedules import WIDE, Arguments, LibraryCall
 
-# The library does not saturate where the reference does: a share of 32,768, which one element alone has; and
-# the sum of exponentials, brought between 1 and 2, where it is rounded to 2. The first sum that is rounded so
-# is 2^18 - 1, and eight exponentials of at most 32,767 have less.
+# The library does not saturate as the reference does in two cases. A single element has the share 32,768. And
+# the sum of exponentials, normalized to between 1 and 2, may round to 2; the smallest such sum is 2^18 - 1,
+# and eight exponentials of at most 32,767 stay below it.
 _ELEMENTS = range(2, 9)
 
 

@@ -1,4 +1,4 @@
-"""Arm's Ethos-U: Vela compiles regions, and the NPU runs them, or the model of it that comes with them."""
+"""Arm's Ethos-U: Vela compiles regions, and the NPU, or the included C model of it, runs them."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ from extensions.ethos_u.library import (
 )
 from extensions.ethos_u.program import NpuProgram, program_of
 
-_ANY = "any"  # memory of the board
+_ANY = "any"  # any memory of the board
 _MODEL, _REGISTERS = "model", "registers"
 ADDRESS_BYTES = 4
-ALIGN_BYTES = 16  # of all that the device reads and writes
+ALIGN_BYTES = 16  # of all buffers that the device reads and writes
 
 
 _MOVES = frozenset({"rearrange", "reshape"})
@@ -149,7 +149,10 @@ def _schedule(settings: Mapping[str, Any]) -> Schedule:
 
 
 def _executor(settings: Mapping[str, Any]) -> Executor:
-    """Arm's driver where its folder is given, else what the option `device` says. Raises WrongValueError."""
+    """Returns Arm's driver if a folder is given, else the executor for the option `device`.
+
+    Raises WrongValueError if the folder has no driver.
+    """
     config = CONFIGS[settings["config"]]
     if settings["path"]:
         return by_driver(config, settings["path"])
@@ -157,7 +160,7 @@ def _executor(settings: Mapping[str, Any]) -> Executor:
 
 
 def _claimed(settings: Mapping[str, Any], owner: str, graph: Graph) -> Claims:
-    """The board may know the address, so that it is missed here and not where options are read."""
+    """Claims nodes. Raises BoardError if neither the options nor the board have the NPU's address."""
     if settings["device"] == _REGISTERS and not settings["path"] and not settings["address"]:
         raise BoardError(
             f"{owner}:device=registers has no address=ADDRESS of the NPU's registers",

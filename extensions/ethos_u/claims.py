@@ -1,4 +1,4 @@
-"""Asks Vela which nodes of a graph it takes, and why not the others."""
+"""Determines which nodes Vela supports, and why it rejects the others."""
 
 from __future__ import annotations
 
@@ -16,18 +16,20 @@ from extensions.ethos_u.program import COMPILED, FILE
 from extensions.ethos_u.vela import VelaRun, failure, named, reason_of, refusals, run_vela
 from extensions.ethos_u.writers import WRITERS
 
-FLOWING = frozenset({DType.I8, DType.I16})  # the types of values that go from layer to layer
+FLOWING = frozenset({DType.I8, DType.I16})  # the types of activations
 
 
 def claims(config: NpuConfig, owner: str, graph: Graph) -> Claims:
-    """Each node that the device computes with the same bits. Raises ToolError where Vela fails."""
+    """Claims each node that the device computes bit for bit as the reference. Raises ToolError if Vela
+    fails.
+    """
     left = {node.name: why for node in graph.nodes if (why := misfit(graph, node))}
     left |= _refused_by_vela(config, graph, tuple(node for node in graph.nodes if node.name not in left))
     return Claims(owner, tuple((node.name,) for node in graph.nodes if node.name not in left), left)
 
 
 def misfit(graph: Graph, node: Node) -> str:
-    """Says what keeps a node from the device before Vela is asked; empty where nothing does."""
+    """Returns why the device cannot run a node, without running Vela; empty if nothing prevents it."""
     values = (name for name in (*node.reads, *node.outputs) if name not in graph.constants)
     other = next((graph.types[name].dtype for name in values if graph.types[name].dtype not in FLOWING), None)
     if other is not None:
@@ -38,7 +40,7 @@ def misfit(graph: Graph, node: Node) -> str:
 
 
 def _refused_by_vela(config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -> Mapping[str, str]:
-    """Node -> Vela's reason. Where it names no node, each is asked about alone."""
+    """Returns Vela's reason for each rejected node. If Vela names no node, each node is tried alone."""
     if not nodes:
         return {}
     written, run = _asked(config, graph, nodes)
@@ -60,7 +62,7 @@ def _asked(config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -> tuple[Wr
 
 
 def _failed(run: VelaRun, config: NpuConfig, graph: Graph, nodes: tuple[Node, ...]) -> ToolError:
-    """The error of a Vela that is broken, with the fewest nodes that it fails on: halves are tried."""
+    """Returns the error for a crash of Vela, with the fewest nodes that cause it, found by bisection."""
     while len(nodes) > 1:
         halves = nodes[: len(nodes) // 2], nodes[len(nodes) // 2 :]
         runs = ((half, _asked(config, graph, half)[1]) for half in halves)
@@ -72,6 +74,6 @@ def _failed(run: VelaRun, config: NpuConfig, graph: Graph, nodes: tuple[Node, ..
 
 
 def _node_of(written: WrittenModel, tensor: str) -> str:
-    """The node that a tensor belongs to; Vela puts something behind the names of tensors of its own."""
+    """Returns the node of a tensor. Vela appends suffixes to the names of tensors that it creates."""
     near = [name for name in written.nodes if tensor.startswith(name)]
     return written.nodes[max(near, key=len)] if near else ""

@@ -1,4 +1,4 @@
-"""The Ethos-U that can be compiled for, by the words of the option `config`."""
+"""The supported Ethos-U configurations, by the values of the option `config`."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from codegen.option_kinds import Choice, WrongValueError
 
 @dataclass(frozen=True)
 class NpuConfig:
-    """An NPU of some size, in Vela's words."""
+    """An NPU configuration, in Vela's terms."""
 
     word: str
-    macs: int  # in a cycle
+    macs: int  # per cycle
     vela: str
-    system: str  # of which Vela takes clock and memories for its estimates
+    system: str  # Vela's system configuration: clock and memories, for estimates
     shared_ram_kb: int
     product: int = 0  # 0: Ethos-U55, 1: Ethos-U65
 
     @property
     def register(self) -> int:
-        """The register CONFIG of such a device, the version of the command stream left out."""
+        """Returns the value of register CONFIG, without the command stream version."""
         return self.product << 28 | self.shared_ram_kb << 8 | (self.macs.bit_length() - 1)
 
 
@@ -50,7 +50,7 @@ _REFUSED: Mapping[str, str] = MappingProxyType(
 
 
 class ConfigChoice(Choice[str]):
-    """The word of an NPU; one that there is and that is not compiled for is refused with the reason."""
+    """The option value of an NPU. The error for a known but unsupported NPU has the reason."""
 
     def read(self, given: object) -> str:
         if str(given) in _REFUSED:

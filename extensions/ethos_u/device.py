@@ -1,4 +1,4 @@
-"""The NPU as an emulator has it: registers, and behind them the model in C, compiled for this computer."""
+"""The NPU for emulators: registers in front of the C model, which is compiled for the host."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from codegen.accelerators.emulated import EmulatedBoard, OutsideMemory, Register
 from extensions.ethos_u.library import ROOM, model_files
 
 REGISTERS_BYTES = 0x1000
-# Offsets in bytes; ethos_u_by_registers.c has the same as words.
+# Offsets in bytes; ethos_u_by_registers.c has the same ones as indices of 32-bit registers.
 STATUS, CMD, RESET, QBASE, QREAD, QSIZE, PROT, CONFIG = 0x04, 0x08, 0x0C, 0x10, 0x18, 0x20, 0x24, 0x28
 REGIONCFG, BASEP = 0x3C, 0x80
 RUN, CLEAR_IRQ = 1 << 0, 1 << 1  # of CMD
 IRQ_RAISED, BUS_STATUS, CMD_PARSE_ERROR, CMD_END_REACHED = 1 << 1, 1 << 2, 1 << 4, 1 << 5  # of STATUS
 _REGIONS = 8
-_READ_ONLY = 2  # of the two bits of REGIONCFG: the ports AXI1, which only read
+_READ_ONLY = 2  # of the two bits of REGIONCFG: ports AXI1, which are read only
 _FOURCC, _CONFIGURE, _COMMANDS, _STREAM_VERSION = 0x31504F43, 1, 2, 0x10066001
 _HEAD_BYTES = 20
-# What the model answers, by its number: these are errors of the bus, the others of the commands.
+# Return values of the model: bus errors; other non-zero values are errors of the commands.
 _OK, _ON_THE_BUS = 0, (5, 6)
 
 
@@ -47,14 +47,14 @@ class _Fault(ctypes.Structure):
 
 @dataclass(frozen=True)
 class _Held:
-    """A region as the device reaches it: from its base to the end of the board's memory."""
+    """A region as the device accesses it: from its base to the end of the board's memory."""
 
     base: int
     before: np.ndarray[tuple[int], np.dtype[np.uint8]]
     bytes: np.ndarray[tuple[int], np.dtype[np.uint8]]
 
     def store(self, memory: OutsideMemory) -> None:
-        """Writes what has changed, and nothing beside it."""
+        """Writes only the range of bytes that changed."""
         changed = np.flatnonzero(self.before != self.bytes)
         if changed.size:
             first, stop = int(changed[0]), int(changed[-1]) + 1
@@ -62,7 +62,7 @@ class _Held:
 
 
 class NpuRegisters:
-    """The registers of one NPU. What its driver starts has ended when the write that starts it has."""
+    """The registers of one NPU. A run completes within the write that starts it."""
 
     def __init__(self, board: EmulatedBoard) -> None:
         (self._config,) = board.words
@@ -100,7 +100,7 @@ class NpuRegisters:
         self._values[STATUS] = IRQ_RAISED | _status_bits(status)
 
     def _executed(self, payload: bytes, held: list[_Held | None]) -> tuple[int, int]:
-        """The answer of the model, and the position of the last command."""
+        """Returns the model's result, and the position of the last command."""
         job, fault = _Job(), _Fault()
         content = ctypes.create_string_buffer(payload, len(payload))
         job.payload, job.payload_bytes = ctypes.addressof(content), len(payload)
@@ -139,6 +139,6 @@ def _status_bits(status: int) -> int:
 
 
 def mapped(board: EmulatedBoard) -> Registers:
-    """A device, for an emulator to map."""
+    """Returns a device for an emulator to map."""
     device = NpuRegisters(board)
     return Registers(device.read, device.write)

@@ -1,4 +1,4 @@
-"""Arm's ethos-u-core-driver, in a folder of the user's: the files that a model's C then comes with."""
+"""Arm's ethos-u-core-driver from the user's folder: the files to add to a model's C code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from extensions.ethos_u.library import Executor, own_file
 
 HINT = "it is at https://gitlab.arm.com/artificial-intelligence/ethos-u/ethos-u-core-driver"
 _NEEDED = ("include/ethosu_driver.h", "src/ethosu_driver.c")
-_SOURCES = ("ethosu_driver.c", "ethosu_device_u55_u65.c", "ethosu_pmu.c")  # not that of the Ethos-U85
+_SOURCES = ("ethosu_driver.c", "ethosu_device_u55_u65.c", "ethosu_pmu.c")  # without the Ethos-U85's
 _NOTICE = """\
 /* From ethos-u-core-driver. Changed by Solder in two ways: the NPU is named, the compiler does not warn. */
 #define {product} 1
@@ -25,7 +25,7 @@ _NOTICE = """\
 
 @cache
 def by_driver(config: NpuConfig, folder: str) -> Executor:
-    """Arm's driver. Raises WrongValueError where the folder has none."""
+    """Returns an executor that uses Arm's driver. Raises WrongValueError if the folder has no driver."""
     path = Path(folder)
     lacking = next((name for name in _NEEDED if not (path / name).is_file()), None)
     if lacking is not None:

@@ -1,4 +1,4 @@
-"""The C that runs regions: a function for each number of inputs and results, and what it calls."""
+"""The C code that runs regions: a function for each number of inputs and results, and its dependencies."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _MODEL = (
     *("model/ethos_u_model.h", "model/ethos_u_device.h", "model/ethos_u_stream.h"),
     *(f"model/ethos_u_{part}.c" for part in _PARTS),
 )
-ROOM = 16_384  # of decoded weights: what one channel of a filter may have
+ROOM = 16_384  # bytes of decoded weights, the limit for one channel of a filter
 
 
 @dataclass(frozen=True)
 class Executor:
-    """The C that carries commands out, and what it takes on a Cortex-M, about."""
+    """The C code that executes commands, and its approximate code and stack size on a Cortex-M."""
 
     files: tuple[CFile, ...]
     code_bytes: int
@@ -27,12 +27,12 @@ class Executor:
 
 
 def by_model() -> Executor:
-    """The model of the device, on any core. Its stack holds registers, tables and sums."""
+    """Returns the C model of the device, for any core. Its stack holds registers, tables and sums."""
     return Executor((*model_files(), own_file("ethos_u_by_model.c")), 11_000, 7_400)
 
 
 def by_registers(config: NpuConfig, address: str) -> Executor:
-    """The device at this address, in hexadecimal digits."""
+    """Returns the executor for a device at this address, given as hexadecimal digits."""
     place = (
         "/* Where the NPU's registers are, and which NPU it is, as its register CONFIG says. */\n"
         f"#define ETHOS_U_ADDRESS {address}u\n#define ETHOS_U_CONFIG {config.register:#010x}u\n"

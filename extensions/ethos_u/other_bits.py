@@ -1,7 +1,7 @@
-"""Nodes that the device would compute with other bits than the reference: a table, by op, of reasons.
+"""Nodes for which the device's result differs from the reference: a table of reasons, by op.
 
-What stands here was found by running what Vela makes on the model of the device; docs/ethos-u.md has the
-figures. All other ops that Vela takes gave the same bits.
+The entries were found by running Vela's output on the model of the device; see docs/ethos-u.md for figures.
+All other ops that Vela supports gave identical bits.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ Reason = Callable[[Graph, Node], str]
 
 
 def other_bits(graph: Graph, node: Node) -> str:
-    """Says what would be different; empty where nothing is."""
+    """Returns the reason for a difference, or an empty string."""
     reason = _BY_OP.get(node.op.name)
     return _rounding(graph, node) or (reason(graph, node) if reason is not None else "")
 
 
 def _rounding(graph: Graph, node: Node) -> str:
-    """The device rounds sums of bytes twice, and those of 16 bits with a multiplier of 16 bits once."""
+    """Checks rounding: the device rounds int8 sums twice, and 16-bit sums with a 16-bit multiplier once."""
     rounding = getattr(node.op, "rounding", None)
     is_wide = graph.types[node.reads[0]].dtype is DType.I16
     device = RequantRounding.REDUCED if is_wide else RequantRounding.DOUBLE
@@ -46,7 +46,7 @@ def _is_wide(graph: Graph, node: Node) -> bool:
 
 
 def _product(graph: Graph, node: Node) -> str:
-    """Vela computes the multiplier in single precision; that for bytes is tried on all products."""
+    """Checks products. Vela computes the multiplier in single precision; for int8, all products are tried."""
     assert isinstance(node.op, Mul)
     first, second, out = (graph.types[name] for name in (*node.reads, *node.outputs))
     ours = mul_multiplier(first, second, out, node.op.scales_in_single)

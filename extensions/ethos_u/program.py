@@ -1,4 +1,4 @@
-"""The program of a region: commands and constants for the device, and where inputs and results lie."""
+"""The program of a region: commands and constants for the device, and the offsets of inputs and results."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from extensions.ethos_u.vela import VelaRun, failure, named, run_vela
 from extensions.ethos_u.writers import WRITERS
 
 FILE = "region.tflite"  # in errors
-COMPILED = "vela.npz"  # what Vela writes where all of a file is for the device
+COMPILED = "vela.npz"  # Vela writes this file if the device supports the whole model
 CONSTANTS_REGION, SCRATCH_REGION = 0, 1
 
 
 @dataclass(frozen=True)
 class NpuProgram:
-    commands: bytes  # what a driver is handed: a configuration, then the command stream
+    commands: bytes  # payload of a driver: a configuration, then the command stream
     constants: bytes  # weights, scales, tables
     scratch_bytes: int
-    inputs: tuple[int, ...]  # offsets in scratch, in the order of the region's
+    inputs: tuple[int, ...]  # offsets in scratch, in the order of the region's inputs
     outputs: tuple[int, ...]
-    cycles: int  # that Vela estimates
-    clock_hz: int  # at which
+    cycles: int  # estimated by Vela
+    clock_hz: int  # for `cycles`
 
 
 def program_of(graph: Graph, config: NpuConfig) -> NpuProgram:
-    """The program for a region. Raises ToolError where Vela makes none."""
+    """Returns the program of a region. Raises ToolError if Vela cannot compile it."""
     nodes = named(graph.nodes)
     run = run_vela(write_with(WRITERS, graph, FILE).data, config, nodes)
     if COMPILED not in run.files:
@@ -59,7 +59,7 @@ def _program(graph: Graph, config: NpuConfig, run: VelaRun, arrays: Mapping[str,
 
 
 def _content(stored: Any) -> bytes:
-    """The bytes of an entry. NumPy cuts zeros from the end of text, so they are put back."""
+    """Returns the bytes of an entry. NumPy strips zeros from the end of text, so they are restored."""
     array = np.asarray(stored)
     content = (
         array.tobytes() if array.dtype.kind != "S" else bytes(array.item()).ljust(array.dtype.itemsize, b"\0")
@@ -68,7 +68,7 @@ def _content(stored: Any) -> bytes:
 
 
 def _is_understood(graph: Graph, arrays: Mapping[str, Any]) -> bool:
-    """Tells that everything lies in two regions, and that inputs and results are as large as the graph's."""
+    """Returns True if all tensors are in two regions and inputs and results have the graph's sizes."""
     scratch = {int(region) for name in ("input_region", "output_region") for region in arrays[name]}
     return (
         scratch == {SCRATCH_REGION}

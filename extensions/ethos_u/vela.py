@@ -1,7 +1,6 @@
 """Runs Vela, Arm's compiler for Ethos-U, on a TFLite file.
 
-It runs as a process of its own: a compiler of somebody else's that crashes, prints or never ends must not do
-so in the user's program.
+Vela runs in a separate process, so that a crash, output or endless loop cannot affect the user's program.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from aot.trust import module_argv
 from extensions.ethos_u.configurations import NpuConfig
 
 DEADLINE_S = 300.0
-_MOST_LINES = 6  # of what it printed, in an error
+_MOST_LINES = 6  # of Vela's output in an error
 _REFUSED = re.compile(
     r"^Warning \(supported operators\) operator: (?P<code>\w+), ofm: '(?P<tensor>.*)'\nReason: (?P<why>.*)$",
     re.MULTILINE,
@@ -32,13 +31,13 @@ _EXCEPTION = re.compile(r"\w+(Error|Exception)\b.*: ")
 
 @dataclass(frozen=True)
 class VelaRun:
-    files: Mapping[str, bytes]  # that it wrote, by how their names end
+    files: Mapping[str, bytes]  # written by Vela, by suffix
     said: str
     status: int
 
     @property
     def gave_up(self) -> bool:
-        """True of a file that is not for the device, or not understood; false of a Vela that is broken."""
+        """Returns True if Vela rejected the file as unsupported; False if Vela itself failed."""
         return "Compilation failed" in self.said
 
 
@@ -52,7 +51,7 @@ class Refusal:
 
 
 def run_vela(model: bytes, config: NpuConfig, nodes: str) -> VelaRun:
-    """The files that Vela makes of these nodes. Raises ToolError where it is absent or does not end."""
+    """Returns the files that Vela makes of these nodes. Raises ToolError if it is missing or times out."""
     if find_spec("ethosu") is None:
         raise ToolError(
             f"the accelerator ethos-u needs Vela for {nodes}, and it is not installed",
@@ -86,7 +85,7 @@ def _ran(model: bytes, config: NpuConfig) -> VelaRun:
 
 
 def vela_argv(source: str, made: str, config: NpuConfig) -> list[str]:
-    """The command line. All that is written lies in one memory, and its constants in another."""
+    """Returns the command line. Activations are in one memory, constants in another."""
     return [
         *module_argv("ethosu.vela"),
         f"--accelerator-config={config.vela}",
@@ -99,32 +98,32 @@ def vela_argv(source: str, made: str, config: NpuConfig) -> list[str]:
 
 
 def refusals(run: VelaRun) -> tuple[Refusal, ...]:
-    """The operators that it left to the CPU."""
+    """Returns the operators that Vela left to the CPU."""
     found = _REFUSED.finditer(run.said)
     return tuple(Refusal(match["code"], match["tensor"], match["why"]) for match in found)
 
 
 def reason_of(run: VelaRun) -> str:
-    """The line in which it says what was wrong, or its last one."""
+    """Returns the line that describes the failure, or the last line."""
     lines = _last_lines(run)
     return lines[0].removeprefix("RuntimeError: ") if lines else "it says nothing"
 
 
 def _last_lines(run: VelaRun) -> list[str]:
-    """The exception, where there is one, and what follows."""
+    """Returns the exception and the following lines, or the last line if there is no exception."""
     lines = [line.rstrip() for line in run.said.splitlines() if line.strip()]
     raised = [number for number, line in enumerate(lines) if _EXCEPTION.match(line)]
     return lines[raised[-1] :][:_MOST_LINES] if raised else lines[-1:]
 
 
 def named(nodes: Sequence[Node]) -> str:
-    """The nodes in an error: the only one, or the first and the last."""
+    """Returns the nodes for an error text: the only one, or the first and the last."""
     names = [f'"{node.name}"' for node in nodes]
     return names[0] if len(names) == 1 else f"{names[0]} to {names[-1]}"
 
 
 def failure(run: VelaRun, what: str, config: NpuConfig) -> ToolError:
-    """The error for a run that gave nothing, with the last of what Vela said."""
+    """Returns the error for a run without a result, with the end of Vela's output."""
     where = "\n".join([f"for {config.vela}, exit status {run.status}", *_last_lines(run)])
     return ToolError(
         what, where, "python -m ethosu.vela --version says which Vela this is; 5.2 is known to do"

@@ -1,4 +1,4 @@
-"""The writers of regions for Vela: those of TFLite, and others for what it would compute otherwise."""
+"""Writers of regions for Vela: the TFLite writers, and replacements for ops that Vela would change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gives int8 layers to gemm-npu, a simulated tensor accelerator; docs/gemm-npu.md has its instructions."""
+"""Runs int8 layers on gemm-npu, a simulated tensor accelerator. See docs/gemm-npu.md for its instructions."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ from extensions.gemm_npu.tiles import misfit
 from extensions.gemm_npu.timing import outside_bytes, timed
 
 NAME = "gemm-npu"
-ALIGN_BYTES = 16  # of what programs load and store
+ALIGN_BYTES = 16  # of all data that programs load and store
 _REGISTERS_BYTES = 0x1000
 
 

@@ -1,4 +1,4 @@
-"""The text of programs: one instruction a line, `GEMM first=0 count=9 ... push_next`."""
+"""Assembly text of programs: one instruction per line, `GEMM first=0 count=9 ... push_next`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from extensions.gemm_npu.encoding import (
 
 
 def line_of(instruction: NpuCommand) -> str:
-    """An instruction as one line; fields that are 0 are not written."""
+    """Returns an instruction as one line, without fields that are 0."""
     words = [instruction.operation]
     for each in fields_of(instruction.operation):
         value = instruction[each.name]
@@ -33,7 +33,7 @@ def disassembled(program: Sequence[NpuCommand]) -> str:
 
 
 def assembled(text: str) -> tuple[NpuCommand, ...]:
-    """The program of a text; numbers before instructions are left out. Raises EncodingError with the line."""
+    """Parses a program. Line numbers before instructions are ignored. Raises EncodingError with the line."""
     lines = ((number, line.split("#")[0].split()) for number, line in enumerate(text.splitlines(), 1))
     return tuple(_instruction(number, words) for number, words in lines if words)
 

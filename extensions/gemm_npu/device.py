@@ -1,6 +1,6 @@
-"""The device as an emulator has it: registers, the same bits as the model in C, and its clock.
+"""The device for emulators: registers, the same results as the C model, and a clock.
 
-Instructions are carried out in the order in which they begin by the timings.
+Instructions run in the order in which they begin according to the timings.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from extensions.gemm_npu.encoding import (
 from extensions.gemm_npu.machine import LANES, MEMORIES
 from extensions.gemm_npu.timing import timed
 
-# Registers, as offsets in bytes; gemm_npu_registers.c has the same.
+# Registers, as offsets in bytes; the same as in gemm_npu_registers.c.
 STATUS, PROGRAM, COUNT, START, CYCLES, BASES = 0x00, 0x04, 0x08, 0x0C, 0x10, 0x20
 DONE, FAULT = 1, 2
 Places = npt.NDArray[np.intp]
 _NOWHERE: Places = np.zeros(0, np.intp)
-_AT_ONCE = {"ADD": np.add.at, "MAX": np.maximum.at}  # turns of one place in any order
+_AT_ONCE = {"ADD": np.add.at, "MAX": np.maximum.at}  # iterations that update one place, in any order
 _DTYPES = {"ACCUMULATOR": np.int32, "MICROCODE": np.int32}
 
 
 class NpuDevice:
-    """The memories of the device; `run` carries out a program."""
+    """The memories of the device; `run` executes a program."""
 
     def __init__(self, outside: OutsideMemory) -> None:
         self._outside = outside
@@ -48,7 +48,7 @@ class NpuDevice:
         }
 
     def run(self, program: Sequence[NpuCommand], bases: Sequence[int]) -> int:
-        """Carries out a program; the answer is the cycles that it takes. Raises CheckError."""
+        """Executes a program and returns the number of cycles. Raises CheckError."""
         run = timed(program)
         for event in run.events:
             one = program[event.number]
@@ -130,7 +130,7 @@ class NpuDevice:
             read |= set((sources + 1).tolist())
         written = set(places.tolist())
         is_free = operation in _AT_ONCE or len(written) == len(places)
-        size = len(places) if is_free and read.isdisjoint(written) else 1  # else turn by turn
+        size = len(places) if is_free and read.isdisjoint(written) else 1  # else one iteration at a time
         for at in range(0, len(places), max(size, 1)):
             self._change(operation, one, places[at : at + size], sources[at : at + size])
 
@@ -159,7 +159,7 @@ class NpuDevice:
 
 
 def scaled(sums: Ints, multiplier: Ints, right: Ints) -> Ints:
-    """The reference's two roundings; a negative shift goes to the left before. Five bits of a shift count."""
+    """Rounds twice, as the reference does. A negative shift is a left shift first. Shifts are modulo 32."""
     left, right = (np.maximum(each, 0) & 31 for each in (-right, right))
     shifted = (sums << left).astype(np.int32).astype(np.int64)
     return rounding_divide_by_pot(saturating_rounding_doubling_high_mul(shifted, multiplier), right)
@@ -208,6 +208,6 @@ class _Mapped:
 
 
 def mapped(board: EmulatedBoard) -> Registers:
-    """A device, for an emulator to map."""
+    """Returns a device for an emulator to map."""
     device = _Mapped(board.memory)
     return Registers(device.read, device.write)

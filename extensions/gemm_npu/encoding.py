@@ -1,6 +1,7 @@
-"""The instructions of the device as one table, of which header, assembler, disassembler and page are made.
+"""The instructions of the device in one table, from which header, assembler, disassembler and docs are
+generated.
 
-An instruction has eight words of 32 bits. The table has the position of each field; unused bits are 0.
+An instruction is eight 32-bit integers. The table has the position of each field; unused bits are 0.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ BYTES = 4 * WORDS
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field of an instruction: where it is and what it means."""
+    """A field of an instruction: its position and meaning."""
 
     name: str
     word: int
     low: int
     bits: int
     says: str
-    of: tuple[str, ...]  # operations that have it
+    of: tuple[str, ...]  # operations that use it
     signed: bool = False
-    names: tuple[str, ...] = ()  # of its values, from 0 on
+    names: tuple[str, ...] = ()  # names of its values, from 0
 
     @property
     def least(self) -> int:
@@ -85,7 +86,7 @@ FIELDS = (
     Field("least", 6, 0, 8, "the least result of CLIP", ("ALU",), signed=True),
     Field("greatest", 6, 8, 8, "the greatest result of CLIP", ("ALU",), signed=True),
 )
-# A micro-operation is one word: what is added to the three bases.
+# A micro-operation is one 32-bit integer: offsets to add to the three bases.
 MICRO_FIELDS = (
     Field("to", 0, 0, 11, "accumulator", ()),
     Field("from", 0, 11, 11, "operand", ()),
@@ -96,7 +97,7 @@ _QUEUE_OF = {"STORE": "STORE", "GEMM": "EXECUTE", "ALU": "EXECUTE"}
 
 
 class EncodingError(ValueError):
-    """A value does not fit its field, or words are not an instruction."""
+    """Raised if a value does not fit its field, or if the bits are not an instruction."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ class NpuCommand:
 
     @property
     def queue(self) -> str:
-        """The queue that it waits in: what the execute queue works with, it loads itself."""
+        """Returns the instruction's queue. The execute queue loads its microcode and accumulators."""
         if self.operation == "LOAD":
             return "LOAD" if MEMORY_NAMES[self["memory"]] in ("INPUT", "WEIGHT") else "EXECUTE"
         return _QUEUE_OF[self.operation]
@@ -125,7 +126,7 @@ def fields_of(operation: str) -> tuple[Field, ...]:
 
 
 def encode(instruction: NpuCommand) -> tuple[int, ...]:
-    """The words of an instruction. Raises EncodingError."""
+    """Encodes an instruction as 32-bit integers. Raises EncodingError."""
     known = {each.name: each for each in fields_of(instruction.operation)}
     words = [0] * WORDS
     values = {**instruction.fields, "operation": OPERATIONS.index(instruction.operation)}
@@ -142,7 +143,7 @@ def encode(instruction: NpuCommand) -> tuple[int, ...]:
 
 
 def decode(words: Sequence[int]) -> NpuCommand:
-    """The instruction that these words are. Raises EncodingError."""
+    """Decodes an instruction from 32-bit integers. Raises EncodingError."""
     number = _value(FIELDS[0], words)
     if len(words) != WORDS or number >= len(OPERATIONS):
         raise EncodingError(f"no instruction: {' '.join(f'{word:08x}' for word in words)}")
@@ -160,7 +161,7 @@ def _value(place: Field, words: Sequence[int]) -> int:
 
 
 def micro(to: int, source: int, tile: int = 0) -> int:
-    """The word of a micro-operation. Raises EncodingError."""
+    """Encodes a micro-operation. Raises EncodingError."""
     word = 0
     for place, value in zip(MICRO_FIELDS, (to, source, tile), strict=True):
         if not 0 <= value <= place.most:
@@ -176,12 +177,12 @@ def micro_parts(word: int) -> tuple[int, int, int]:
 
 
 def binary(program: Sequence[NpuCommand]) -> Array:
-    """A program as the device reads it."""
+    """Returns a program as the device reads it."""
     words = [encode(each) for each in program]
     return np.array(words, np.uint32).reshape(-1).view(np.int32)
 
 
 def program_in(words: Array) -> tuple[NpuCommand, ...]:
-    """The program that these words are. Raises EncodingError."""
+    """Decodes a program. Raises EncodingError."""
     rows = np.ascontiguousarray(words).view(np.uint32).reshape(-1, WORDS)
     return tuple(decode([int(word) for word in row]) for row in rows)

@@ -1,4 +1,4 @@
-"""Makes of the table of instructions the C header of the models, and the tables of the page."""
+"""Generates the C header of the models, and the tables of the docs page, from the table of instructions."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ static inline {type} gemm_npu_{name}(const uint32_t *words)
 
 
 def c_header() -> str:
-    """Constants, and a function for each field that takes it out of an instruction's words."""
+    """Returns the header: constants, and a function per field that extracts it from an instruction."""
     enums = (
         ("GEMM_NPU_", OPERATIONS),
         ("GEMM_NPU_TO_", MEMORY_NAMES),
@@ -63,7 +63,7 @@ def _function(place: Field, name: str) -> str:
 
 
 def page_tables() -> str:
-    """The fields of each operation and of a micro-operation, as tables of the page."""
+    """Returns the docs tables: the fields of each operation and of a micro-operation."""
     parts = [_table(each, (f for f in FIELDS if each in f.of)) for each in OPERATIONS]
     return "\n".join([*parts, _table("A micro-operation", iter(MICRO_FIELDS))])
 

@@ -1,4 +1,4 @@
-"""The layers that the device computes, as windows and sums: what each op's attributes become."""
+"""The layers that the device computes, as windows and sums derived from the ops' attributes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from extensions.gemm_npu.window_tiles import best_tiling
 from extensions.gemm_npu.window_tiles import instructions as window_instructions
 
 Sizes = tuple[int, int, int]
-_LEAST_BYTE = -128  # padding is smaller than any pixel, or equal to the smallest
+_LEAST_BYTE = -128  # the padding of a max pool; no pixel is smaller
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class NpuLayer:
 
 @dataclass(frozen=True)
 class WindowLayer:
-    """A window, with what its weights and scales become."""
+    """A window, with its packed weights and scales."""
 
     window: Callable[[Site], NpuWindow]
     weights: Callable[[Site], Array]
@@ -64,7 +64,7 @@ class WindowLayer:
 
 
 def sum_of(site: Site, threads: int) -> NpuLayer:
-    """A sum of two tensors of one shape."""
+    """Returns the layer that adds two tensors of one shape."""
     x1, x2, y = site.input(0), site.input(1), site.outputs[0]
     assert isinstance(site.node.op, Add)
     parameters = add_parameters(x1, x2, y)
@@ -130,7 +130,7 @@ def _of_pool(site: Site) -> NpuWindow:
 
 
 def halves_of(site: Site) -> Halves:
-    """The rounding of a pool's means; a largest pixel is not rounded."""
+    """Returns the rounding of a pool's means. A max pool does not round."""
     op = pool_of(site)
     return op.halves if isinstance(op, AveragePool2d) else Halves.AWAY
 

@@ -1,4 +1,4 @@
-"""The sizes of the device's memories and its timings: data that the compiler and both models read."""
+"""The sizes of the device's memories and its timings, used by the compiler and both models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LANES = 16  # of a vector; a tile of weights is LANES x LANES
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A memory of the device, in entries: what one index names."""
+    """A memory of the device. An index selects an entry."""
 
     entries: int
     entry_bytes: int
@@ -30,7 +30,7 @@ MEMORIES = {
 
 @dataclass(frozen=True, slots=True)
 class DeviceTiming:
-    """Cycles of the device's own clock. Loads and stores share one port to the memory outside."""
+    """Cycles of the device clock. Loads and stores share one port to external memory."""
 
     issue_cycles: int = 4  # to fetch and decode an instruction
     dma_latency_cycles: int = 16  # before the first byte of a transfer

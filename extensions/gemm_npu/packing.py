@@ -1,4 +1,4 @@
-"""Constants as programs load them: micro-code, vectors of scales, weights in tiles of 16 x 16."""
+"""Packs constants as programs load them: microcode, vectors of scales, weights in 16 x 16 tiles."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from extensions.gemm_npu.tiles import Tiling
 from extensions.gemm_npu.window import SCALE_VECTORS, NpuWindow, WindowResult, blocks
 from extensions.gemm_npu.window_tiles import layout, micro_code
 
-_WEIGHT_OF_MEANS = 64  # of each pixel under a pool: the sum has 6 bits behind the point before it is divided
+_WEIGHT_OF_MEANS = 64  # of each pixel in an average pool: the sum has 6 fraction bits before the division
 _SCALES = ("bias", "mult", "right")
 
 
 def window_constants(window: NpuWindow, tiling: Tiling, scales: Mapping[str, Array], weights: Array) -> Array:
-    """`scales` are `bias`, `mult` and `right` of each lane; `weights` are as they are loaded."""
+    """Packs a window's constants: microcode, scales and weights.
+
+    `scales` has `bias`, `mult` and `right` of each lane; `weights` are packed already.
+    """
     place = layout(window)
     content = np.zeros(place.weights + weights.size, np.int8)
     _put(content, 0, np.array(micro_code(window, tiling), np.uint32))
@@ -30,7 +33,10 @@ def window_constants(window: NpuWindow, tiling: Tiling, scales: Mapping[str, Arr
 
 
 def sum_constants(multipliers: Sequence[tuple[int, int]]) -> Array:
-    """`multipliers` are (mult, shift) of both operands and of the sum; then comes the unit matrix."""
+    """Packs a sum's constants: microcode, multipliers and the unit matrix.
+
+    `multipliers` has (mult, shift) of both operands and of the sum.
+    """
     vectors = [np.full(LANES, value, np.int32) for mult, shift in multipliers for value in (mult, -shift)]
     content = np.zeros(SCALES_AT + 64 * len(vectors) + LANES, np.int8)
     _put(content, 0, np.array(MICRO_CODE, np.uint32))
@@ -40,7 +46,7 @@ def sum_constants(multipliers: Sequence[tuple[int, int]]) -> Array:
 
 
 def tiles_of(w: Array) -> Array:
-    """[channels][rows][columns][depth] as tiles [16 channels][16 of depth], tap by tap."""
+    """Packs [channels][rows][columns][depth] into tiles [16 channels][16 of depth], tap by tap."""
     channels, rows, columns, depth = w.shape
     padded = np.pad(w, ((0, -channels % LANES), (0, 0), (0, 0), (0, -depth % LANES)))
     split = padded.reshape(blocks(channels), LANES, rows, columns, blocks(depth), LANES)
@@ -48,7 +54,7 @@ def tiles_of(w: Array) -> Array:
 
 
 def diagonals_of(w: Array) -> Array:
-    """[rows][columns][channels] as diagonals of tiles, tap by tap."""
+    """Packs [rows][columns][channels] into diagonals of tiles, tap by tap."""
     rows, columns, channels = w.shape
     padded = np.pad(w, ((0, 0), (0, 0), (0, -channels % LANES)))
     split = padded.reshape(rows, columns, blocks(channels), LANES)
@@ -56,12 +62,12 @@ def diagonals_of(w: Array) -> Array:
 
 
 def shared_weights(window: NpuWindow) -> Array:
-    """The diagonal that all taps of a pool share."""
+    """Returns the diagonal that all taps of a pool share."""
     return np.full(LANES, _WEIGHT_OF_MEANS if window.made is WindowResult.MEAN else 1, np.int8)
 
 
 def scales_of_pool(window: NpuWindow, halves: Halves) -> Mapping[str, Array]:
-    """Each count of pixels has its scales, 16 times; there are none where the largest pixel is taken."""
+    """Returns the scales of each pixel count, 16 copies each; empty for a max pool."""
     counts = window.counts if window.made is WindowResult.MEAN else ()
     rows = [(start_of_means(count, halves), *scale_of_means(count)) for count in counts]
     columns = np.array(rows, np.int32).reshape(-1, SCALE_VECTORS).T
@@ -69,17 +75,20 @@ def scales_of_pool(window: NpuWindow, halves: Halves) -> Mapping[str, Array]:
 
 
 def zero_point_of_means(halves: Halves) -> int:
-    """Taken from each pixel and added to the mean again: halves up are halves away from 0 in between."""
+    """Returns the zero point of average pools: subtracted from each pixel and added to the mean.
+
+    It is -128 if halves round up, so that means are not negative and rounding away from 0 rounds up.
+    """
     return -128 if halves is Halves.UP else 0
 
 
 def start_of_means(pixels: int, halves: Halves) -> int:
-    """The number that sums of so many pixels begin with."""
+    """Returns the start value of sums of `pixels` pixels."""
     return -zero_point_of_means(halves) * _WEIGHT_OF_MEANS * pixels
 
 
 def scale_of_means(pixels: int) -> tuple[int, int]:
-    """(mult, right) by which sums of so many pixels become means, halves away from 0, as the reference's."""
+    """Returns (mult, right), which turn sums of `pixels` pixels into means, rounding halves away from 0."""
     right = (_WEIGHT_OF_MEANS * pixels).bit_length() - 1
     mult = ((1 << 31 + right) + _WEIGHT_OF_MEANS * pixels // 2) // (_WEIGHT_OF_MEANS * pixels)
     if mult == 1 << 31:
@@ -88,7 +97,7 @@ def scale_of_means(pixels: int) -> tuple[int, int]:
 
 
 def has_exact_means(pixels: int, halves: Halves) -> bool:
-    """Tries every sum."""
+    """Returns True if the mean of every possible sum matches the reference."""
     mult, right = scale_of_means(pixels)
     sums = np.arange(-128 * pixels, 127 * pixels + 1, dtype=np.int64)
     weighted = sums * _WEIGHT_OF_MEANS + start_of_means(pixels, halves)
@@ -103,7 +112,7 @@ def _put(content: Array, at: int, values: Array) -> None:
 
 
 def _scale_vectors(scales: Mapping[str, Array], count: int) -> Array:
-    """Bias, multipliers and shifts of each 16 channels."""
+    """Returns vectors of biases, multipliers and shifts for each 16 channels."""
     rows = [
         np.pad(scales[name].astype(np.int32), (0, count * LANES - scales[name].size)).reshape(count, LANES)
         for name in _SCALES

@@ -1,7 +1,7 @@
-"""Builds programs of tiles: each tile loads, executes and stores; tokens keep the virtual threads apart.
+"""Builds programs from tiles. Each tile loads, executes and stores; tokens separate the virtual threads.
 
-A virtual thread owns a part of each memory, and the tiles go to the threads in turns. With two of them one
-tile is loaded while the other is computed: the tokens say when a part is full, and when it is free again.
+A virtual thread owns a part of each memory, and tiles alternate between the threads. With two threads, one
+tile is loaded while the other is computed. Tokens signal that a part is full or free again.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ MOST_THREADS = 2
 
 @dataclass(frozen=True)
 class NpuTile:
-    """A part of the result. Loads of what its thread's part of the memories has already are left out."""
+    """A part of the result. Loads are omitted if the thread's part of the memories already holds the data."""
 
     loads: tuple[NpuCommand, ...]
-    before: tuple[NpuCommand, ...]  # execute, before loaded data is read
-    products: tuple[NpuCommand, ...]  # those that read loaded data
+    before: tuple[NpuCommand, ...]  # in the execute queue, before loaded data is read
+    products: tuple[NpuCommand, ...]  # instructions that read loaded data
     scaled: tuple[NpuCommand, ...]  # of accumulators; the last one writes the output
     store: NpuCommand
 
@@ -42,7 +42,7 @@ def alu(operation: str, fields: Mapping[str, int]) -> NpuCommand:
 def programmed(
     preparation: Sequence[NpuCommand], tiles: Sequence[NpuTile], threads: int
 ) -> tuple[NpuCommand, ...]:
-    """The program: the execute queue's own loads, then tile by tile, each with its tokens."""
+    """Returns the program: the execute queue's loads, then each tile with its tokens."""
     held: list[set[NpuCommand]] = [set() for _ in range(threads)]
     program = list(preparation)
     for number, tile in enumerate(tiles):
@@ -62,7 +62,7 @@ def programmed(
 def _tokens(
     group: Sequence[NpuCommand], first: Mapping[str, int], last: Mapping[str, int]
 ) -> list[NpuCommand]:
-    """The instructions, of which the first takes tokens and the last gives them."""
+    """Returns the instructions. The first one waits for the tokens, the last one sends tokens."""
     made = [_with(group[0], first), *group[1:]]
     return [*made[:-1], _with(made[-1], last)]
 

@@ -1,4 +1,4 @@
-"""Sums of two tensors as tiles: products with the unit matrix widen both, then they are scaled and added."""
+"""Sums of two tensors as tiles: multiplies by the unit matrix to widen both, then scales and adds."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from extensions.gemm_npu.tiles import room
 
 SCALE_VECTORS = 6  # multiplier and shift of the first operand, of the second, and of the sum
 MICRO_CODE = (micro(0, 0),)
-SCALES_AT, UNIT_AT = 64, 64 + 64 * SCALE_VECTORS  # offsets of constants, in bytes; micro-code comes first
+SCALES_AT, UNIT_AT = 64, 64 + 64 * SCALE_VECTORS  # offsets of constants, in bytes; microcode comes first
 
 
 @dataclass(frozen=True)
 class SumLayer:
-    """All that decides a sum's instructions; multipliers are elsewhere."""
+    """The parameters of a sum's instructions, without multipliers."""
 
     elements: int
     zero_points: tuple[int, int, int]  # of both operands and of the result

@@ -1,4 +1,4 @@
-"""Cuts windows into tiles: what fits the memories, the ways to cut, and the parts of the result."""
+"""Splits windows into tiles: which tilings fit the memories, and the resulting parts of the result."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _MOST_PADDING = 255
 
 @dataclass(frozen=True)
 class Tiling:
-    """The size of a tile, and what changes faster from one to the next."""
+    """The size of a tile, and the order of tiles."""
 
     rows: int
     columns: int
     blocks: int  # of channels
-    keeps_weights: bool  # all pixels before the next channels
+    keeps_weights: bool  # visits all pixels before the next channels
 
 
 @dataclass(frozen=True)
 class TilePlace:
-    """A tile's place in the result: first row, column and block, and how many of each."""
+    """A tile's position in the result: first row, column and block, and how many of each."""
 
     row: int
     column: int
@@ -36,7 +36,7 @@ class TilePlace:
 
 @dataclass(frozen=True)
 class CountedPart:
-    """A rectangle of a tile whose means are of equally many pixels; places count from the tile's."""
+    """A rectangle of a tile whose means have equally many pixels. Positions are relative to the tile."""
 
     row: int
     column: int
@@ -46,7 +46,7 @@ class CountedPart:
 
 
 def room(memory: str, threads: int, taken: int = 0) -> int:
-    """The entries of a memory that each thread has."""
+    """Returns the number of entries of a memory per thread."""
     return (MEMORIES[memory].entries - taken) // threads
 
 
@@ -55,12 +55,12 @@ def vectors_of_pixel(window: NpuWindow, tile_blocks: int) -> int:
 
 
 def pixels_under(window: NpuWindow, rows: int, columns: int) -> int:
-    """The pixels of the image under so many rows and columns of the result."""
+    """Returns the number of input pixels under `rows` x `columns` of the result."""
     return window.reach(0, rows) * window.reach(1, columns)
 
 
 def misfit(window: NpuWindow, threads: int) -> str:
-    """Says why not even a single pixel fits the memories; empty where it does."""
+    """Returns why not even one pixel fits the memories; empty if it does."""
     if max(window.x[2], window.y[2]) * max(window.stride[1], 1) >= 1 << 16:
         return f"{max(window.x[2], window.y[2]):,} channels, more than an instruction steps over"
     smallest = Tiling(1, 1, 1, False)
@@ -82,7 +82,7 @@ def fitting_tilings(window: NpuWindow, threads: int) -> list[Tiling]:
 
 
 def parts(window: NpuWindow, tiling: Tiling) -> Iterator[TilePlace]:
-    """The tiles in the order in which they are computed."""
+    """Yields the tiles in execution order."""
     pixels = list(product(range(0, window.y[0], tiling.rows), range(0, window.y[1], tiling.columns)))
     channels = range(0, window.blocks, tiling.blocks)
     if tiling.keeps_weights:
@@ -101,7 +101,7 @@ def parts(window: NpuWindow, tiling: Tiling) -> Iterator[TilePlace]:
 
 
 def counted_parts(window: NpuWindow, tile: TilePlace) -> Iterator[CountedPart]:
-    """Cuts a tile where the number of pixels under the window changes: without padding there is one part."""
+    """Splits a tile by the number of pixels under the window. Without padding, there is one part."""
     rows = _runs(window.seen[0][tile.row : tile.row + tile.rows])
     columns = _runs(window.seen[1][tile.column : tile.column + tile.columns])
     for (row, height, seen_rows), (column, width, seen_columns) in product(rows, columns):
@@ -109,7 +109,7 @@ def counted_parts(window: NpuWindow, tile: TilePlace) -> Iterator[CountedPart]:
 
 
 def _runs(values: tuple[int, ...]) -> list[tuple[int, int, int]]:
-    """The first place, the length and the value of each run of equal values."""
+    """Returns start, length and value of each run of equal values."""
     runs, at = [], 0
     for value, group in groupby(values):
         length = len(list(group))
@@ -148,14 +148,14 @@ def _tilings(window: NpuWindow) -> Iterator[Tiling]:
     rows, columns, _ = window.y
     for height, width, depth in product(_parts_of(rows), _parts_of(columns), _parts_of(window.blocks)):
         if window.is_depthwise and window.blocks % depth:
-            continue  # the last tile's pixels would be fewer vectors, and the micro-code another
+            continue  # the last tile would have fewer vectors per pixel, and other microcode
         yield Tiling(height, width, depth, True)
         if depth < window.blocks and (height < rows or width < columns):
             yield Tiling(height, width, depth, False)
 
 
 def _parts_of(size: int) -> list[int]:
-    """The size, divided by ever more, without two that need as many parts."""
+    """Returns the size divided by ever larger numbers, without two that need the same number of parts."""
     counts = sorted(
         {min(1 << n, size) for n in range(size.bit_length() + 1)} | {n for n in (3, 5, 6, 7) if n < size}
     )

@@ -1,7 +1,7 @@
-"""The clocks of the three queues: when each instruction begins and ends, by tokens and the table of timings.
+"""Computes when each instruction begins and ends in the three queues, from tokens and the timing table.
 
-Data does not matter to it, so that it needs none. An instruction begins when the one before it in its queue
-is done and the tokens that it waits for are there.
+Timing does not depend on data. An instruction begins when its predecessor in the queue has finished and the
+tokens that it waits for have arrived.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from extensions.gemm_npu.encoding import QUEUES, NpuCommand
 from extensions.gemm_npu.machine import TIMING, DeviceTiming
 
 _OTHER = {"previous": -1, "next": 1}
-Channel = tuple[str, str]  # from which queue to which
+Channel = tuple[str, str]  # (from queue, to queue)
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An instruction in time, in cycles of the device."""
+    """The time of an instruction, in device cycles."""
 
     number: int  # of the instruction
     queue: str
@@ -31,7 +31,7 @@ class Event:
 
 @dataclass(frozen=True)
 class TimedRun:
-    events: tuple[Event, ...]  # in the order in which they begin
+    events: tuple[Event, ...]  # in the order of their begin
 
     @property
     def cycles(self) -> int:
@@ -39,18 +39,18 @@ class TimedRun:
 
 
 def neighbour(queue: str, side: str) -> str:
-    """The queue before or behind; empty where there is none."""
+    """Returns the previous or next queue; empty if there is none."""
     at = QUEUES.index(queue) + _OTHER[side]
     return QUEUES[at] if 0 <= at < len(QUEUES) else ""
 
 
 def outside_bytes(one: NpuCommand) -> int:
-    """The bytes that it moves from or to the memory outside."""
+    """Returns the bytes transferred to or from external memory."""
     return one["rows"] * one["columns"] * one["bytes"] if one.operation in ("LOAD", "STORE") else 0
 
 
 def duration(one: NpuCommand, timing: DeviceTiming = TIMING) -> int:
-    """The cycles that an instruction takes once it has begun, if the port is free."""
+    """Returns the cycles of an instruction from its begin, if the port is free."""
     if one.operation in ("LOAD", "STORE"):
         moved = -(-outside_bytes(one) // timing.dma_bytes_per_cycle)
         return timing.issue_cycles + timing.dma_latency_cycles + moved
@@ -60,7 +60,7 @@ def duration(one: NpuCommand, timing: DeviceTiming = TIMING) -> int:
 
 
 def timed(program: Sequence[NpuCommand], timing: DeviceTiming = TIMING) -> TimedRun:
-    """Runs the clocks. Raises CheckError."""
+    """Simulates the queues. Raises CheckError."""
     waiting: dict[str, deque[int]] = {queue: deque() for queue in QUEUES}
     for number, one in enumerate(program):
         waiting[one.queue].append(number)
@@ -88,13 +88,13 @@ def timed(program: Sequence[NpuCommand], timing: DeviceTiming = TIMING) -> Timed
 
 
 def _channels(one: NpuCommand, verb: str) -> list[Channel]:
-    """The ways of the tokens that an instruction takes ("pop") or gives ("push")."""
+    """Returns the channels of the tokens that an instruction receives ("pop") or sends ("push")."""
     pairs = [(one.queue, neighbour(one.queue, side)) for side in _OTHER if one[f"{verb}_{side}"]]
     return [(other, queue) if verb == "pop" else (queue, other) for queue, other in pairs]
 
 
 def _start(one: NpuCommand, tokens: Mapping[Channel, deque[int]], free: Mapping[str, int]) -> int | None:
-    """The cycle in which it can begin; None while it waits for a token."""
+    """Returns the cycle in which it can begin, or None while it waits for a token."""
     at = free[one.queue]
     for channel in _channels(one, "pop"):
         if not tokens.get(channel):
@@ -119,5 +119,5 @@ def _deadlock(
 
 
 def _missing(one: NpuCommand, tokens: Mapping[Channel, deque[int]]) -> str:
-    """The queues whose tokens it waits for."""
+    """Returns the queues whose tokens it waits for."""
     return " and ".join(way[0] or "no queue" for way in _channels(one, "pop") if not tokens.get(way))

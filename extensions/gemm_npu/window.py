@@ -1,4 +1,4 @@
-"""A window that moves over an image: its sizes, and what is made of the pixels under it."""
+"""A window that slides over an image: its sizes, and the operation on its pixels."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from functools import cached_property
 from extensions.gemm_npu.machine import LANES
 
 Pair = tuple[int, int]
-SCALE_VECTORS = 3  # of one scaling of 16 channels: where sums begin, multipliers, shifts
+SCALE_VECTORS = 3  # to scale 16 channels: start values of sums, multipliers, shifts
 
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The zero point that is added to results, and the least and the greatest one."""
+    """The zero point to add to results, and their minimum and maximum."""
 
     zero_point: int = 0
     least: int = -128
@@ -22,7 +22,7 @@ class Clip:
 
 
 class WindowResult(Enum):
-    """The ways to make a result of the pixels under a window."""
+    """How a result is computed from the pixels under a window."""
 
     PRODUCTS = "the sum of pixels times weights"
     MEAN = "the mean of the pixels under the window that are not padding"
@@ -31,7 +31,7 @@ class WindowResult(Enum):
 
 @dataclass(frozen=True)
 class NpuWindow:
-    """All that decides a layer's instructions; weights are elsewhere."""
+    """The parameters of a layer's instructions, without weights."""
 
     x: tuple[int, int, int]  # rows, columns, channels
     y: tuple[int, int, int]
@@ -39,29 +39,29 @@ class NpuWindow:
     stride: Pair = (1, 1)
     dilation: Pair = (1, 1)
     before: Pair = (0, 0)  # rows and columns of padding
-    fill: int = 0  # what padding holds
+    fill: int = 0  # value of the padding
     is_depthwise: bool = False
     made: WindowResult = WindowResult.PRODUCTS
     clip: Clip = Clip()
 
     @property
     def has_weights(self) -> bool:
-        """Says whether each tap has weights of its own; else all share one tile."""
+        """Returns True if each tap has separate weights; otherwise all share one tile."""
         return self.made is WindowResult.PRODUCTS
 
     @property
     def blocks(self) -> int:
-        """Vectors of the result's channels."""
+        """Returns the number of vectors of the result's channels."""
         return blocks(self.y[2])
 
     @property
     def depth_blocks(self) -> int:
-        """Vectors of the input's channels that one vector of the result is made of."""
+        """Returns the number of input vectors per result vector."""
         return 1 if self.is_depthwise else blocks(self.x[2])
 
     @property
     def tiles_of_block(self) -> int:
-        """Tiles of weights for 16 channels of the result."""
+        """Returns the number of weight tiles for 16 channels of the result."""
         return self.taps[0] * self.taps[1] * self.depth_blocks
 
     @property
@@ -70,7 +70,7 @@ class NpuWindow:
 
     @property
     def scale_vectors(self) -> int:
-        """Each 16 channels have theirs, of means each count; a largest pixel is not scaled."""
+        """Returns the number of scale vectors: per 16 channels, or per pixel count for means, or 0."""
         scalings = {
             WindowResult.PRODUCTS: self.blocks,
             WindowResult.MEAN: len(self.counts) if self.made is WindowResult.MEAN else 0,
@@ -80,17 +80,17 @@ class NpuWindow:
 
     @cached_property
     def seen(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The rows of the image under the window for each row of the result, and so the columns."""
+        """Returns how many image rows are under the window for each result row, and the same for columns."""
         return self._seen(0), self._seen(1)
 
     @cached_property
     def counts(self) -> tuple[int, ...]:
-        """The numbers of pixels that means are made of, the least first: at the edges there are fewer."""
+        """Returns the different pixel counts of means, ascending. Windows at the edges have fewer pixels."""
         rows, columns = (set(each) for each in self.seen)
         return tuple(sorted({row * column for row in rows for column in columns}))
 
     def reach(self, axis: int, results: int) -> int:
-        """The rows (0) or columns (1) of the image under that many of the result."""
+        """Returns how many rows (axis 0) or columns (axis 1) of the image `results` of the result cover."""
         return (results - 1) * self.stride[axis] + (self.taps[axis] - 1) * self.dilation[axis] + 1
 
     def _seen(self, axis: int) -> tuple[int, ...]:

@@ -1,7 +1,7 @@
-"""Windows over an image as tiles: convolutions, depthwise ones, fully connected layers, pools.
+"""Tiles of windows: convolutions, depthwise convolutions, fully connected layers, pools.
 
-Each micro-operation is a tap of the window for 16 channels of the input and of the result; the loops of an
-instruction move it over the tile's rows and columns. A depthwise tap is a product with a diagonal tile.
+Each micro-operation is a tap of the window for 16 input and 16 result channels; the loops of an instruction
+move it over the tile's rows and columns. A depthwise tap is a product with a diagonal tile.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LEAST_BYTE = -128
 
 @dataclass(frozen=True)
 class ConstantPlaces:
-    """The offsets of a layer's constants, in bytes: micro-code, then scales, then weights."""
+    """The byte offsets of a layer's constants: microcode, then scales, then weights."""
 
     scales: int
     weights: int
@@ -51,7 +51,7 @@ class ConstantPlaces:
 
 @dataclass(frozen=True)
 class _Tile:
-    """A tile, and where its virtual thread has it: the first entries of each memory that are its own."""
+    """A tile, and the first entries of its virtual thread's part of each memory."""
 
     window: NpuWindow
     tiling: Tiling
@@ -63,17 +63,17 @@ class _Tile:
 
     @property
     def vectors(self) -> int:
-        """The vectors of the result."""
+        """Returns the number of vectors of the result."""
         return self.part.rows * self.part.columns * self.part.blocks
 
     @property
     def pixel(self) -> int:
-        """The vectors of a pixel of the image."""
+        """Returns the number of vectors of an image pixel."""
         return vectors_of_pixel(self.window, self.part.blocks)
 
     @property
     def row(self) -> int:
-        """The vectors of a row of the image: that of a whole tile."""
+        """Returns the number of vectors of an image row, in a full tile."""
         return self.window.reach(1, self.tiling.columns) * self.pixel
 
     @property
@@ -82,7 +82,7 @@ class _Tile:
 
     @property
     def moved(self) -> dict[str, int]:
-        """The loops that move a window over the tile, from the first result of one block on."""
+        """Returns the loops that move a window over the tile, from the first result of a block."""
         return {
             **{"outer": self.part.rows, "inner": self.part.columns},
             **{"to_outer": self.part.columns * self.part.blocks, "to_inner": self.part.blocks},
@@ -97,7 +97,7 @@ def layout(window: NpuWindow) -> ConstantPlaces:
 
 
 def micro_code(window: NpuWindow, tiling: Tiling) -> tuple[int, ...]:
-    """The words of the micro-operations: one that adds nothing, then the taps."""
+    """Returns the micro-operations: one that adds nothing, then the taps."""
     pixel = vectors_of_pixel(window, tiling.blocks)
     row = window.reach(1, tiling.columns) * pixel
     taps = product(range(window.taps[0]), range(window.taps[1]), range(window.depth_blocks))
@@ -114,7 +114,7 @@ def micro_code(window: NpuWindow, tiling: Tiling) -> tuple[int, ...]:
 
 @lru_cache(maxsize=512)
 def best_tiling(window: NpuWindow, threads: int) -> Tiling:
-    """The tiling that takes fewest cycles of those that fit."""
+    """Returns the tiling with the fewest cycles that fits the memories."""
     fitting = fitting_tilings(window, threads)
     return min(fitting, key=lambda each: timed(instructions(window, each, threads)).cycles)
 
@@ -162,13 +162,13 @@ def _tile(tile: _Tile) -> NpuTile:
 
 
 def _along(to: int, vectors: int, **fields: int) -> dict[str, int]:
-    """The loop over vectors that lie behind one another."""
+    """Returns a loop over consecutive vectors."""
     return {**_ONE, "outer": vectors, "inner": 1, "to_base": to, "to_outer": 1, **fields}
 
 
 @dataclass(frozen=True)
 class _Computing:
-    """The execute queue's part of a tile: before loaded data is read, while it is, and behind that."""
+    """The execute queue's instructions for a tile: before, while and after loaded data is read."""
 
     before: tuple[NpuCommand, ...]
     products: tuple[NpuCommand, ...]
@@ -176,7 +176,7 @@ class _Computing:
 
 
 def _of_products(tile: _Tile) -> _Computing:
-    """Sums that begin, and are scaled, as each channel says."""
+    """Returns instructions for sums with start values and scales per channel."""
     part = tile.part
     channels = {**_ONE, "outer": part.rows * part.columns, "inner": part.blocks, "to_base": tile.sums}
     channels |= {"to_outer": part.blocks, "to_inner": 1, "from_inner": SCALE_VECTORS}
@@ -189,7 +189,7 @@ def _of_products(tile: _Tile) -> _Computing:
 
 
 def _of_means(tile: _Tile) -> _Computing:
-    """Sums that begin, and are scaled, as the number of pixels under the window says."""
+    """Returns instructions for sums with start values and scales per pixel count."""
     parts = [(_of_count(tile, each), each.count) for each in counted_parts(tile.window, tile.part)]
     firsts = [(loops, SCALE_VECTORS * tile.window.counts.index(count)) for loops, count in parts]
     return _Computing(
@@ -209,7 +209,7 @@ def _of_count(tile: _Tile, part: CountedPart) -> dict[str, int]:
 
 
 def _of_largest(tile: _Tile) -> _Computing:
-    """The image is widened behind the results; then each tap is compared."""
+    """Returns instructions for a maximum: widens the image after the results, then compares each tap."""
     image = tile.sums + tile.vectors
     widened = _along(image, tile.image_vectors, from_base=tile.images, from_outer=1, tile_base=tile.weights)
     compared = {"first": 1, "count": tile.window.tiles_of_block, **tile.moved}
@@ -234,7 +234,7 @@ _COMPUTING: Mapping[WindowResult, Callable[[_Tile], _Computing]] = {
 
 
 def _sums(tile: _Tile) -> Iterator[NpuCommand]:
-    """An instruction for each 16 channels of the result."""
+    """Yields an instruction for each 16 channels of the result."""
     window = tile.window
     for block in range(tile.part.blocks):
         fields = {
@@ -246,7 +246,7 @@ def _sums(tile: _Tile) -> Iterator[NpuCommand]:
 
 
 def _tiles(tile: _Tile) -> NpuCommand:
-    """Loads the weights of a tile's channels."""
+    """Returns the load of the weights of a tile's channels."""
     window, part = tile.window, tile.part
     if window.has_weights:
         size = LANES if window.is_depthwise else LANES * LANES
@@ -264,7 +264,7 @@ def _tiles(tile: _Tile) -> NpuCommand:
 
 
 def _image(tile: _Tile) -> NpuCommand:
-    """Loads the pixels under a tile; columns of padding fill rows up to those of a whole tile."""
+    """Returns the load of the pixels under a tile. Padding columns fill rows up to a full tile's width."""
     window, part = tile.window, tile.part
     first = [
         begin * step - margin

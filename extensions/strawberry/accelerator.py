@@ -1,7 +1,8 @@
-"""Runs a convolution and the pool behind it in one go: weights packed for its lanes, scratch for a few rows.
+"""An example accelerator that fuses a convolution and the next pool: weights packed for lanes, scratch for
+rows.
 
-Its C computes what a device would. It is there to be copied by who has packed weights, scratch memory or
-layers that belong together. `packing.py` says how constants lie.
+Its C code computes the result of the device. Copy it for a device with packed weights, scratch memory or
+fused layers. See `packing.py` for the layout of constants.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from codegen.loops.ir import Buffer, Proc, Role
 from codegen.option_kinds import Choice
 from extensions.strawberry.packing import packed, reals, tables_of_bytes
 
-_ALIGN = 8  # bytes that the device loads at once
+_ALIGN = 8  # bytes per load of the device
 _KINDS = {DType.I8: "i8", DType.F32: "f32"}
 _DTYPES = {"int8": DType.I8, "int32": DType.I32, "float32": DType.F32}  # of tables
 
@@ -89,7 +90,7 @@ _RULES = (ClaimRule(is_op("max_pool2d")(_CONV), _refusal), ClaimRule(is_op("conv
 
 
 def _claims(owner: str, graph: Graph) -> Claims:
-    """Claims convolutions with or without a pool; two of them do not become one."""
+    """Claims convolutions with or without a pool. Each is a separate region."""
     return claims_by_rules(owner, _RULES, graph, merges=False)
 
 
@@ -102,7 +103,7 @@ def _has_short_sums(site: Site) -> bool:
 
 
 def _pool(site: Site) -> MaxPool2d:
-    """The pool behind the convolution; one of single pixels where there is none."""
+    """Returns the pool after the convolution, or a 1x1 pool if there is none."""
     ops = [node.op for node in region_of(site).graph.nodes]
     pool = ops[1] if len(ops) > 1 else MaxPool2d((1, 1), (1, 1))
     assert isinstance(pool, MaxPool2d)
@@ -137,7 +138,7 @@ def _lower(site: Site, lanes: int) -> Kernel:
 
 
 def _geometry(site: Site, conv: Site, pool: MaxPool2d, lanes: int) -> tuple[tuple[str, int], ...]:
-    """The first members of the function's shape, in the order in which its header declares them."""
+    """Returns the first members of the function's shape, in the order of its header."""
     op = conv_op(conv)
     _, x_rows, x_columns, depth = conv.input(0).shape
     _, c_rows, c_columns, channels = conv.outputs[0].shape
@@ -177,7 +178,7 @@ _MEMBERS = {
 
 
 def _bytes_text(conv: Site) -> tuple[tuple[str, int], ...]:
-    """The zero points and limits of bytes."""
+    """Returns the zero points and limits of int8 results."""
     requant = conv_tail(conv).requant
     return (
         ("x_zero", quant_of(conv.input(0)).zero_point),

@@ -1,4 +1,4 @@
-"""Constants as the device reads them: weights by blocks of channels, so that all lanes load at once."""
+"""Packs constants for the device: weights in blocks of channels, so that all lanes load at once."""
 
 from __future__ import annotations
 
@@ -12,7 +12,10 @@ from codegen.kernels.kernel import Site
 
 
 def packed(w: Array, lanes: int) -> Array:
-    """[channels][rows][columns][depth] as [channels / lanes][rows][columns][depth][lanes], zeros behind."""
+    """Packs [channels][rows][columns][depth] as [channels / lanes][rows][columns][depth][lanes].
+
+    The last block is filled up with zeros.
+    """
     behind = -len(w) % lanes
     padded = np.pad(w, ((0, behind), (0, 0), (0, 0), (0, 0)))
     blocks = padded.reshape(-1, lanes, *w.shape[1:])
@@ -20,12 +23,12 @@ def packed(w: Array, lanes: int) -> Array:
 
 
 def tables_of_bytes(conv: Site) -> Mapping[str, Array]:
-    """Says for each channel where its sums begin, and how they are stored."""
+    """Returns each channel's start value and scale of int8 results."""
     return conv_tail(conv).tables
 
 
 def reals(conv: Site) -> Mapping[str, Array]:
-    """The bias, which is there even where it is zero, and the limits of results."""
+    """Returns the bias, even if it is zero, and the limits of float results."""
     bias = conv.constants.get(2)
     limits = np.array(conv_op(conv).activation.real_limits, np.float32)
     channels = conv.constants[1].shape[0]

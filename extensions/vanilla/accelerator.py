@@ -1,7 +1,7 @@
-"""Calls one C function for each int8 convolution: the simplest accelerator there can be.
+"""An example accelerator: calls one C function for each int8 convolution. It is the simplest one possible.
 
-Its C computes what a device would. It is there to be copied: `accelerator.py` says which layers the function
-takes and what it is given, the C files are the driver.
+Its C code computes the result of the device. To copy it, change `accelerator.py`, which selects layers and
+passes arguments, and the C files, which are the driver.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _is_bytes(site: Site) -> bool:
 
 
 def _requests(site: Site) -> RowRequests:
-    """The driver takes whole images, without gaps."""
+    """Requests whole images without gaps, as the driver needs."""
     return (whole(site.input(0)),)
 
 
@@ -65,7 +65,7 @@ def _lower(site: Site, _inputs: Sequence[RowFormat], _output: RowFormat) -> Kern
 
 
 def _shape(site: Site) -> tuple[tuple[str, int], ...]:
-    """The members of the function's shape, in the order in which its header declares them."""
+    """Returns the members of the function's shape, in the order of its header."""
     op, tail = conv_op(site), conv_tail(site)
     _, x_rows, x_columns, depth = site.input(0).shape
     _, y_rows, y_columns, channels = site.outputs[0].shape
