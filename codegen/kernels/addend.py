@@ -1,8 +1,8 @@
-"""The row that is added to a convolution's results as they are stored: without it they are in no memory.
+"""Adds a row to a convolution's results as they are stored, so that the results need no memory.
 
-This pays where the tile's sums are in core registers beside SMLAD: a quarter of the pass that it saves.
-On Helium a pass over both rows takes as few instructions as the same in a tile, and everywhere the
-convolution's rows must then be there together with those of the sum: memory for speed.
+This pays if the tile's sums are in core registers, as with SMLAD: a quarter of the saved pass. On Helium, a
+separate pass over both rows needs no more instructions than the addition in a tile. On every core, the
+convolution's rows and the addend's rows must then be live together, which needs more memory.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from codegen.loops.ir import Apply, Buffer, Expr, Role, ScalarFunction, load
 
 @dataclass(frozen=True, slots=True)
 class Addend:
-    """A row whose elements are added to those that a kernel stores."""
+    """A row whose elements are added to the results that a kernel stores."""
 
     row: Buffer
     first: int  # element of pixel 0, channel 0
     pixel_step: int
     channel_step: int
-    added: ScalarFunction  # (result, element of the row) -> what is stored
+    added: ScalarFunction  # (result, element of the row) -> stored value
 
     def sum(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
         element = column * self.pixel_step + channel * self.channel_step + self.first
@@ -36,7 +36,7 @@ class Addend:
 
 
 def addend(site: Site, fmt: RowFormat, begin: int) -> Addend | None:
-    """Reads rows of that format from the pixel `begin` on; None where the op makes no sum."""
+    """Returns the addend, whose row starts at pixel `begin`; None if the op adds nothing."""
     op, out = site.node.op, site.outputs[0]
     if not isinstance(op, Conv2dAdd):
         return None

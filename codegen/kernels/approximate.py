@@ -1,8 +1,9 @@
-"""Exponentials, hyperbolic tangents and sigmoids by polynomials, in place of the C library's.
+"""Polynomials for exponential, tanh and sigmoid, instead of the C library's functions.
 
-e**v is 2**n * e**r with n whole and |r| at most half of ln 2, where a polynomial of degree five is as good as
-single precision: adding 1.5 * 2**23 rounds v / ln 2 to n and leaves n in the last bits of the sum. The others
-are made of it, but tanh near 0, where 1 - 2 / (e**2v + 1) would lose digits and an odd polynomial does not.
+e**v is 2**n * e**r with integer n and |r| at most half of ln 2, for which a polynomial of degree five is
+accurate to single precision. Adding 1.5 * 2**23 to v / ln 2 rounds it to n and leaves n in the last bits of
+the sum. The other functions are derived from it, except tanh near 0: there 1 - 2 / (e**2v + 1) would lose
+digits, and an odd polynomial does not.
 """
 
 from __future__ import annotations
@@ -30,14 +31,14 @@ from codegen.loops.ir import (
     map_expr,
 )
 
-LARGEST_ERROR = 3e-7  # of a result beside the true value, relative to that
+LARGEST_ERROR = 3e-7  # of a result, relative to the true value
 LEAST_RESULT = 2.0**-125  # exponentials and sigmoids below it are 0
 STATED = f"exp, tanh and sigmoid by polynomials within {LARGEST_ERROR:g} of their values"
 _F = np.float32
-_LOW, _HIGH = -86.64339, 88.72283  # ln of the least result, and of the largest that there is
+_LOW, _HIGH = -86.64339, 88.72283  # ln of the smallest result, and of the largest float
 _PER_LN2, _LN2, _LN2_REST = 1.44269504, 0.693359375, -2.12194440e-4
 _ROUNDS = 12582912.0  # 1.5 * 2**23
-# Least largest errors over |r| <= ln 2 / 2, and over |v| <= 0.625 in powers of v * v.
+# Minimax coefficients for |r| <= ln 2 / 2, and for |v| <= 0.625 in powers of v * v.
 _EXP = (0.4999922850612419, 0.16667116126808157, 0.04189058331405956, 0.008312503976879989)
 _TANH = (-0.33332341119849723, 0.13308173330678294, -0.05194783228237551, 0.015195280586725986)
 _NEAR = 0.625
@@ -144,14 +145,14 @@ def _function(
 EXP = _function("exp", _EXP_TEXT, _exp)
 TANH = _function("tanh", _TANH_TEXT, _tanh, (EXP,), ("fabsf",))
 SIGMOID = _function("sigmoid", _SIGMOID_TEXT, _sigmoid, (EXP,))
-# By the name of the function whose place it takes.
+# By the name of the function that it replaces.
 _INSTEAD: Mapping[str, ScalarFunction] = MappingProxyType(
     {"real_exp": EXP, "softmax_exp": EXP, "real_tanh": TANH, "real_logistic": SIGMOID}
 )
 
 
 def with_approximations(kernel: Kernel) -> Kernel:
-    """The kernel with polynomials for the functions that have them."""
+    """Returns the kernel with polynomials for the functions that have them."""
     return kernel.with_loops(_approximated)
 
 

@@ -1,4 +1,4 @@
-"""average_pool2d: one output row of means; a single row of the result grows with the rows of the image."""
+"""average_pool2d: one output row of means. If the result has a single row, it accumulates row by row."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _by_windows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel
 
 
 def rows_added(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    """Sums that each row of the image is added to, without a schedule."""
+    """Accumulates sums over the image rows, without a schedule."""
     op, elements = pool_of(site), y.width * y.channels
     xs, ys = _x(site, x, 1), _y(site, y)
     sums = Buffer("sums", DType.I32, elements, Role.STATE)
@@ -145,7 +145,7 @@ def _clamp(site: Site) -> ScalarFunction:
 
 
 def _counts(site: Site) -> Array:
-    """Counts the real pixels that each window holds, [row, column]."""
+    """Counts the image pixels in each window, without padding: [row, column]."""
     op, g = pool_of(site), geometry(site.input(0))
     ones = pad(np.ones((1, g.rows, g.width, 1), np.int64), op.padding, 0)
     return np.asarray(patches(ones, op.size, op.stride, (1, 1)).sum(axis=(4, 5)))[0, :, :, 0]

@@ -1,4 +1,4 @@
-"""batch_matmul: one pair of matrices, both of them rows of images; or one of them constant."""
+"""batch_matmul: products of pairs of matrices, stored as image rows; one factor may be constant."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ from codegen.loops.schedule import privatize, reorder, split, unroll
 
 @dataclass(frozen=True)
 class _Factor:
-    """A matrix as the nest reads it: a row of a tensor, or constant."""
+    """A matrix as the nest reads it: a row of a tensor, or a constant."""
 
     buffer: Buffer
-    value: Expr  # as it is stored
+    value: Expr  # in its stored type
     zero_point: int
     access: RowAccess | None = None
     data: Array | None = None
-    per_row: int = 0  # elements of a matrix, where each step has its own
+    per_row: int = 0  # elements of a matrix, if each step has a separate one
 
 
 def _op(site: Site) -> BatchMatmul:
@@ -93,7 +93,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _tiled(proc: Proc) -> Proc:
-    """An element of the first matrix is loaded once for several columns of the second."""
+    """Tiles the columns, so that an element of the first matrix is loaded once for several of the second."""
     proc = split(proc, "n", _TOGETHER, "nb", "ni")
     return reorder(unroll(privatize(proc, ("sum",), "ni"), "ni"), "ni", "k")
 
@@ -109,7 +109,7 @@ def _rows(site: Site, position: int, x: RowFormat, row: Affine, column: Affine) 
 
 
 def _access(site: Site, position: int) -> RowAccess:
-    """Each of its matrices serves as many rows of the result."""
+    """Returns the rows read. A matrix serves several rows of the result if it has fewer."""
     matrices, rows = site.input(position).shape[1], site.outputs[0].shape[1]
     if 1 < matrices < rows:
         return RowAccess(0, 0, 1, given=tuple((row * matrices // rows,) for row in range(rows)))
@@ -135,7 +135,7 @@ def _centred(operand: _Factor) -> Expr:
 
 @dataclass(frozen=True)
 class _Line:
-    """The sum of a line of the first matrix: times the second's zero point, what results begin without."""
+    """The sum of a row of the first matrix times the second's zero point, to subtract from results."""
 
     sum: tuple[Stmt, ...]
     start: Expr  # of each result

@@ -1,4 +1,4 @@
-"""add, sub, mul and the like: one result out of two; an operand that is repeated is read again and again."""
+"""add, sub, mul and other binary ops. A broadcast operand is read repeatedly."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from codegen.loops.ir import Apply, Binary, Expr, Load, ScalarFunction
 class _Arithmetic:
     """A way to combine operands.
 
-    `function` is for quantized integers; `prepared` what a constant operand of int8 becomes before it is
-    stored, where the function takes it so; `plain` is C of a and b in an unsigned type U, and its meaning.
+    `function` handles quantized integers. `prepared` converts a constant int8 operand before it is stored, if
+    the function expects that. `plain` is C code of a and b in an unsigned type U, and its meaning.
     """
 
     function: Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFunction]
@@ -90,7 +90,7 @@ def _result_of(site: Site, arithmetic: _Arithmetic, values: Sequence[Load], as_p
 def _plain_function(
     op: BinaryOp, dtype: DType, arithmetic: _Arithmetic, limits: tuple[int, int]
 ) -> ScalarFunction:
-    """Integers that stand for themselves: they wrap around, and are clamped where there is an activation."""
+    """Returns the function for unscaled integers: they wrap, and are clamped if there is an activation."""
     text, compute = arithmetic.plain
     low, high = limits
     value = text.format(U=unsigned(dtype), T=dtype.c_name)
@@ -138,7 +138,7 @@ def sum_of(sign: str) -> Callable[[Site, tuple[ZeroPoint, ZeroPoint]], ScalarFun
 
 
 def _term(site: Site, position: int) -> Array:
-    """A constant operand of a sum, at the scale of the sum."""
+    """Returns a constant operand of a sum, at the scale of the sum."""
     p = add_parameters(site.input(0), site.input(1), site.outputs[0])
     multiplier = (p.first, p.second)[position]
     scaled = rescaled(site.constants[position], site.input(position), multiplier, p.left_shift)
@@ -157,7 +157,7 @@ def _product(site: Site, zero_points: tuple[ZeroPoint, ZeroPoint]) -> ScalarFunc
 
 
 def _factor(site: Site, position: int) -> Array:
-    """A constant operand of a product, counted from its zero point."""
+    """Returns a constant operand of a product, minus its zero point."""
     zero_point = quant_of(site.input(position)).zero_point
     return np.asarray(site.constants[position].astype(np.int32) - zero_point, np.int32)
 

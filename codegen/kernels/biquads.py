@@ -1,4 +1,4 @@
-"""biquads: a step for each row; what the sections remember lies in the arena."""
+"""biquads: one step per row. The state of the sections is in the arena."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""blobs: each cell joins a blob that it touches or begins one; then blobs join, and gaps are closed."""
+"""blobs: each cell joins a blob that it touches or begins one. Then blobs merge, and gaps are closed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _PAIR = (DType.F32, DType.F32)
 _AS_F32 = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", float)
 _LESS = expression_function("lesser", DType.F32, _PAIR, "a < b ? a : b", min)
 _MORE = expression_function("greater", DType.F32, _PAIR, "a > b ? a : b", max)
-_GROWN = (_LESS, _LESS, _MORE, _MORE)  # of the corners, for a box around two
+_GROWN = (_LESS, _LESS, _MORE, _MORE)  # of the corners, for the box around two boxes
 _BEFORE = expression_function("one_before", DType.F32, (DType.F32,), "a - 1.0f", lambda a: a - 1)
 _TOUCH = ScalarFunction(
     "boxes_touch",
@@ -54,14 +54,14 @@ static inline int32_t boxes_touch(float left, float top, float right, float bott
 """,
     lambda a, b, c, d, e, f, g, h: int(a <= g and e <= c and b <= h and f <= d),
 )
-_PLACE = Buffer("place", DType.I32, 1, Role.LOCAL)  # of the blob that is joined; -1: none
+_PLACE = Buffer("place", DType.I32, 1, Role.LOCAL)  # of the blob to join; -1: none
 _COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)
 _MOVES = Buffer("moves", DType.I32, 1, Role.LOCAL)
 _SLOT, _OTHER = variable("slot"), variable("other")
 
 
 class _List:
-    """The result while it is made: a class is counted from the background, and 0 where no blob is."""
+    """The result under construction: classes count from the background, and are 0 for free slots."""
 
     def __init__(self, buffer: Buffer, most: int) -> None:
         self._buffer, self.most = buffer, most
@@ -134,7 +134,7 @@ def _cells(site: Site, xs: Buffer, listed: _List, least: float) -> tuple[Stmt, .
 
 
 def _blobs_joined(listed: _List) -> tuple[Stmt, ...]:
-    """A blob joins the first before it that it touches."""
+    """Merges each blob into the first earlier one that it touches."""
     corners = [Load(place) for place in listed.corners(_SLOT)]
     score, kind = Load(listed.score(_SLOT)), Load(listed.kind(_SLOT))
     is_same = _both(
@@ -162,7 +162,7 @@ def _blobs_joined(listed: _List) -> tuple[Stmt, ...]:
 
 
 def _gap_closed(listed: _List) -> tuple[Stmt, ...]:
-    """The blob of a later place comes here, where there is none."""
+    """Moves the blob of a later slot into a free one."""
     is_free = Binary("==", Load(listed.kind(_SLOT)), Const(0.0))
     is_later = Binary("<", Index(_SLOT), Index(_OTHER))
     return (
@@ -177,7 +177,7 @@ def _gap_closed(listed: _List) -> tuple[Stmt, ...]:
 
 
 def _finished(listed: _List) -> tuple[Stmt, ...]:
-    """Classes are counted behind the background, and what is not a blob becomes 0."""
+    """Renumbers classes to count after the background, and sets free slots to 0."""
     kind = listed.kind(_SLOT)
     others = [*listed.corners(_SLOT), listed.score(_SLOT)]
     is_blob = _is_blob(listed, _SLOT)
@@ -189,13 +189,13 @@ def _finished(listed: _List) -> tuple[Stmt, ...]:
 
 
 def _first(number: Affine, is_same: Expr, touches: Expr) -> Store:
-    """Keeps the first number for which both are true: the second is asked only where the first is."""
+    """Keeps the first number for which both conditions hold; the second is evaluated only after the first."""
     is_open = _both(_nowhere(), is_same)
     return Store(at(_PLACE), Choose(is_open, Choose(touches, Index(number), load(_PLACE)), load(_PLACE)))
 
 
 def _grown(listed: _List, number: Affine, corners: Sequence[Expr], score: Expr) -> list[Expr]:
-    """The parts of a blob when another of its class joins it."""
+    """Returns the parts of a blob after another one of its class joins it."""
     boxes = zip(_GROWN, listed.corners(number), corners, strict=True)
     grown: list[Expr] = [Apply(function, (Load(place), corner)) for function, place, corner in boxes]
     best = Apply(_MORE, (Load(listed.score(number)), score))
@@ -203,7 +203,7 @@ def _grown(listed: _List, number: Affine, corners: Sequence[Expr], score: Expr) 
 
 
 def _both(one: Expr, other: Expr) -> Expr:
-    """True, as a number, where both are."""
+    """Returns a number that is true if both are."""
     return Binary("min", one, other)
 
 

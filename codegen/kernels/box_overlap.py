@@ -1,4 +1,4 @@
-"""Functions of boxes that the kernels of detectors share."""
+"""Functions of boxes, shared by the kernels of detectors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.loops.ir import ScalarFunction
 
 
 def fit_beside(most: float) -> ScalarFunction:
-    """f(corners of a box, corners of a better one) -> whether they overlap little enough."""
+    """f(corners of a box, corners of a better one) -> whether they overlap at most that much."""
     name = f"fits_{word_of(most)}"
     definition = f"""\
 /* Whether the intersection of two boxes is at most {literal(most)} of their union. */
@@ -35,5 +35,5 @@ static inline int32_t {name}(float top, float left, float bottom, float right, f
 
 
 def word_of(value: float) -> str:
-    """A number as a part of a function's name."""
+    """Returns a number as a part of a function's name."""
     return "".join(c if c.isalnum() else "_" for c in literal(value))

@@ -1,4 +1,4 @@
-"""One kernel for int8 and another for floats, under one op's name."""
+"""Combines the integer and float kernels of an op."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from codegen.kernels.schedule import OpKernel
 
 
 def by_dtype(integers: OpKernel, f32: OpKernel) -> OpKernel:
-    """The schedules for floats where the op's data are such, else the others."""
+    """Returns a kernel with the float schedules for float inputs and the integer schedules for others."""
     of_f32 = tuple(replace(s, fits=(F32_INPUTS, *s.fits)) for s in f32.schedules)
     return OpKernel((*of_f32, *integers.schedules), integers.dtypes | f32.dtypes)

@@ -1,8 +1,8 @@
-"""A C function written by hand that computes a layer, and the files that it comes in.
+"""A hand-written C function that computes a layer, and its files.
 
-It is called as a generated kernel is: with a pointer for each parameter of the kernel's proc, in their order,
-and, where it has numbers, with a pointer to a constant `struct <name>_shape` whose members they are. Its
-header declares both. What it computes is what the op's reference says.
+It is called like a generated kernel: with a pointer for each parameter of the kernel's proc, in order. If it
+has numbers, a pointer to a constant `struct <name>_shape` with these members follows. Its header declares
+both. It must compute the result of the op's reference.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from aot.target import Feature
 
 @dataclass(frozen=True, slots=True)
 class CFile:
-    name: str  # "vanilla.c": beside the model's own, so no model may have a file of this name
+    name: str  # such as "vanilla.c"; no file of a model may have the same name
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class CLibrary:
-    """C files that every model which calls their functions comes with."""
+    """C files that are added to every model that calls their functions."""
 
     header: CFile
     sources: tuple[CFile, ...]
-    code_bytes: int = 0  # compiled, about
-    needs: frozenset[Feature] = frozenset()  # of the core
-    c_headers: tuple[str, ...] = ()  # of the C library, that its files include: math.h
+    code_bytes: int = 0  # compiled size, approximate
+    needs: frozenset[Feature] = frozenset()  # features of the core
+    c_headers: tuple[str, ...] = ()  # standard headers that its files include, such as math.h
 
     @property
     def files(self) -> tuple[CFile, ...]:

@@ -1,4 +1,4 @@
-"""combine: one C expression of two elements for each combination."""
+"""combine: one C expression of two elements per operation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _LIBRARY_CALLS = {
     Combination.POWER: ("powf",),
     Combination.ATAN2: ("atan2f",),
 }
-# T is the element type, U the unsigned type in which it wraps around, N its bits but one.
+# T is the element type, U the unsigned type in which it wraps, N its number of bits minus one.
 _INTEGERS = {
     Combination.MAXIMUM: "a > b ? a : b",
     Combination.MINIMUM: "a < b ? a : b",

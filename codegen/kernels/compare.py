@@ -1,4 +1,4 @@
-"""compare: one truth value for two elements."""
+"""compare: one boolean for two elements."""
 
 from __future__ import annotations
 

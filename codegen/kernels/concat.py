@@ -1,4 +1,4 @@
-"""concat: one row put together from a row of each input."""
+"""concat: joins rows of the inputs to one row of the result."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 
-_WRITTEN_OUT = 4  # channels, whose loop would cost more than their copying
+_WRITTEN_OUT = 4  # channels; a loop would cost more than copying so few
 
 
 @dataclass(frozen=True)

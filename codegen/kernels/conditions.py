@@ -1,4 +1,4 @@
-"""The conditions that many schedules put to a site."""
+"""Conditions on sites that many schedules share."""
 
 from __future__ import annotations
 

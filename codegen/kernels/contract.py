@@ -1,4 +1,4 @@
-"""contract: loops over the result, and in them the loops that are summed over."""
+"""contract: loops over the result around the loops of the sum."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _buffer(site: Site, position: int) -> Buffer:
 
 
 def _wide(element: Expr, dtype: DType) -> Expr:
-    """Products of 32-bit integers need 64 bits."""
+    """Converts 32-bit integers to 64 bits for their products."""
     return Cast(DType.I64, element) if dtype is DType.I32 else element
 
 

@@ -35,14 +35,14 @@ _MANY_REGISTERS = 16  # for a tile that packing makes cheaper
 
 
 def conv_op(site: Site) -> Conv2d:
-    """The convolution of a site of conv2d or conv2d+add."""
+    """Returns the convolution of a conv2d or conv2d+add site."""
     op = site.node.op.conv if isinstance(site.node.op, Conv2dAdd) else site.node.op
     assert isinstance(op, Conv2d)
     return op
 
 
 def _made(site: Site) -> TensorType:
-    """The type of the convolution's result before anything is added to it."""
+    """Returns the type of the convolution's result before the addition."""
     op, out = site.node.op, site.outputs[0]
     return op.made(out) if isinstance(op, Conv2dAdd) else out
 
@@ -58,10 +58,10 @@ def conv2d_schedule(
     adds_in_store: tuple[Condition[Site], ...] | None = None,
     tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
-    """Rows of pixels with the padding inside, or without it where the schedule `leaves_out_taps`.
+    """Returns a schedule over padded rows of pixels, or over unpadded ones if `leaves_out_taps`.
 
-    It reads elements of `dtype_bytes`, and a `group` of them even where fewer are left. `tail_of` says how
-    sums are stored: with fitted scales where it is not given.
+    It reads elements of `dtype_bytes` in groups of `group`, past the end of a row if needed. `tail_of`
+    defines how sums are stored; by default with fitted scales.
     """
 
     def requests(site: Site) -> RowRequests:
@@ -85,12 +85,12 @@ def sums_of_32_bits(site: Site) -> bool:
 
 
 def depth_of(site: Site) -> int:
-    """Channels of the input."""
+    """Returns the number of input channels."""
     return int(site.constants[1].shape[3])
 
 
 def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Columns, ...]:
-    """The kinds of columns of rows without padding, those with the whole window first."""
+    """Returns the kinds of columns of unpadded rows, those with the whole window first."""
     op, taps = conv_op(site), site.constants[1].shape[2]
     (left, right), x, y = op.padding[1], site.input(0), site.outputs[0]
     if not (site.unpadded and (left or right) and leaves_out_taps(site)):
@@ -100,7 +100,7 @@ def _columns(site: Site, leaves_out_taps: Callable[[Site], bool]) -> tuple[Colum
 
 
 def _tap_length(op: Conv2d, w: Array) -> int:
-    """Contiguous elements under the kernel: a whole kernel row, or a pixel where columns are dilated."""
+    """Returns the contiguous elements of a tap: a kernel row, or one pixel if columns are dilated."""
     columns = 1 if op.dilation[1] > 1 else w.shape[2]
     return int(columns * w.shape[3])
 
@@ -136,7 +136,7 @@ def _lower(
 
 
 def _edge_tables(site: Site, bias: Array, columns: tuple[Columns, ...]) -> Mapping[str, Array]:
-    """The biases at which the sums of each kind of edge column begin."""
+    """Returns the biases with which sums start, for each kind of edge column."""
     w, zero_point = site.constants[1], quant_of(site.input(0)).zero_point
     return {f"bias_{n}": bias_inside(bias, w, each.taps, zero_point) for n, each in enumerate(columns[1:])}
 
@@ -189,7 +189,7 @@ def _problem(
 
 
 def _edge(op: Conv2d, columns: Columns, begin: int, depth: int, x_step: int) -> OverhangingPixels:
-    """Taps are columns where these are dilated, else kernel rows."""
+    """Returns the pixels of an edge. A tap is a column if columns are dilated, otherwise a kernel row."""
     first, taps = columns.taps.start, len(columns.taps)
     is_dilated = op.dilation[1] > 1
     return OverhangingPixels(
@@ -217,7 +217,7 @@ def _is_for_speed(site: Site) -> bool:
 
 
 def _packs_pixels(site: Site) -> bool:
-    """True where words of two pixels take fewer instructions, and memory has room for them."""
+    """Returns True if packing two pixels needs fewer instructions, and memory suffices."""
     w = site.constants[1]
     y = site.outputs[0].shape
     sums = Sums(y[1], y[2], w.shape[0], w[0].size)

@@ -1,4 +1,4 @@
-"""conv2d+add: the kernels of conv2d that can add another row to what they store."""
+"""conv2d+add: the conv2d kernels that can add another row to the results they store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""convert: a cast; of reals to integers one that clamps first, because C leaves the rest undefined."""
+"""convert: a cast. Floats are clamped before conversion to integers, because overflow is undefined in C."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.ir import Apply, Expr, Load, ScalarFunction
 from codegen.loops.schedule import unroll_by
 
-_AT_ONCE = 4  # numbers in a turn of the loop, which takes as long as the conversion of one
+_AT_ONCE = 4  # numbers per iteration; as fast as one conversion
 
 
 def _op(site: Site) -> Convert:
@@ -34,7 +34,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 def convert_kernel(
     site: Site, inputs: Sequence[RowFormat], output: RowFormat, function: ScalarFunction
 ) -> Kernel:
-    """Every element by that function."""
+    """Returns a kernel that applies the function to every element."""
 
     def result(values: Sequence[Load]) -> Expr:
         return Apply(function, tuple(values))
@@ -47,7 +47,7 @@ def convert_kernel(
 
 
 def conversion(site: Site) -> ScalarFunction:
-    """f(element) -> the element of the other type, in C alone."""
+    """f(element) -> the element of the other type, in portable C."""
     op, source = _op(site), site.input(0).dtype
     to, meaning = op.to, _meaning(source, op)
     if op.of_bits:
@@ -63,7 +63,7 @@ def _text(source: DType, to: DType) -> str:
         return f"({to.c_name})a"
     low, high = real_limits(to)
     least, most = f"({to.c_name}){literal(low)}", f"{to.c_name.removesuffix('_t').upper()}_MAX"
-    # A number that is none compares as false and becomes 0.
+    # NaN compares as false and becomes 0.
     inside = f"a > {literal(low)} ? ({to.c_name})a : a <= {literal(low)} ? {least} : 0"
     return f"a > {literal(high)} ? {most} : {inside}"
 

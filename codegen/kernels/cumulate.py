@@ -1,4 +1,4 @@
-"""cumulate: a sum that grows along one dimension, for each place in the others."""
+"""cumulate: a running sum along one dimension, for each position in the others."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Default points by table: where tuning found better knobs on a core than the schedules' own rules give.
+"""Default points by core, used if tuning found better knob values than the schedules' rules give.
 
-`python -m benchmarks measure-defaults` writes the tables, without points that take more flash: wide weights,
-long code. They serve the goal speed: a smaller or leaner model keeps to the rules.
+`python -m benchmarks measure-defaults` writes the tables, without points that need more flash, such as wide
+weights or long code. They apply to the goal speed; for smaller or leaner models the rules apply.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLES = "codegen.kernels.tuned"
 
 
 def default_points(core: str, goal: Optimize) -> Mapping[str, Point]:
-    """The core's default points by task; only for speed."""
+    """Returns the core's default points by task; empty for goals other than speed."""
     return _table(core) if goal is Optimize.SPEED else NOT_TUNED
 
 
@@ -32,7 +32,7 @@ def _table(core: str) -> Mapping[str, Point]:
 
 
 def with_default(kernel: Kernel, defaults: Mapping[str, Point]) -> Kernel:
-    """The kernel whose space begins at the table's point, where that is one of its points."""
+    """Returns the kernel with the table's point as default, if its space has that point."""
     if kernel.space is None or kernel.space.task not in defaults:
         return kernel
     return replace(kernel, space=replace(kernel.space, default=kernel.space.chosen(defaults)))

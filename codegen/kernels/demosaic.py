@@ -1,4 +1,4 @@
-"""demosaic: a row of colors of three rows of the mosaic, two pixels a turn as the mosaic repeats."""
+"""demosaic: a row of colors from three rows of the mosaic, two pixels per iteration as the mosaic repeats."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def _any_rows(site: Site) -> tuple[RowRequest | None, ...]:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Rows of the mosaic, the row of colors, and what a pixel's colors are chosen from."""
+    """Rows of the mosaic, the row of colors, and the candidates for each pixel's colors."""
 
     x: RowFormat
     y: RowFormat
     xs: Buffer
     ys: Buffer
-    places: Buffer  # at odd columns and at even ones, of each row of the result
+    places: Buffer  # at odd and at even columns, for each row of the result
 
 
 def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
@@ -85,7 +85,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
 
 
 def _loops(rows: _Rows, width: int) -> tuple[Stmt, ...]:
-    """The pixels inside by twos, the last of an odd number of them, and those at both ends."""
+    """Returns loops over pairs of inner pixels, and the pixels at the ends."""
     side, end = variable("side"), variable("end")
     inner = variable("pair") * 2 + side + 1
     loops: list[Stmt] = []
@@ -99,7 +99,7 @@ def _loops(rows: _Rows, width: int) -> tuple[Stmt, ...]:
 
 
 def _pixel(rows: _Rows, to: Affine, of: Affine, side: Affine) -> tuple[Stmt, ...]:
-    """The three colors of the pixel in column `to`, from those around column `of`."""
+    """Computes the three colors of the pixel in column `to` from pixels around column `of`."""
 
     def near(row: int, column: int) -> Expr:
         return load(rows.xs, (of + (rows.x.left + column)) * rows.x.x_step, 1 + row)

@@ -1,4 +1,4 @@
-"""dense: dot products of one vector with every row of the weights, all at once or an image row at a time."""
+"""dense: dot products of one vector with every row of the weights, whole or one image row at a time."""
 
 from __future__ import annotations
 
@@ -39,10 +39,11 @@ def dense_schedule(
     tail_of: Callable[[Site], Requantised] | None = None,
     vector_tail_of: Callable[[Site], Requantised] | None = None,
 ) -> Schedule:
-    """A vector of elements of `dtype_bytes`, of which a `group` is read even where fewer are left.
+    """Returns a schedule over a vector of elements of `dtype_bytes`.
 
-    `tail_of` says how sums are stored, with fitted scales where it is not given; `vector_tail_of` how those
-    that are made at once are, where that is another way.
+    It reads them in groups of `group`, past the end if needed. `tail_of` defines how sums are stored, by
+    default with fitted scales; `vector_tail_of` replaces it for results that are computed from a whole
+    vector.
     """
 
     def requests(site: Site) -> RowRequests:
@@ -59,7 +60,7 @@ def dense_schedule(
 
 
 def sums_of_32_bits(site: Site) -> bool:
-    """The arena is aligned for sums of 32 bits."""
+    """Returns True if sums have 32 bits, for which the arena is aligned."""
     return dense_tail(site).storing.sum_dtype is DType.I32
 
 
@@ -81,7 +82,7 @@ def _at_once(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, dot: Dot
 def _by_rows(
     site: Site, x: RowFormat, y: RowFormat, tail: Requantised, rows: int, dot: DotScheduler
 ) -> Kernel:
-    """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
+    """Returns a kernel that accumulates row by row, so that the flattened image need not exist as a whole."""
     w = site.constants[1]
     length = w.shape[1] // rows
     made = dot(site, _problem(site, x, y, None, length))

@@ -1,4 +1,4 @@
-"""depthwise_conv2d in blocks of channels that lie side by side: the nest that SMLAD and Helium share.
+"""depthwise_conv2d in blocks of neighboring channels: the nest that SMLAD and Helium share.
 
 for blocks of channels: for channels of it: for pixels:
     sum = bias[c]
@@ -31,7 +31,7 @@ def op_of(site: Site) -> DepthwiseConv2d:
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """Channels in blocks of `most`, the last one smaller; weights of a tap in words of `lanes`."""
+    """Blocks of `most` channels, the last one smaller. A tap's weights are padded to multiples of `lanes`."""
 
     channels: int
     most: int
@@ -39,7 +39,7 @@ class Blocks:
 
     @property
     def ranges(self) -> tuple[tuple[int, int, int], ...]:
-        """(first channel, how many blocks, channels of each)."""
+        """Returns (first channel, number of blocks, channels of each)."""
         whole, rest = divmod(self.channels, self.most)
         both = ((0, whole, self.most), (whole * self.most, 1, rest))
         return tuple((first, count, size) for first, count, size in both if count * size)
@@ -50,11 +50,11 @@ class Blocks:
 
     @property
     def past(self) -> int:
-        """Channels past a pixel's last one that are read, and multiplied by zeros."""
+        """Returns how many channels are read past a pixel's last one, and multiplied by zero."""
         return -self.channels % self.lanes
 
     def packed(self, w: Array) -> Array:
-        """[row][column][channel] as [block][row][column][channel]; zeros where words are not whole."""
+        """Packs [row][column][channel] as [block][row][column][channel], with zeros up to whole vectors."""
         padded = np.concatenate([w, np.zeros((*w.shape[:2], self.past), w.dtype)], axis=2)
         firsts = range(0, self.channels, self.most)
         return np.concatenate([padded[:, :, first : first + self.most].reshape(-1) for first in firsts])
@@ -70,7 +70,10 @@ def requests(site: Site, blocks: Blocks, dtype_bytes: int) -> RowRequest:
 def nest(
     site: Site, blocks: Blocks, x: RowFormat, y: RowFormat, storing: StoreQuantised, is_late: bool = False
 ) -> Proc:
-    """Loops `c` over a block's channels, `column`, `r` and `t`; late: constants are loaded behind a sum."""
+    """Returns the nest with loops `c` over a block's channels, `column`, `r` and `t`.
+
+    With `is_late`, the channel's constants are loaded after the sum.
+    """
     rows, columns, channels = site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -95,7 +98,7 @@ def _channel(
     packed: int,
     is_late: bool,
 ) -> tuple[Stmt, ...]:
-    """Channel c of the block that begins at `first`, whose taps have `packed` weights each."""
+    """Returns channel c of the block that begins at `first`. Each tap of the block has `packed` weights."""
     op, (rows, columns, channels) = op_of(site), site.constants[1].shape
     (x, y), (xs, ys, w) = formats, buffers
     c, column, r, t = (variable(v) for v in ("c", "column", "r", "t"))

@@ -1,4 +1,4 @@
-"""depthwise_conv2d: each channel's own small kernel along the rows.
+"""depthwise_conv2d: a separate small kernel per channel along the rows.
 
 for c in channels: for m in multiplier: for x in pixels:
     sum = bias[c, m]
@@ -47,14 +47,14 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import privatize, reorder, split, unroll
 
-_UNROLLED_TAPS = 9  # of a kernel row; of a column, where it has but one
-_UNROLLED_SMALL = 3  # where code shall be small
-Element = Callable[[Buffer], Expr]  # of the rows, in the loops c, column, r and t
+_UNROLLED_TAPS = 9  # of a kernel row, or of a column if that is all
+_UNROLLED_SMALL = 3  # for small code
+Element = Callable[[Buffer], Expr]  # of the rows, in loops c, column, r and t
 
 
 @dataclass(frozen=True)
 class DepthwiseRows:
-    """A row of outputs as some schedule makes it, with what was open in it."""
+    """A row of outputs as a schedule computes it, with its open knobs."""
 
     schedule: str
     why: str
@@ -66,7 +66,7 @@ class DepthwiseRows:
 
 
 def filters_of(site: Site) -> Array:
-    """The filters as [channel][kernel row][kernel column]."""
+    """Returns the filters as [channel][kernel row][kernel column]."""
     return np.moveaxis(site.constants[1], 2, 0)
 
 
@@ -106,7 +106,7 @@ def depthwise_kernel(site: Site, y: RowFormat, tail: Requantised, made: Depthwis
 
 
 def _requests(site: Site) -> RowRequests:
-    """Pixels as they come."""
+    """Requests rows of pixels in their stored type."""
     (top, bottom), (left, right) = op_of(site).padding
     return (RowRequest(ElementOrder.PIXELS, site.input(0).dtype.bytes, left, right, top, bottom),)
 
@@ -125,7 +125,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _in_tiles(proc: Proc, pixels: int) -> Proc:
-    """Several neighbors' sums side by side: they share weights, and what their windows share."""
+    """Computes several neighbors' sums together; they share weights and the overlap of their windows."""
     proc = privatize(split(proc, "column", pixels, "xb", "xi"), ("sum",), "xi")
     for inner in ("r", "t"):
         proc = reorder(proc, "xi", inner)
@@ -135,7 +135,7 @@ def _in_tiles(proc: Proc, pixels: int) -> Proc:
 def depthwise_nest(
     site: Site, x: RowFormat, y: RowFormat, tail: Requantised, element: Element | None = None
 ) -> Proc:
-    """One filter after the other; `element` is what is read under a tap where that is not a plain load."""
+    """Returns loops filter by filter. `element` replaces the plain load under a tap."""
     op, (kernel_rows, kernel_columns, channels) = op_of(site), site.constants[1].shape
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, kernel_rows)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -164,7 +164,7 @@ def depthwise_nest(
 
 
 def _schedule_plain(proc: Proc, rows: int, columns: int, small: bool) -> Proc:
-    """A kernel row's taps one after the other: a loop around a product costs more than the product."""
+    """Unrolls a kernel row's taps, because a loop around one product costs more than the product."""
     most = _UNROLLED_SMALL if small else _UNROLLED_TAPS
     proc = unroll(proc, "t") if columns <= most else proc
     return unroll(proc, "r") if columns == 1 and rows <= most else proc
@@ -177,6 +177,6 @@ def _lower_nest(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> K
     return depthwise_kernel(site, output, tail, made)
 
 
-NEST = Schedule("nest", _requests, _lower_nest)  # without steps
+NEST = Schedule("nest", _requests, _lower_nest)  # unscheduled
 _INTEGERS = OpKernel((Schedule("plain", _requests, _lower),), frozenset({DType.I8, DType.I16}))
 KERNEL = by_dtype(_INTEGERS, DEPTHWISE_CONV2D)

@@ -1,4 +1,4 @@
-"""detect: again and again the best box after the last chosen one that overlaps none of those chosen."""
+"""detect: repeatedly selects the next best box that overlaps none of those already selected."""
 
 from __future__ import annotations
 
@@ -40,26 +40,26 @@ _NAMES = ("top", "left", "bottom", "right", "score", "kind")
 _LARGEST = float(np.finfo(np.float32).max)
 _LAST_SCORE = Buffer("last_score", DType.F32, 1, Role.LOCAL)
 _BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
-_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the candidate that was chosen last; -1: none
-_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best candidate so far, its box and its kind
+_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the candidate selected last; -1: none
+_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best candidate so far, its box and its class
 _BEST_BOX = Buffer("best_box", DType.I32, 1, Role.LOCAL)
 _BEST_KIND = Buffer("best_kind", DType.I32, 1, Role.LOCAL)
-_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # 1 where there is one
-_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)  # of those chosen
-_FREE = Buffer("free", DType.I32, 1, Role.LOCAL)  # 1 while the candidate may still be chosen
+_FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # 1 if there is one
+_COUNT = Buffer("count", DType.I32, 1, Role.LOCAL)  # of selected boxes
+_FREE = Buffer("free", DType.I32, 1, Role.LOCAL)  # 1 while the candidate may still be selected
 _STATE = (_LAST_SCORE, _BEST_SCORE, _LAST, _BEST, _BEST_BOX, _BEST_KIND, _FOUND, _COUNT)
 _NUMBER, _BOX, _OTHER, _LABEL = (variable(name) for name in ("number", "box", "other", "label"))
 
 
 @dataclass(frozen=True)
 class _Task:
-    """The detections that are wanted, and the buffers that are read and written for them."""
+    """The parameters of a detection, and the buffers that it reads and writes."""
 
     op: Detect
     boxes: int
     corners: tuple[Buffer, ...]
     scores: Buffer
-    kinds: Buffer | None  # None where each box has scores of several kinds
+    kinds: Buffer | None  # None if each box has a score per class
     ys: Buffer
 
     @property
@@ -96,7 +96,7 @@ def _body(task: _Task) -> tuple[Stmt, ...]:
 
 
 def _take_best(task: _Task) -> tuple[Stmt, ...]:
-    """Looks at all the boxes, and writes the best as the next detection."""
+    """Returns statements that search all boxes and write the best one as the next detection."""
 
     def stored(place: Affine, value: Expr) -> Store:
         return Store(at(task.ys, place), Choose(load(_FOUND), value, Const(0.0)))
@@ -121,7 +121,7 @@ def _take_best(task: _Task) -> tuple[Stmt, ...]:
 
 
 def _look_at_box(task: _Task) -> tuple[Stmt, ...]:
-    """A candidate is a box, or a box of one kind where it has scores of several."""
+    """Returns statements that check a box, or one candidate per class if each box has several scores."""
     if task.kinds is not None:
         return _look_at_candidate(task, _BOX, load(task.kinds, _BOX))
     candidate = _BOX * task.scores_per_box + _LABEL
@@ -129,7 +129,7 @@ def _look_at_box(task: _Task) -> tuple[Stmt, ...]:
 
 
 def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt, ...]:
-    """Keeps the candidate where it is the best so far and overlaps none of those chosen."""
+    """Returns statements that keep the candidate if it is the best so far and overlaps no selected box."""
     score = load(task.scores, candidate)
     follows = Apply(
         _follows(task.op.least),
@@ -153,7 +153,7 @@ def _look_at_candidate(task: _Task, candidate: Affine, kind: Expr) -> tuple[Stmt
 
 
 def _fits(task: _Task, kind: Expr) -> Expr:
-    """1 where the box may stand beside another that was chosen."""
+    """Returns 1 if the box may coexist with a selected one."""
     chosen = [load(task.ys, _OTHER * CORNERS + n) for n in range(CORNERS)]
     fits = Apply(fit_beside(task.op.overlap), (*(load(c, _BOX) for c in task.corners), *chosen))
     if not task.op.by_class:
@@ -166,7 +166,7 @@ _AS_F32 = expression_function("as_real", DType.F32, (DType.I32,), "(float)a", fl
 
 
 def _follows(least: float) -> ScalarFunction:
-    """f(score, last score, box, last box, best score) -> whether the box is the best so far of those left."""
+    """f(score, last score, box, last box, best score) -> whether the box is the best remaining one so far."""
     text = f"a >= {literal(least)} && a > e && (a < b || (a == b && c > d))"
 
     def compute(a: float, b: float, c: int, d: int, e: float) -> int:

@@ -1,4 +1,4 @@
-"""Dot products over rows: the nest that convolutions and dense layers share, and its schedules.
+"""Dot products over rows: the nest of convolutions and dense layers, and its schedules.
 
     for o in channels: for x in pixels:
         sum = start[o]
@@ -6,8 +6,8 @@
             sum += x_row[r][x * step + t * tap_step + k] * w[o][r][t][k]
         y[x][o] = requantised(sum)
 
-In rows of pixels the kernel's columns and channels are contiguous: one tap, and k runs over both.
-Only a dilated kernel has a tap for each column.
+In rows of pixels, the kernel's columns and channels are contiguous: there is one tap, and k runs over both.
+Only a dilated kernel has a tap per column.
 """
 
 from __future__ import annotations
@@ -49,22 +49,22 @@ _IMAGE_RANK = 4
 
 @dataclass(frozen=True, slots=True)
 class OverhangingPixels:
-    """Pixels whose windows hang over an end of the row: what lies outside is left out."""
+    """Pixels whose windows extend past an end of the row. Elements outside are skipped."""
 
-    first: int  # pixel, counted from the first that has its whole window: negative to the left
+    first: int  # first pixel, relative to the first one with its whole window; negative to the left
     pixels: int
     taps: int
     length: int  # of a tap
-    x_skipped: int  # elements before the first one that is inside
+    x_skipped: int  # elements before the first one inside
     w_skipped: int
 
 
 @dataclass(frozen=True, slots=True)
 class DotProblem:
-    """The shape of a row kernel made of dot products, and where its elements lie."""
+    """The shape of a row kernel of dot products, and the positions of its elements."""
 
     name: str
-    pixels: int  # that have their whole window
+    pixels: int  # with their whole window
     channels: int
     kernel_rows: int
     taps: int
@@ -72,7 +72,7 @@ class DotProblem:
     length: int  # contiguous elements of a tap
     x_dtype: DType
     x_elements: int
-    x_first: int  # element of the row that pixel 0's window begins at
+    x_first: int  # first row element of pixel 0's window
     x_step: int  # elements from one output pixel's window to the next
     y_dtype: DType
     y_elements: int
@@ -80,11 +80,9 @@ class DotProblem:
     y_pixel_step: int
     y_channel_step: int
     tail: Requantised | None  # None: sums are added to 32-bit sums in memory
-    w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
-    addend: Addend | None = None  # a row that is added to what is stored
-    edges: tuple[
-        OverhangingPixels, ...
-    ] = ()  # the other pixels, each kind with a table `bias_<number>` of its own
+    w_dtype: DType = DType.I8  # I16: weights that do not fit into 8 bits
+    addend: Addend | None = None  # a row added to the results
+    edges: tuple[OverhangingPixels, ...] = ()  # the other pixels; each kind has a table `bias_<number>`
 
     @property
     def sum_dtype(self) -> DType:
@@ -92,17 +90,17 @@ class DotProblem:
 
     @property
     def rows_read(self) -> tuple[Buffer, ...]:
-        """The buffers of rows that the kernel reads, in the order of its accesses."""
+        """Returns the buffers of rows that the kernel reads, in the order of its accesses."""
         x = Buffer("x", self.x_dtype, self.x_elements, Role.ROWS, self.kernel_rows)
         return (x,) if self.addend is None else (x, self.addend.row)
 
     def summed(self, stored: Expr, column: Affine, channel: Affine) -> Expr:
-        """The stored value, plus the addend where there is one."""
+        """Returns the stored value, plus the addend if there is one."""
         return stored if self.addend is None else self.addend.sum(stored, column, channel)
 
     @property
     def x_aligned(self) -> bool:
-        """Every window begins at a multiple of four bytes."""
+        """Returns True if every window begins at a multiple of four bytes."""
         per_word = 4 // self.x_dtype.bytes
         steps = (self.x_first, self.x_step, self.x_elements, self.tap_step if self.taps > 1 else 0)
         return all(step % per_word == 0 for step in steps)
@@ -110,13 +108,13 @@ class DotProblem:
 
 @dataclass(frozen=True, slots=True)
 class Tile:
-    """The pixels and channels of a register tile, and how often its inner loop is unrolled at most."""
+    """The pixels and channels of a register tile, and the largest unrolling of its inner loop."""
 
     pixels: int
     channels: int
     unroll: int = 1
     weight_bits: int = 8  # 16: twice the flash, and no widening in the loop
-    blocks: int = 1  # tiles along the row that are written out one after the other
+    blocks: int = 1  # tiles along the row that are unrolled
 
     @property
     def point(self) -> Point:
@@ -133,19 +131,19 @@ _WIDE_KNOBS = (
 
 @dataclass(frozen=True, slots=True)
 class ScheduledDot:
-    """A dot product as some schedule does it, with what was open in it."""
+    """A dot product as a schedule computes it, with its open knobs."""
 
     schedule: str
     why: str
     proc: Proc
-    packing: Packing | None = None  # how the weights [channel][kernel row][k] are stored; None: as they are
+    packing: Packing | None = None  # order of the stored weights [channel][kernel row][k]; None: unchanged
     space: Space | None = None
     point: Point = field(default_factory=dict)
-    elements: Callable[[Array], Array] | None = None  # that are made of weights and stored in their place
-    tables: Mapping[str, Array] = field(default_factory=dict)  # other constants that the proc reads
+    elements: Callable[[Array], Array] | None = None  # converts weights to the elements stored instead
+    tables: Mapping[str, Array] = field(default_factory=dict)  # other constants of the proc
 
     def stored(self, weights: Array) -> Array:
-        """The weights in the order and type that the proc reads."""
+        """Returns the weights in the order and type that the proc reads."""
         made = weights if self.elements is None else self.elements(weights)
         packed = self.packing.apply(made) if self.packing is not None else made.reshape(-1)
         return packed.astype(np.int16) if self.proc.param("w").dtype is DType.I16 else packed
@@ -155,7 +153,7 @@ DotScheduler = Callable[[Site, DotProblem], ScheduledDot]
 
 
 def nest(p: DotProblem, w_dtype: DType) -> Proc:
-    """The loop nest before any schedule."""
+    """Returns the unscheduled loop nest."""
     x, *others = p.rows_read
     depth = p.kernel_rows * p.taps * p.length
     w = Buffer("w", w_dtype, p.channels * depth, Role.CONSTANT)
@@ -185,7 +183,7 @@ def nest(p: DotProblem, w_dtype: DType) -> Proc:
 
 
 def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer, Buffer], ends: Ends) -> For:
-    """The same for pixels that have a part of their window, summed from their own beginning."""
+    """Returns the loops of pixels with a partial window, whose sums have a separate start value."""
     x, w, bias = buffers
     depth = p.kernel_rows * p.taps * p.length
     total = Buffer("sum", p.sum_dtype, 1, Role.LOCAL)
@@ -207,13 +205,13 @@ def _edge(p: DotProblem, edge: OverhangingPixels, buffers: tuple[Buffer, Buffer,
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """Says where sums begin and what becomes of them."""
+    """Defines the start value of sums and how they are stored."""
 
     result: Buffer
     tables: tuple[Buffer, ...]
     loads: tuple[Stmt, ...]
     locals: tuple[str, ...]
-    start: Expr | None  # None: from the result itself
+    start: Expr | None  # None: the result's present value
     stored: Callable[[Expr], Expr]
 
 
@@ -227,12 +225,13 @@ def ends_of(p: DotProblem) -> Ends:
 
 
 def stored_bytes(site: Site) -> int:
-    """The bytes of an element that is read as it is stored."""
+    """Returns the bytes of an element in its stored type."""
     return site.input(0).dtype.bytes
 
 
 def plain_dot(default: Tile) -> DotScheduler:
-    """A scheduler for cores without SIMD: in a tile of sums in registers each load serves several products.
+    """Returns a scheduler for cores without SIMD: a tile of sums in registers reuses each load for several
+    products.
 
     `default` is the tile for cores with few registers, and for small code.
     """
@@ -252,7 +251,7 @@ def plain_dot(default: Tile) -> DotScheduler:
 
 
 def task_of(p: DotProblem) -> str:
-    """The name of the kernel in tuning records."""
+    """Returns the kernel's name in tuning records."""
     step = f" step {p.x_step}" if p.pixels > 1 else ""
     edges = " bare" if p.edges else ""
     return f"{p.name}{step} {p.x_dtype.value}{edges}"
@@ -278,7 +277,7 @@ def _divides(p: DotProblem, tile: Point) -> bool:
 
 
 def rows_of(site: Site) -> int:
-    """The rows of the layer's result; a vector is one."""
+    """Returns the rows of the layer's result; a vector has one."""
     shape = site.outputs[0].shape
     return shape[1] if len(shape) == _IMAGE_RANK else 1
 
@@ -292,13 +291,13 @@ def is_inside(p: DotProblem, tile: Point) -> bool:
 
 
 def _pixels_in_threes(pixels: int) -> int:
-    """Counts the pixels that go in threes when the rest is to be even."""
+    """Returns the number of pixels in groups of three, so that the remainder is even."""
     threes = pixels // 3
     return 3 * (threes if (pixels - 3 * threes) % 2 == 0 else threes - 1)
 
 
 def tiled(proc: Proc, p: DotProblem, tile: Tile) -> Proc:
-    """Splits the loops over o and x into blocks of channels and pixels, a tile of sums in registers."""
+    """Splits the loops over o and x into blocks, with a register tile of sums."""
     proc = split(proc, "o", tile.channels, "ob", "oi")
     proc = privatize(proc, ends_of(p).locals, "oi")
     proc = reorder(proc, "oi", "column")

@@ -1,7 +1,7 @@
-"""Rows without padding: which taps of a window lie inside the row, column by column of the result.
+"""Unpadded rows: which taps of a window are inside the row, for each column of the result.
 
-What lies outside is left out. Its zero points are in no sum then, so the sums of such columns begin
-elsewhere: with a bias from which only the taps inside take the zero point.
+Taps outside are skipped. Their zero points are then missing from the sums, so the sums of such columns start
+from an adjusted bias.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from aot.ir.types import Array
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """Neighbouring columns of a result, and the taps of a kernel row that they have inside."""
+    """Neighboring columns of a result, and the taps of a kernel row inside for them."""
 
     first: int
     count: int
@@ -25,7 +25,7 @@ class Columns:
 def columns_of(
     width: int, outputs: int, taps: int, stride: int, dilation: int, left: int
 ) -> tuple[Columns, ...]:
-    """The kinds of columns from left to right; windows begin `left` pixels before the row."""
+    """Returns the kinds of columns from left to right. Windows begin `left` pixels before the row."""
     found: list[Columns] = []
     for column in range(outputs):
         begin = column * stride - left
@@ -40,14 +40,17 @@ def columns_of(
 
 
 def whole_first(columns: tuple[Columns, ...], taps: int) -> tuple[Columns, ...]:
-    """The columns with the whole window first; nothing where none has it, or one has no tap at all."""
+    """Returns the columns with the whole window first; empty if no column has it, or one has no tap."""
     whole = tuple(each for each in columns if len(each.taps) == taps)
     others = tuple(each for each in columns if len(each.taps) != taps)
     return (*whole, *others) if len(whole) == 1 and all(each.taps for each in columns) else ()
 
 
 def bias_inside(bias: Array, weights: Array, taps: range, zero_point: int) -> Array:
-    """The bias of sums that leave taps out; all `weights` [channel][row][tap]... are folded into `bias`."""
+    """Returns the bias of sums that skip taps.
+
+    `bias` includes the zero point of all `weights` [channel][row][tap]...
+    """
     outside = [t for t in range(weights.shape[2]) if t not in taps]
     left_out = weights[:, :, outside].astype(np.int64).reshape(len(weights), -1).sum(axis=1)
     return np.asarray(bias.astype(np.int64) + zero_point * left_out).astype(bias.dtype)

@@ -1,4 +1,4 @@
-"""One result from one element of each operand: row by row, or over flat memory where rows do not match."""
+"""One result per element of each operand, row by row, or over flat memory if rows do not match."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from codegen.loops.ir import Buffer, Expr, Load, Proc, Role, Stmt, Store, at, lo
 
 _NAMES = "abde"  # c is the channel
 _MOST_VECTORS = 64
-Prepared = Callable[[Site, int], Array]  # a constant operand as the function takes it
+Prepared = Callable[[Site, int], Array]  # a constant operand, prepared for the function
 Result = Callable[[Sequence[Load]], Expr]
 
 
 @dataclass(frozen=True)
 class _Operand:
-    """An operand as the nest reads it: rows of a tensor, or a constant in as few elements as it has."""
+    """An operand of the nest: rows of a tensor, or a constant with as few elements as possible."""
 
     buffer: Buffer
     value: Load
     access: RowAccess | None = None
     data: Array | None = None
-    per_row: int = 0  # elements for each row, where rows of the constant differ
-    cycle: RowCycle | None = None  # of these rows, where some come again
+    per_row: int = 0  # elements per row, if the constant's rows differ
+    cycle: RowCycle | None = None  # of these rows, if they repeat
 
 
 def as_stored(site: Site, position: int) -> Array:
@@ -40,13 +40,13 @@ def as_stored(site: Site, position: int) -> Array:
 
 
 def element_requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Requests any rows where rows match, else all operands in one piece."""
+    """Requests rows of any format if rows match, otherwise contiguous operands."""
     moving = [i for i in range(len(site.inputs)) if i not in site.constants]
     return tuple(None if goes_by_rows(site) else whole(site.input(i)) for i in moving)
 
 
 def goes_by_rows(site: Site) -> bool:
-    """True where each row of the result needs one row of each operand."""
+    """Returns True if each row of the result needs one row of each operand."""
     out = site.outputs[0]
     return all(
         i in site.constants or _rows_match(site.input(i), out) for i in range(len(site.inputs))
@@ -54,7 +54,7 @@ def goes_by_rows(site: Site) -> bool:
 
 
 def _has_rows(out: TensorType) -> bool:
-    """Images, and what has few enough vectors that an order of them all is not a waste."""
+    """Returns True for images, and for tensors with few enough vectors to plan each one."""
     is_image = out.rank == 4 and out.shape[0] == 1
     return out.rank > 0 and out.dtype.bytes <= 4 and (is_image or geometry(out).rows <= _MOST_VECTORS)
 
@@ -167,7 +167,7 @@ def _rows(name: str, site: Site, position: int, x: RowFormat, y: RowFormat) -> _
 
 
 def _constant(name: str, data: Array, site: Site) -> _Operand:
-    """Repeated rows, columns and channels are stored once."""
+    """Returns a constant operand. Repeated rows, columns and channels are stored once."""
     g = geometry(site.outputs[0])
     every = np.broadcast_to(data, site.outputs[0].shape).reshape(g.rows, g.width, g.channels)
     for axis in range(3):
@@ -182,7 +182,7 @@ def _constant(name: str, data: Array, site: Site) -> _Operand:
 
 
 def _different_rows(every: Array) -> tuple[Array, RowCycle | None]:
-    """Rows that come again, such as a mask's for each head, are stored once."""
+    """Removes rows that repeat in a cycle, such as a mask's for each attention head."""
     seen: dict[bytes, int] = {}
     numbers = [seen.setdefault(row.tobytes(), len(seen)) for row in every]
     cycle = row_cycle_of(numbers) if 1 < len(seen) < len(numbers) else None

@@ -1,4 +1,4 @@
-"""The nest that kernels of one operand share: one row out of one row, element by element."""
+"""The nest of kernels with one operand: one row from one row, element by element."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def applied(site: Site, function: ScalarFunction, x: RowFormat, y: RowFormat, wh
     may_alias = row_fits(site, 0, x, y)
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, may_alias=may_alias)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT, may_alias=may_alias)
-    are_dense = is_dense(x) and is_dense(y)  # then one loop: what a pixel costs beside its channels is saved
+    are_dense = is_dense(x) and is_dense(y)  # then one loop saves the cost per pixel
     element = dense_element if are_dense else pixel_element
     store = Store(at(ys, element(y)), Apply(function, (load(xs, element(x)),)))
     loop = For("i", y.width * y.channels, (store,)) if are_dense else every_pixel(y, store)

@@ -1,4 +1,4 @@
-"""energy: squares of real and imaginary parts, over a range of frequencies."""
+"""energy: re * re + im * im, over a range of frequencies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pools and the softmax on floats."""
+"""Float pools and softmax."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def _average_pool2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Ke
 
 
 def _average_by_rows(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    """A single row of results grows with the rows of the image."""
+    """Accumulates a single row of results over the rows of the image."""
     op, elements, name = pool_of(site), y.width * y.channels, _average_name(site, y)
     xs, ys = _x(x, 1), _y(y)
     sums = Buffer("sums", DType.F32, elements, Role.STATE)
@@ -182,7 +182,7 @@ def _clamped(site: Site, value: Expr) -> Expr:
 
 
 def _counts(site: Site) -> Array:
-    """The number of pixels that each window holds, without padding: [row, column]."""
+    """Returns the number of pixels in each window, without padding: [row, column]."""
     op, g = pool_of(site), geometry(site.input(0))
     ones = pad(np.ones((1, g.rows, g.width, 1), np.float32), op.padding, 0)
     windows = patches(ones, op.size, op.stride, (1, 1))
@@ -190,7 +190,7 @@ def _counts(site: Site) -> Array:
 
 
 def _mean_of(count: int) -> ScalarFunction:
-    """Divides a sum: the product with a rounded reciprocal would be rounded twice."""
+    """Divides a sum. Multiplying by a rounded reciprocal would round twice."""
     return f32_function(f"mean_of_{count}_reals", f"v / {literal(count)}", lambda v: v / count)
 
 

@@ -1,4 +1,4 @@
-"""Convolutions and dense layers on floats: sums of products, several channels at a time."""
+"""Float convolutions and dense layers: sums of products, several channels at a time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _REALS = frozenset({DType.F32})
 
 @dataclass(frozen=True)
 class _SumWindow:
-    """The window that a result's sum runs over, in loops r (rows), t (taps) and k."""
+    """The window of a sum, in loops r (rows), t (taps) and k."""
 
     rows: int
     taps: int
@@ -78,7 +78,7 @@ def _nest(name: str, xs: Buffer, ys: Buffer, site: Site, y: RowFormat, window: _
 
 @dataclass(frozen=True)
 class _SumEnds:
-    """Says how a sum begins and what becomes of it: the bias comes after a scale, where there is one."""
+    """Defines the start value of a sum and its result. If there is a scale, the bias is added after it."""
 
     site: Site
     start: Buffer | None
@@ -124,7 +124,7 @@ def _clamped(site: Site, value: Expr) -> Expr:
 
 
 def _tiled(proc: Proc, site: Site) -> Proc:
-    """Several channels side by side in the innermost loop."""
+    """Computes several channels together in the innermost loop."""
     if site.is_plain:
         return proc
     proc = split(proc, "o", _CHANNELS, "ob", "oi")
@@ -148,7 +148,7 @@ def _padded(op: Conv2d | DepthwiseConv2d) -> tuple[RowRequest | None, ...]:
 
 
 def conv2d_rows(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> Kernel:
-    """A row without a schedule."""
+    """Computes a row without a schedule."""
     op, (x,), w = site.node.op, inputs, site.constants[1]
     assert isinstance(op, Conv2d)
     channels, rows, columns, depth = w.shape
@@ -181,7 +181,7 @@ def _depthwise_conv2d(site: Site, inputs: Sequence[RowFormat], y: RowFormat) -> 
 def depthwise_rows(
     site: Site, inputs: Sequence[RowFormat], y: RowFormat, order: tuple[str, str, str]
 ) -> Kernel:
-    """A row with the loops over pixels, channels and their filters in that order."""
+    """Computes a row with the loops over pixels, channels and filters in the given order."""
     op, (x,), w = site.node.op, inputs, site.constants[1]
     assert isinstance(op, DepthwiseConv2d)
     rows, columns, channels = w.shape
@@ -240,7 +240,7 @@ def _dense_name(site: Site, depth: int) -> str:
 
 
 def _dense_by_rows(site: Site, x: RowFormat, y: RowFormat, rows: int) -> Kernel:
-    """The image in front of the flattening need not exist: each of its rows adds its part to the sums."""
+    """Accumulates row by row, so that the flattened image need not exist as a whole."""
     w, ends = site.constants[1], _ends(site, site.constants[1].shape[0])
     outputs, length = w.shape[0], w.shape[1] // rows
     parts = np.concatenate([part.reshape(-1) for part in np.split(w, rows, axis=1)])

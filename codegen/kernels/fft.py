@@ -1,4 +1,4 @@
-"""fft, real_samples, real_spectrum: butterflies of four and of two, in place in the result."""
+"""fft, real_samples, real_spectrum: radix-4 and radix-2 butterflies, in place in the result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class _Pair:
 
 
 class _Butterflies:
-    """Statements as they come; each pair that is computed with twice has two locals of its own."""
+    """Collects statements. Each pair that is used in several computations has two locals."""
 
     def __init__(self, dtype: DType) -> None:
         self.functions, self.dtype = ComplexFunctions(dtype), dtype
@@ -85,7 +85,7 @@ def _at(vector: AxisVector, place: Affine | int) -> _Pair:
 
 
 def _table(dtype: DType, elements: int) -> AxisVector:
-    """The constant of cosines and sines that a kernel reads."""
+    """Returns the constant of cosines and sines that a kernel reads."""
     return AxisVector(Buffer("w", dtype, elements, Role.CONSTANT), to_affine(0))
 
 
@@ -108,7 +108,7 @@ def _fft(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
 
 
 def _in_order(x: AxisVector, y: AxisVector, size: int, radices: tuple[int, ...]) -> Stmt:
-    """Each sample to the small transform that it is of: the digits of its number, the other way round."""
+    """Moves each sample to its first small transform, in digit-reversed order."""
     count = prod(radices)
     source, target = to_affine(0), to_affine(0)
     for n, taken in enumerate(accumulate((1, *radices[:-1]), mul)):
@@ -128,7 +128,7 @@ def _in_order(x: AxisVector, y: AxisVector, size: int, radices: tuple[int, ...])
 
 
 def _stage(ys: AxisVector, w: AxisVector, radix: int, done: int, pairs: int) -> Stmt:
-    """Every `radix` transforms of `done` pairs become one."""
+    """Combines `radix` transforms of `done` pairs to one."""
     step = pairs // (radix * done)
     k, begin = variable("k"), variable("group") * (2 * radix * done)
     places = [begin + k * 2 + 2 * q * done for q in range(radix)]
@@ -204,7 +204,7 @@ def _with_middle(ends: Sequence[Stmt], pairs: int, middle: tuple[Stmt, ...]) -> 
 
 
 def _filled(w: AxisVector, angles: Array) -> Array:
-    """The table of the kernel, which has a pair even where there is none to turn."""
+    """Returns the kernel's table, which has at least one pair."""
     table = np.zeros(w.buffer.elements, w.buffer.dtype.numpy)
     table[: angles.size] = angles.reshape(-1)
     return table
@@ -215,7 +215,7 @@ def _exchanged(pair: _Pair) -> _Pair:
 
 
 def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
-    """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
+    """Computes a pair and its mirror. In the middle they are the same pair, and the second store wins."""
     steps, k = _Butterflies(w.buffer.dtype), variable("k")
     f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
     a = steps.local("a", steps.divided(_at(x, here), 2))
@@ -232,7 +232,7 @@ def _unmirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tupl
 
 
 def _mirrored(x: AxisVector, y: AxisVector, w: AxisVector, pairs: int) -> tuple[Stmt, ...]:
-    """A pair and the one that mirrors it; in the middle both are one, and the second store stays."""
+    """Computes a pair and its mirror. In the middle they are the same pair, and the second store wins."""
     steps, k = _Butterflies(w.buffer.dtype), variable("k")
     f, here, there = steps.functions, k * 2 + 2, k * -2 + 2 * (pairs - 1)
     a = steps.local("a", steps.divided(_at(x, here), 2))

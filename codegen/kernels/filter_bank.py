@@ -1,4 +1,4 @@
-"""filter_bank: a sum over each channel's window; neighbors, whose windows are alike, share a loop."""
+"""filter_bank: a sum over each channel's window. Neighbors, whose windows are similar, share a loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from codegen.loops.ir import (
     load,
 )
 
-_TOGETHER = 8  # channels to a loop: less padding with fewer, less code with more
+_TOGETHER = 8  # channels per loop; fewer need less padding, more need less code
 _SHARE = expression_function(
     "share",
     DType.U64,
@@ -64,7 +64,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _weights_dtype(packed: Array) -> DType:
-    """The narrowest type that holds the weights."""
+    """Returns the narrowest type that holds the weights."""
     if packed.dtype.kind == "f":
         return DType.F32
     low, high = DType.I16.limits
@@ -72,7 +72,7 @@ def _weights_dtype(packed: Array) -> DType:
 
 
 def _blocks(weights: Array) -> Iterator[tuple[int, int, int]]:
-    """(first channel, behind the last, weights of each), without the zeros at the ends of all."""
+    """Yields (first channel, end channel, number of weights) without trailing zeros."""
     for start in range(0, len(weights), _TOGETHER):
         part = weights[start : start + _TOGETHER]
         used = np.flatnonzero(part.any(axis=0))

@@ -1,4 +1,4 @@
-"""The tail of a layer with scales fitted to its sums, where every channel has some."""
+"""Replaces a layer's tail with scales fitted to its sums, if every channel has them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _ROUNDINGS = (RequantRounding.DOUBLE, RequantRounding.SINGLE)
 
 
 def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1) -> Requantised:
-    """The tail whose sums are `step` times as large, the bias with them; the same one where none fits."""
+    """Returns the tail for sums and bias enlarged by `step`, or the original tail if no scales fit."""
     r = tail.requant
     is_fit = r.dtype is DType.I8 and r.sum_dtype is DType.I32 and r.rounding in _ROUNDINGS
     if not is_fit or tail.sums_wrap or _is_signed(r):
@@ -41,12 +41,12 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
 
 
 def _is_signed(r: Requant) -> bool:
-    """True where results on both sides of the zero point are rounded away from it."""
+    """Returns True if results on both sides of the zero point are rounded away from it."""
     return r.rounding is RequantRounding.DOUBLE and r.low < r.zero_point
 
 
 def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:
-    """The least and the greatest sum of each channel, for inputs as they are stored."""
+    """Returns the least and greatest sum of each channel, for all stored inputs."""
     flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
     low, high = x_dtype.limits
     least = np.minimum(flat * low, flat * high).sum(axis=1, dtype=np.int64)
@@ -58,6 +58,6 @@ def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:
 def _found(
     r: Requant, mult: bytes, right: bytes, least: bytes, greatest: bytes, step: int, addends: DType
 ) -> FittedScales | None:
-    """Kept: the same layer is lowered for each variant of a plan."""
+    """Fits scales. Cached, because each variant of a plan lowers the same layer."""
     m, rights, low, high = (np.frombuffer(data, np.int64) for data in (mult, right, least, greatest))
     return fitted(r, m, rights, SumRange(low, high, step, addends), r.math.high_word_half)

@@ -1,4 +1,4 @@
-"""The requests and loops that kernels share which go over whole tensors as flat memory, once."""
+"""Requests and loops of kernels that process whole tensors as flat memory in one step."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.loops.ir import Binary, Buffer, Const, Expr, Proc, Role, Stmt
 
 
 def flat_requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """All operands in one piece."""
+    """Requests contiguous operands."""
     return tuple(whole(site.input(i)) for i in _moving(site))
 
 
@@ -20,7 +20,7 @@ def _moving(site: Site) -> list[int]:
 
 
 def operand(site: Site, position: int, name: str) -> Buffer:
-    """An input as one array, wherever it comes from."""
+    """Returns an input as one array, constant or not."""
     tensor = site.input(position)
     role = Role.CONSTANT if position in site.constants else Role.ROWS
     return Buffer(name, tensor.dtype, tensor.elements, role)
@@ -32,7 +32,7 @@ def result(site: Site) -> Buffer:
 
 
 def flat_kernel(site: Site, operands: Sequence[Buffer], body: Sequence[Stmt], what: str) -> Kernel:
-    """`operands` has a buffer for each input, in their order."""
+    """Returns the kernel. `operands` has a buffer for each input, in order."""
     sizes = sizes_text(site.outputs[0])
     return Kernel(
         schedule="flat",
@@ -50,6 +50,6 @@ def sizes_text(tensor: TensorType) -> str:
 
 
 def within(number: Expr, size: int) -> Expr:
-    """An index, moved to the nearest that exists."""
+    """Clamps an index to the valid range."""
     from_front = Binary("max", number, Const(0))
     return Binary("min", from_front, Const(size - 1))

@@ -1,4 +1,4 @@
-"""A row of bytes of the other signedness, scale and meaning as they were: no table is needed."""
+"""Converts a row between int8 and uint8 with the same scale, without a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from codegen.loops.tensorize import tensorize
 
 
 def flips_sign(table: Array, source: DType, x: RowFormat, y: RowFormat) -> bool:
-    """True where each result is its operand moved by 128, and rows are bytes without a gap."""
+    """Returns True if each result is its operand moved by 128, and rows are bytes without gaps."""
     to = next(dtype for dtype in (DType.I8, DType.U8) if dtype.numpy == table.dtype)
     least, most = to.limits
     return (

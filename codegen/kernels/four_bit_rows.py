@@ -1,8 +1,8 @@
-"""Dot products with weights of four bits: rows of pixels, or one vector, widened once in scratch.
+"""Dot products with 4-bit weights: rows of pixels, or one vector, widened once in scratch.
 
 for blocks of tiles of pixels:
-    for tiles: v = the windows' values in pairs, those of all pixels of the tile one behind the other,
-        and behind them what makes the sum of a window 0
+    for tiles: v = the windows' values in pairs, pixel after pixel of the tile,
+        followed by values that make the sum of a window 0
     for fours of channels: for tiles:
         four sums of each pixel += v * half-words of four weights, whole and without their first digits
         y[pixel][o] = requantised(start[o] + the channel's sum)
@@ -48,7 +48,7 @@ _LOW, _HIGH = DType.I16.limits
 
 @dataclass(frozen=True, slots=True)
 class SumTile:
-    """The sums that are made at once: of some pixels, by the channels of some half-words."""
+    """The sums computed together: for some pixels and the channels of some half-words."""
 
     pixels: int
     words: int
@@ -60,7 +60,7 @@ class SumTile:
 
 @dataclass(frozen=True, slots=True)
 class ChannelTiles:
-    """Tiles of channels, one behind the other; the last channels of a tile may be missing."""
+    """Consecutive tiles of channels. The last tile may be incomplete."""
 
     first: int  # channel
     words: int
@@ -69,7 +69,7 @@ class ChannelTiles:
 
 
 def channel_tiles(channels: int, words: int) -> tuple[ChannelTiles, ...]:
-    """Whole tiles, and one for what is left."""
+    """Returns the full tiles, and one for the remainder."""
     each = words * CHANNELS
     whole, rest = divmod(channels, each)
     tiles = [ChannelTiles(0, words, each, whole)] if whole else []
@@ -83,12 +83,12 @@ def window_of(p: DotProblem) -> WindowOfPairs:
 
 
 def bytes_of_pixel(window: WindowOfPairs) -> int:
-    """The bytes of scratch that a window takes, its values 16 bits wide."""
+    """Returns the bytes of scratch of a window, with 16-bit values."""
     return window.pairs * HALVES * DType.I16.bytes
 
 
 def four_bit_nest(p: DotProblem, tile: SumTile, limit_bytes: int) -> Proc:
-    """The loops in tiles of that size at most, with so many bytes for values.
+    """Returns the loops, in tiles of at most that size and with at most `limit_bytes` for values.
 
     `w` has half-words in the order of `half_words`.
     """
@@ -119,7 +119,7 @@ def four_bit_nest(p: DotProblem, tile: SumTile, limit_bytes: int) -> Proc:
 def _results(
     p: DotProblem, tiles: PixelTiles, part: ChannelTiles, buffers: tuple[Buffer, Buffer], first: Affine
 ) -> Stmt:
-    """Tiles of channels of some pixels; `first` is the pixel that the block begins at."""
+    """Returns tiles of channels for some pixels. `first` is the first pixel of the block."""
     (v, w), window, shape = buffers, window_of(p), SumTile(tiles.pixels, part.words)
     sums, bias = Buffer("sum", DType.I32, shape.sums, Role.LOCAL), ends_of(p).tables[0]
     channel = variable("ob") * (part.words * CHANNELS) + part.first
@@ -137,7 +137,7 @@ def _results(
 def _stores(
     p: DotProblem, tiles: PixelTiles, part: ChannelTiles, channel: int, made: tuple[Buffer, Affine]
 ) -> Stmt:
-    """The results of a channel for the pixels of a tile: they share its constants."""
+    """Returns the stores of a channel for the pixels of a tile, which share its constants."""
     assert p.tail is not None
     (sums, first), o = made, variable("o")
     scales = scale_constants(p.tail.storing, p.channels, o)
@@ -158,7 +158,7 @@ def sums_nest(
     buffers: tuple[Buffer, Buffer, Buffer],
     begin: tuple[Affine | int, Affine | int],
 ) -> For:
-    """Adds the products of a tile, from an element of v and one of w on."""
+    """Adds the products of a tile, starting at an element of v and one of w."""
     (sums, v, w), (v_first, w_first) = buffers, begin
     n, h, i, q = (variable(name) for name in ("n", "h", "i", "q"))
     half_word = load(w, n * (shape.words * HALVES) + q * HALVES + h + w_first)
@@ -192,7 +192,7 @@ def widening_nest(
     buffers: tuple[Buffer, Buffer],
     begin: tuple[Affine | int, Affine | int],
 ) -> For:
-    """The values of a tile in pairs, and what makes the sum of each pixel's 0; from v and x on."""
+    """Writes the values of a tile in pairs, and values that make each pixel's sum 0, starting at v and x."""
     (v, x), (v_first, x_first), total = buffers, begin, Buffer("rest", DType.I32, 1, Role.LOCAL)
     i, r, g, s, h, c = (variable(name) for name in ("fi", "r", "g", "s", "h", "c"))
     pair = (r * window.groups_of_row + g) * 2 + s

@@ -1,10 +1,10 @@
-"""Dot products with four weights of four bits in one factor: the weights of four channels.
+"""Dot products with four 4-bit weights in one factor: the weights of four channels.
 
-A half-word 4096 a + 256 (b + 8) + 16 (c + 8) + (d + 8) is a factor of SMLAD as it lies in memory, and so is
-what is left of it without its highest digits. Products with the same values therefore make four sums, from
-which each channel's is a difference of neighbors, 4096, 256, 16 times as large or as it is. Digits below the
-first have no sign, so they are 8 too large; values whose sum is 0 do not notice that. Behind the values of a
-window stand some that make it 0.
+A half-word 4096 a + 256 (b + 8) + 16 (c + 8) + (d + 8) can be a factor of SMLAD directly, and so can the
+half-word without its highest digits. Products with the same values therefore give four sums. Each channel's
+sum is a difference of neighboring ones, enlarged by 4096, 256, 16 or 1. Digits after the first are unsigned,
+so they are 8 too large; that has no effect on values whose sum is 0. The values of a window are followed by
+some that make their sum 0.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from codegen.kernels.fitted_tail import fitted_tail
 from codegen.kernels.requantised import Requantised
 from codegen.loops.ir import Apply, Binary, Buffer, Expr, ScalarFunction, load
 
-FOUR_BITS = "four bits"  # ends the name of the task, which the reason for the kernel says
-CHANNELS = 4  # of a half-word
-HALVES = 2  # of a word: products of SMLAD
-GROUP = 4  # values that are read at once
-SIZES = (4096, 256, 16, 1)  # of a digit in a half-word, times
+FOUR_BITS = "four bits"  # suffix of the task's name, which the reason for the kernel quotes
+CHANNELS = 4  # per half-word
+HALVES = 2  # per 32-bit word: products of SMLAD
+GROUP = 4  # values read at once
+SIZES = (4096, 256, 16, 1)  # weight of each digit in a half-word
 LIMITS = (-8, 7)  # of a weight
-_BIAS = 8  # of digits without a sign
+_BIAS = 8  # of unsigned digits
 _LARGEST_VALUE = 128
-_BALANCED = 255  # values, whose sum 16 bits hold
+_BALANCED = 255  # values whose sum fits into 16 bits
 
 
 def _without(digits: int, mask: int) -> ScalarFunction:
@@ -60,13 +60,13 @@ _SHARES = tuple(_share(size) for size in SIZES[:-1])
 
 
 def digits_from(number: int, half_word: Expr) -> Expr:
-    """The digits of a half-word from the one of that number on."""
+    """Returns the digits of a half-word from digit `number` on."""
     function = _LAST_DIGITS[number]
     return half_word if function is None else Apply(function, (half_word,))
 
 
 def channel_sum(channel: int, sums: Buffer, first: int) -> Expr:
-    """The sum of a channel from those of four that begin at `first`."""
+    """Returns the sum of a channel from the four sums that begin at `first`."""
     number = channel % CHANNELS
     place = first + channel
     if number == CHANNELS - 1:
@@ -76,7 +76,7 @@ def channel_sum(channel: int, sums: Buffer, first: int) -> Expr:
 
 @dataclass(frozen=True, slots=True)
 class WindowOfPairs:
-    """The values that a sum is made of: `length` of each kernel row, in whole groups."""
+    """The values of a sum: `length` of each kernel row, in whole groups."""
 
     kernel_rows: int
     length: int
@@ -91,12 +91,12 @@ class WindowOfPairs:
 
     @property
     def balancing_pairs(self) -> int:
-        """The pairs of values that make the sum of all 0."""
+        """Returns the number of pairs that make the sum of all values 0."""
         return -(-self.values // (_BALANCED * HALVES))
 
     @property
     def pairs(self) -> int:
-        """The words that it takes in scratch, and in each half-word's weights."""
+        """Returns the number of pairs in scratch, and of factors in each half-word's weights."""
         return self.values // HALVES + self.balancing_pairs
 
 
@@ -105,10 +105,10 @@ def has_four_bits(weights: Array) -> bool:
 
 
 def largest_sum_of_digits(weights: Array, starts: Array, window: WindowOfPairs) -> int:
-    """A bound of all sums of products with half-words on the way, and of their differences."""
+    """Returns a bound of all intermediate sums of products with half-words, and of their differences."""
     factors = np.abs(half_words(weights, window, 1).reshape(-1, window.pairs * HALVES))
     sums = int(factors[:, : window.values].sum(axis=1).max())
-    balancing = sum(SIZES[1:]) * _BIAS * window.values  # of no more than the magnitudes of all values
+    balancing = sum(SIZES[1:]) * _BIAS * window.values  # together at most the magnitudes of all values
     channels = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1)
     differences = SIZES[0] * int(channels.max())
     begin = sum(SIZES) * int(np.abs(starts.astype(np.int64)).max())
@@ -116,10 +116,10 @@ def largest_sum_of_digits(weights: Array, starts: Array, window: WindowOfPairs) 
 
 
 def tail_of_digits(tail: Requantised, weights: Array, window: WindowOfPairs) -> Requantised | None:
-    """The tail of sums that are made together: by scales fitted to them, or those of the layer.
+    """Returns the tail of sums that are computed together, with fitted scales if possible.
 
-    A channel's start is in its own sum and in those that it is taken from. None where weights have more than
-    four bits, or 32 bits would not hold the sums.
+    A channel's start value is in its sum and in those from which it is subtracted. Returns None if weights
+    have more than four bits, or if sums exceed 32 bits.
     """
     if not has_four_bits(weights) or tail.requant.sum_dtype is not DType.I32:
         return None
@@ -130,17 +130,17 @@ def tail_of_digits(tail: Requantised, weights: Array, window: WindowOfPairs) -> 
 
 
 def _starts(bias: Array) -> Array:
-    """The starts of the sums of all digits from one on, as many times as large as those."""
+    """Returns the start values of the sums from each digit on, at the scale of these sums."""
     fours = np.pad(bias.astype(np.int64), (0, -bias.size % CHANNELS)).reshape(-1, CHANNELS) * np.array(SIZES)
     sums = np.cumsum(fours[:, ::-1], axis=1)[:, ::-1]
     return np.asarray(sums.reshape(-1)[: bias.size], np.int32)
 
 
 def half_words(weights: Array, window: WindowOfPairs, words: int) -> Array:
-    """Half-words of weights [channel][kernel row]..., in the order in which tiles take them.
+    """Returns half-words of weights [channel][kernel row]..., in the order of the tiles.
 
-    Tiles have `words` half-words, whose channels lie one behind the other, except the last one, which
-    has as few as hold the channels that are left.
+    Tiles have `words` half-words, whose channels are consecutive, except the last one, which has just enough
+    for the remaining channels.
     """
     rows = weights.reshape(weights.shape[0], window.kernel_rows, window.length).astype(np.int64)
     rows = np.pad(rows, ((0, -weights.shape[0] % CHANNELS), (0, 0), (0, -window.length % GROUP)))

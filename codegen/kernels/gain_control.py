@@ -1,4 +1,4 @@
-"""gain_control: a gain from a table by the noise, then what is left of the level."""
+"""gain_control: a gain from a table by noise level, then the level after noise reduction."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ static inline uint32_t compressed_{shift}(uint32_t level, int32_t gain)
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Any rows of images that are made in the run, else all in one piece."""
+    """Requests any rows for images computed at run time, otherwise contiguous tensors."""
     return (None, None) if _goes_by_rows(site) else flat_requests(site)
 
 

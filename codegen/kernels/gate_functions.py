@@ -17,7 +17,7 @@ _FIXED: Mapping[str, ScalarFunction] = {
     "sigmoid": LOGISTIC,
     "tanh": TANH,
 }
-# C, and the functions of math.h that it calls; {a} and {b} are alpha and beta.
+# C code, and the functions of math.h that it calls; {a} and {b} are alpha and beta.
 _TEXTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "affine": ("{a} * v + {b}", ()),
     "elu": ("v < 0.0f ? {a} * expm1f(v) : v", ("expm1f",)),
@@ -31,7 +31,7 @@ _TEXTS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def gate_function(name: str, alpha: float, beta: float) -> ScalarFunction:
-    """f(v) of that name in ACTIVATIONS."""
+    """Returns f(v) for that name in ACTIVATIONS."""
     if name in _FIXED:
         return _FIXED[name]
     form, library_calls = _TEXTS[name]

@@ -1,4 +1,4 @@
-"""gather: elements read at indices that are read themselves; known rows and columns of images, row by row."""
+"""gather: elements at computed indices; for constant rows or columns of images, row by row."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import unroll_by
 
-_WORDS = 8  # moved in a turn
+_WORDS = 8  # moved per iteration
 _ROWS, _COLUMNS = 1, 2
 _IN_ROWS = (DType.I8, DType.I16, DType.F32)
 
@@ -47,7 +47,7 @@ def _op(site: Site) -> Gather:
 
 
 def _goes_by_rows(site: Site) -> bool:
-    """True where rows or columns of an image are gathered that are known beforehand."""
+    """Returns True if constant rows or columns of an image are gathered."""
     op, x = _op(site), site.input(0)
     is_image = x.rank == 4 and x.shape[0] == 1 and x.dtype in _IN_ROWS
     return is_image and 1 in site.constants and site.input(1).rank == 1 and op.axis in (_ROWS, _COLUMNS)
@@ -60,7 +60,7 @@ def _requests(site: Site) -> tuple[RowRequest | None, ...]:
 
 
 def _known(site: Site) -> Array:
-    """The indices, inside."""
+    """Returns the constant indices, clamped to the valid range."""
     size = site.input(0).shape[_op(site).axis]
     return np.clip(site.constants[1].reshape(-1), 0, size - 1).astype(np.int32)
 
@@ -119,7 +119,7 @@ def _flat(site: Site) -> Kernel:
 
 
 def _pieces(nest: StridedNest, number: Expr, xs: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
-    """Moves what lies in one piece as a whole: its index is read once."""
+    """Moves contiguous pieces as a whole, reading each index once."""
     around = StridedNest(nest.sizes[:-1], tuple(steps[:-1] for steps in nest.strides))
     piece = _piece(number, nest.sizes[-1], (xs, around.element(0)), (ys, around.element(2)))
     return around.loops(*piece)
@@ -128,7 +128,7 @@ def _pieces(nest: StridedNest, number: Expr, xs: Buffer, ys: Buffer) -> tuple[St
 def _piece(
     number: Expr, length: int, source: tuple[Buffer, Affine], to: tuple[Buffer, Affine]
 ) -> tuple[Stmt, ...]:
-    """`number` elements behind `source` lie the ones that go `to` there."""
+    """Copies a piece: `number` is the offset from `source` at run time, `to` the destination."""
     i, first = variable("i"), Buffer("first", DType.I32, 1, Role.LOCAL)
     (xs, start), (ys, place) = source, to
     store = Store(at(ys, place + i), Element(at(xs, start + i), load(first)))
@@ -136,12 +136,12 @@ def _piece(
 
 
 def _by_words(kernel: Kernel, dtype: DType) -> Kernel:
-    """Several words in a turn take less than the call of memcpy that the compiler makes of a plain loop."""
+    """Unrolls the loop, which is faster than the memcpy call that compilers make of a plain loop."""
     return kernel if dtype.bytes < 4 else replace(kernel, proc=unroll_by(kernel.proc, "i", _WORDS))
 
 
 def _inside(site: Site, number: Expr, size: int) -> Expr:
-    """Constant indices are moved inside beforehand."""
+    """Clamps a computed index; constant ones are clamped at compile time."""
     return number if 1 in site.constants else within(number, size)
 
 
@@ -168,7 +168,7 @@ def _indices(site: Site) -> Buffer:
 
 
 def _narrowed(number: Expr, indices: Buffer) -> Expr:
-    """A place made of an index that is inside."""
+    """Converts a clamped index to 32 bits."""
     return Cast(DType.I32, number) if indices.dtype is DType.I64 else number
 
 

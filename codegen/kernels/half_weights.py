@@ -1,7 +1,7 @@
-"""Weights that are numbers of 16 bits kept as such: half the bytes of flash, and the same results.
+"""Stores weights that float16 represents exactly as float16: half the flash, and identical results.
 
-A model of half precision has weights that float16 holds exactly. Kernels compute in single precision; each
-load makes a number of 32 bits of a weight, which loses nothing, so that every result keeps its bits.
+A half-precision model has such weights. Kernels compute in single precision; each load converts a weight to
+32 bits, which is exact, so that every result is bit-identical.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ from codegen.loops.ir import (
     walk,
 )
 
-PAIR = 2  # numbers of 16 bits in a word
-_LEAST = 16  # elements of a constant for which this is done
+PAIR = 2  # 16-bit numbers per 32-bit word
+_LEAST = 16  # elements of a constant that is worth it
 _NAME = "real_of_half"
 
 
@@ -114,10 +114,9 @@ _OF_WORD = (
 
 
 def with_half_weights(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel with its constants of half precision in 16 bits, where it loads them one by one.
+    """Returns the kernel with its half-precision constants in 16 bits, if it loads them one by one.
 
-    For an FPU two of them are a word where the loops say which half each load takes: such a word is loaded
-    into its registers at once.
+    For an FPU, two of them are one 32-bit load if the loops determine which half each load reads.
     """
     names = {name for name, array in kernel.constants.items() if is_half(array)} - _kept_real(kernel)
     if not names or kernel.calls is not None:
@@ -144,7 +143,7 @@ def _in_16_bits(array: Array, in_words: bool) -> Array:
 
 
 def _written_out(proc: Proc, names: set[str]) -> Proc:
-    """The proc with loops written out that C writes out, where turns take different halves of words."""
+    """Returns the proc with loops unrolled as in C, if iterations read different halves."""
 
     def visit(body: Body) -> Iterator[Stmt]:
         for stmt in body:
@@ -163,12 +162,12 @@ def _written_out(proc: Proc, names: set[str]) -> Proc:
 
 def _takes_halves(body: Body, var: str, names: set[str]) -> bool:
     if any(isinstance(stmt, Declare) for stmt in walk(body)):
-        return False  # each turn has its own
+        return False  # each iteration has another one
     return any(index.coefficient(var) % PAIR for name, index in indices_of(body) if name in names)
 
 
 def _in_known_halves(kernel: Kernel, names: set[str]) -> frozenset[str]:
-    """The constants of which each load takes the same half of a word in all turns of its loops."""
+    """Returns the constants of which each load reads the same half in all iterations."""
     unknown = {
         name
         for proc in kernel.procs
@@ -179,7 +178,7 @@ def _in_known_halves(kernel: Kernel, names: set[str]) -> frozenset[str]:
 
 
 def is_half(array: Array) -> bool:
-    """True for single precision that half precision holds exactly, infinities left out."""
+    """Returns True for finite single precision that half precision represents exactly."""
     if array.dtype != np.float32 or array.size < _LEAST or not np.isfinite(array).all():
         return False
     with np.errstate(over="ignore"):
@@ -187,7 +186,7 @@ def is_half(array: Array) -> bool:
 
 
 def _kept_real(kernel: Kernel) -> set[str]:
-    """The constants that something else than a load of one element reads."""
+    """Returns the constants that are read other than by loads of one element."""
     found = set()
     for proc in kernel.procs:
         is_changed = kernel.carried is None or proc is not kernel.carried.start

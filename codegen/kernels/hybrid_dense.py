@@ -1,4 +1,4 @@
-"""hybrid_dense: the range of a vector, the vector in steps of it, then dot products in integers."""
+"""hybrid_dense: computes the range of a vector, quantizes it, then computes integer dot products."""
 
 from __future__ import annotations
 
@@ -70,12 +70,12 @@ _LOW, _HIGH, _SUM = (_local(name, _I32) for name in ("low", "high", "sum"))
 
 @dataclass(frozen=True)
 class _HybridLayer:
-    """The buffers of a layer, and its loops in their order."""
+    """The buffers of a layer, and its loops in order."""
 
     site: Site
     x: RowFormat
     y: RowFormat
-    group: int = 1  # of steps that are read together
+    group: int = 1  # quantized values read together
 
     @property
     def xs(self) -> Buffer:
@@ -112,7 +112,7 @@ class _HybridLayer:
         return load(self.xs, variable(k) * self.x.c_step + self.x.left * self.x.x_step)
 
     def ranged(self) -> tuple[Stmt, ...]:
-        """The least and the most of the vector and 0, and what follows from them."""
+        """Returns statements for the minimum and maximum of the vector and 0, and the scale."""
         value, is_asymmetric = self._element("i"), _op(self.site).is_asymmetric
         ends = (load(_LEAST), load(_MOST))
         wider = (
@@ -148,7 +148,7 @@ class _HybridLayer:
         return For("o", self.outputs, body)
 
     def finished(self, total: Expr) -> Stmt:
-        """The result of output o, of its sum."""
+        """Returns the statement that stores the result of output o, given its sum."""
         o = variable("o")
         _, scales, *bias = self.tables
         factor = Binary("*", load(_STEP), load(scales, o))
@@ -160,7 +160,7 @@ class _HybridLayer:
         return Store(at(self.ys, o * self.y.c_step + self.y.left * self.y.x_step), value)
 
     def problem(self) -> DotProblem:
-        """All sums, of a vector in steps that is there already."""
+        """Returns the dot products over the quantized vector."""
         return DotProblem(
             name=self.name,
             pixels=1,
@@ -182,7 +182,7 @@ class _HybridLayer:
         )
 
     def proc_by(self, dots: Proc) -> Proc:
-        """The loops around dot products that another proc adds to sums in memory."""
+        """Returns the loops around dot products that another proc adds to sums in memory."""
         o, n, rest = variable("o"), variable("n"), self.in_steps.elements - self.depth
         sums = Buffer("sums", _I32, self.outputs, Role.SCRATCH)
         ours = {"x": self.in_steps, "sums": sums}
@@ -190,7 +190,7 @@ class _HybridLayer:
         def moved(place: BufferPlace) -> BufferPlace:
             return at(ours[place.buffer.name], place.index) if place.buffer.name in ours else place
 
-        fill = Store(at(self.in_steps, n + self.depth), Const(0))  # what a group reads beyond the end
+        fill = Store(at(self.in_steps, n + self.depth), Const(0))  # for reads past the end by a group
         body = (
             *self.ranged(),
             self.stepped(),
@@ -219,7 +219,7 @@ def _set(buffer: Buffer, value: Expr) -> tuple[Stmt, ...]:
 
 
 def _asymmetric(ends: tuple[Expr, Expr]) -> tuple[Stmt, ...]:
-    """The steps of both ends, counted from the zero point."""
+    """Returns the statements for both ends in steps from the zero point."""
     zero = _local("zero", _I32)
     return (
         *_set(zero, Apply(ZERO_OF_RANGE, ends)),
@@ -240,7 +240,7 @@ def hybrid_schedule(
     group: int,
     needs: frozenset[Feature],
 ) -> Schedule:
-    """Sums by instructions for dot products, which read a `group` of steps at a time."""
+    """Returns a schedule with instructions for dot products, which read `group` values at a time."""
 
     def lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
         layer = _HybridLayer(site, inputs[0], output, group)
@@ -263,7 +263,7 @@ def _kernel(layer: _HybridLayer, schedule: str, why: str, proc: Proc, stored: Ma
 
 
 def _tiled(proc: Proc) -> Proc:
-    """Several outputs side by side in the innermost loop."""
+    """Computes several outputs together in the innermost loop."""
     proc = split(proc, "o", _OUTPUTS, "ob", "oi")
     return reorder(unroll(privatize(proc, ("sum",), "oi"), "oi"), "oi", "k")
 

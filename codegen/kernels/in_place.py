@@ -1,6 +1,6 @@
-"""Results that may be written where an operand lies: each element is read where it is written, and before.
+"""Results that may overwrite an operand: each element is read before its position is written.
 
-Images die row by row: one row is all that this could save there. It is for what is one row or one piece.
+This is for tensors of one row or one piece. In images, rows die one by one, so it would save only one row.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from codegen.kernels.kernel import Site
 
 
 def row_fits(site: Site, position: int, x: RowFormat, y: RowFormat) -> bool:
-    """True where the only row of the result may replace the operand's."""
+    """Returns True if the only row of the result may replace the operand's."""
     source, out = site.input(position), site.outputs[0]
     is_vector = geometry(source).rows == geometry(out).rows == 1
     return is_vector and source.dtype is out.dtype and replace(x, fill=y.fill) == y
 
 
 def piece_fits(site: Site, position: int) -> bool:
-    """True where the whole result may replace the whole operand."""
+    """Returns True if the whole result may replace the whole operand."""
     source, out = site.input(position), site.outputs[0]
     return source.dtype is out.dtype and source.shape == out.shape

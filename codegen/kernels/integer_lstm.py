@@ -1,4 +1,4 @@
-"""A step of an LSTM on integers: sums of hidden values are brought to the gates' scale and added to these."""
+"""A step of an integer LSTM: rescales sums of hidden values to the gates' scale and adds them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FULL = DType.I16.limits
 
 
 class IntegerLstmStep(RecurrentStep):
-    """Hidden values and cells are kept in 16 bits."""
+    """A step whose hidden values and cells have 16 bits."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
         super().__init__(site, inputs, output)

@@ -1,6 +1,6 @@
-"""Two tables of a kernel as one: where the sums of a channel begin lies beside what scales them.
+"""Interleaves two tables of a kernel: the start of each channel's sum, and its scale.
 
-A core with few registers then walks one pointer in place of two, and both numbers are in one line of flash.
+A core with few registers then needs one pointer instead of two, and both numbers share a line of flash.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ START, SCALE, BOTH = "bias", "mult", "scaling"
 
 
 def with_joined_tables(kernel: Kernel) -> Kernel:
-    """The kernel with one table for both, if its loops load single numbers of them; else the kernel."""
+    """Returns the kernel with one table for both, if its loops load them one by one; otherwise the kernel."""
     tables = {param.name: param for param in kernel.proc.params if param.name in (START, SCALE)}
     if len(tables) < 2 or len(kernel.procs) > 1 or kernel.calls is not None or kernel.row_tables:
         return kernel
@@ -48,7 +48,7 @@ def with_joined_tables(kernel: Kernel) -> Kernel:
 
 
 def _windows(proc: Proc) -> Iterator[BufferPlace]:
-    """What instructions are applied to."""
+    """Yields the operands of instructions."""
     for stmt in walk(proc.body):
         if isinstance(stmt, Invoke):
             yield from stmt.windows

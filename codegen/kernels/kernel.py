@@ -29,15 +29,15 @@ class Site:
     outputs: tuple[TensorType, ...]
     constants: Mapping[int, Array]  # by input position
     target: Target
-    math: ScalarMath  # what its core does in instructions of their own
+    math: ScalarMath  # functions that its core has instructions for
     optimize: Optimize
-    allow_widened_rows: bool  # where they are faster than rows as wide as the values
+    allow_widened_rows: bool  # if they are faster than rows in the stored type
     tuned: Mapping[str, Point]  # by task
-    unpadded: bool = False  # rows have no padding where the kernel can do without
-    is_plain: bool = False  # loops stay as they are meant
-    compact: bool = False  # weights are stored in no more bytes than they have
-    spreads: bool = False  # each row of its input is put to its places in the result as it comes
-    for_any_weights: bool = False  # other weights of the same shape are to have the same code
+    unpadded: bool = False  # rows have no padding if the kernel can do without
+    is_plain: bool = False  # loops stay unscheduled
+    compact: bool = False  # weights are stored in their own width
+    spreads: bool = False  # each input row is scattered to its places in the result on arrival
+    for_any_weights: bool = False  # the code must not depend on the values of the weights
 
     def input(self, position: int) -> TensorType:
         found = self.inputs[position]
@@ -109,8 +109,8 @@ class RowAccess:
 class Accumulation:
     """A result that grows row by row: 32-bit sums in the arena, with a step for each row of the input."""
 
-    start: Proc  # before the first row: sums to where they begin
-    finish: Proc  # after the last: sums to results
+    start: Proc  # before the first row: initializes the sums
+    finish: Proc  # after the last row: turns sums into results
     elements: int  # sums
     rows: int  # of the input
     dtype: DType = DType.I32  # of the sums
@@ -137,7 +137,7 @@ class SpreadResult:
     """A contiguous result of which each step writes scattered parts: complete after the last step."""
 
     steps: int
-    stride: int  # elements of the result by which a step's part lies behind that of the step before
+    stride: int  # elements of the result from one step's part to the next step's
 
 
 @dataclass(frozen=True)
@@ -185,23 +185,23 @@ class Kernel:
     summary: str  # one line of C comment, true for every layer that shares the function
     access: tuple[RowAccess, ...]  # one per activation input
     constants: Mapping[str, Array] = field(default_factory=dict)
-    # Constants with that many elements per step, where each step has its own part.
+    # Constants with separate parts per step: the number of elements per step.
     row_tables: Mapping[str, int] = field(default_factory=dict)
-    row_cycles: Mapping[str, RowCycle] = field(default_factory=dict)  # which part of those, where they recur
+    row_cycles: Mapping[str, RowCycle] = field(default_factory=dict)  # of these, if parts repeat
     space: Space | None = None  # None: there is nothing to choose
     point: Point = field(default_factory=dict)  # of that space
-    sketch: Point = field(default_factory=dict)  # of the space of its nest, where it has none of its own
+    sketch: Point = field(default_factory=dict)  # a point of the sketches' space, if it has no space
     accumulation: Accumulation | None = None  # then `proc` adds one row to the sums
     carried: Carried | None = None  # then each step needs the one before it
-    spread: SpreadResult | None = None  # then the rows of the result are there when all steps are over
+    spread: SpreadResult | None = None  # then the result's rows are complete after the last step
     slowed_by_edges: bool = False  # rows with padding would be read faster
     passed_over: tuple[PassedOver, ...] = ()
     whole: bool = False  # then `proc` runs once, over tensors in one piece
-    rows_per_step: int = 1  # of the result, that one run of `proc` makes
-    extra_bytes: int = 0  # by which transformed weights are larger than weights as they are
+    rows_per_step: int = 1  # rows of the result per run of `proc`
+    extra_bytes: int = 0  # that transformed weights need more than original ones
     calls: CFunction | None = None  # the function that computes the layer, in place of loops
     started: Started | None = None  # then `calls` waits for what this has begun
-    demand: MemoryDemand = ANYWHERE  # where its tensors, its scratch and its constants must lie
+    demand: MemoryDemand = ANYWHERE  # alignment and memories of its tensors, scratch and constants
     device: str = ""  # the accelerator that computes it; empty: the CPU
     scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
     in_halves: bool = False  # two cores compute each step, half of its outermost loops each
@@ -250,7 +250,7 @@ class Kernel:
         return sum(self._aligned(p.elements * p.dtype.bytes) for p in _scratch_of(self.procs))
 
     def _aligned(self, size: int) -> int:
-        """Returns the size rounded up to where the next array may begin."""
+        """Returns the size rounded up to the alignment of the next array."""
         return aligned(size, self.demand.align)
 
 

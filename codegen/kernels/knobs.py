@@ -19,8 +19,8 @@ class Knob:
 
     name: str
     values: tuple[int, ...]
-    is_written_out: bool = False  # its value is how often a loop's body stands in the code
-    widens_constants: bool = False  # the larger its value, the more flash they take
+    is_written_out: bool = False  # its value is an unrolling factor
+    widens_constants: bool = False  # larger values need more flash for constants
 
 
 def any_point(_point: Point) -> bool:

@@ -1,4 +1,4 @@
-"""l2_norm: the sum of squares, then each channel over its root; each pixel by itself."""
+"""l2_norm: the sum of squares, then each channel divided by its root, pixel by pixel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loops of kernels that make a vector of each along the last axis: by rows of an image, else flat."""
+"""The loops of kernels that map vectors along the last axis: by image rows, or over flat memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.loops.ir import Buffer, BufferPlace, For, Load, Proc, Role, Stmt, a
 
 @dataclass(frozen=True)
 class AxisVector:
-    """One vector in a buffer: its first element, and the step from each to the next."""
+    """One vector in a buffer: its first element, and the step between elements."""
 
     buffer: Buffer
     first: Affine
@@ -32,7 +32,7 @@ Body = Callable[[AxisVector, AxisVector], Sequence[Stmt]]  # (vector of x, vecto
 
 
 def last_axis_requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Any rows of images, else the operand in one piece."""
+    """Requests any rows for images, otherwise a contiguous operand."""
     return (None,) if goes_by_images_rows(site) else flat_requests(site)
 
 
@@ -52,7 +52,11 @@ def last_axis_kernel(
     what: str,
     constants: Sequence[Buffer] = (),
 ) -> Kernel:
-    """`what` is said of all vectors: "the spectrum". `constants` are those that the body reads, in order."""
+    """Returns the kernel that applies `body` to each vector.
+
+    `what` describes all results, such as "the spectrum". `constants` are the ones that the body reads, in
+    order.
+    """
     if not goes_by_images_rows(site):
         return _over_flat_memory(site, body, what, constants)
     (x,), y = inputs, output

@@ -1,4 +1,4 @@
-"""lookup: a row of table entries; also the kernel of every 8-bit op whose results are a table."""
+"""lookup: a row of table entries; also the kernel of every 8-bit op that is a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.loops.ir import Binary, Buffer, Const, Element, Proc, Role, Store, 
 
 
 def site_table(site: Site) -> Array | None:
-    """The table of a node whose results are one."""
+    """Returns the table that computes the node, or None."""
     constants = [site.constants.get(i) for i in range(len(site.inputs))]
     return table_of(site.node.op, constants, site.inputs, site.outputs)
 

@@ -43,7 +43,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def maxima(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-    """A row of them, channel by channel."""
+    """Computes a row of maxima, channel by channel."""
     op, (x,), y = pool_of(site), inputs, output
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, op.size[0])
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)

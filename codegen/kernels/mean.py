@@ -1,4 +1,4 @@
-"""mean: over the columns of each row, or growing row by row where rows are among the axes."""
+"""mean: over the columns of each row, or accumulated row by row if the axes include rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _op(site: Site) -> Mean:
 
 
 def _at_once(site: Site, x: RowFormat, y: RowFormat) -> Kernel:
-    """Each result from all its elements."""
+    """Computes each result from all its elements."""
     rows = geometry(site.input(0)).rows if ROWS in _op(site).axes else 1
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, rows)
     ys = _y(site, y)

@@ -1,7 +1,7 @@
-"""The demand of a kernel on the memory that it works in: where buffers begin, and which memories it reaches.
+"""The memory that a kernel demands: alignment of its buffers, and the memories that it can access.
 
-Nothing is promised of what lies at the caller's, inputs and outputs of the model: a kernel
-with a demand gets a copy. Rows follow one another as their format says.
+The caller's buffers, inputs and outputs of the model, have no guaranteed alignment. A kernel with a demand
+gets a copy. The distance of rows follows from their format.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from aot.plan.model import ANY_POOL
 
 WORD = 4
-MOST_ALIGN = 64  # a cache line, which the arenas of all platforms can begin at
+MOST_ALIGN = 64  # a cache line; arenas of all platforms can have this alignment
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDemand:
-    align: int = WORD  # a power of two; of where tensors, scratch and constants begin
-    memories: frozenset[str] = ANY_POOL  # of the board, for tensors and scratch; empty: all
+    align: int = WORD  # a power of two; for tensors, scratch and constants
+    memories: frozenset[str] = ANY_POOL  # names of the board, for tensors and scratch; empty: all
 
     def __post_init__(self) -> None:
         if not WORD <= self.align <= MOST_ALIGN or self.align & (self.align - 1):

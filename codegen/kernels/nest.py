@@ -1,4 +1,4 @@
-"""Loops over flat memory: how far apart, for each operand, the elements of neighboring steps lie."""
+"""Loops over flat memory, with the distance between elements of neighboring steps for each operand."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ _SHORT = 32  # terms that are added one by one
 
 @dataclass(frozen=True)
 class StridedNest:
-    """`strides` has a row for each operand, with a stride for each of the sizes; the innermost is last."""
+    """Nested loops. `strides` has a row per operand with a stride per size, innermost last."""
 
     sizes: tuple[int, ...]
     strides: tuple[tuple[int, ...], ...]
 
     def merged(self) -> StridedNest:
-        """Fewer loops that do the same: none of one step, none that only goes on where the inner ends."""
+        """Returns equivalent but fewer loops: drops loops of one step and fuses contiguous ones."""
         kept: list[tuple[int, tuple[int, ...]]] = []
         for size, steps in zip(self.sizes, zip(*self.strides, strict=True), strict=True):
             if size == 1:
@@ -48,14 +48,14 @@ class StridedNest:
         return StridedNest(tuple(size for size, _ in kept), tuple(columns))
 
     def element(self, operand: int, prefix: str = "i") -> Affine:
-        """The index of the operand's element of a step, counted from its first."""
+        """Returns the index of the operand's element in a step, relative to the first."""
         place = Affine()
         for axis, stride in enumerate(self.strides[operand]):
             place = place + variable(f"{prefix}{axis}") * stride
         return place
 
     def loops(self, *body: Stmt, prefix: str = "i") -> tuple[Stmt, ...]:
-        """The body once for each step."""
+        """Returns the loops around the body."""
         for axis, size in reversed(list(enumerate(self.sizes))):
             body = (For(f"{prefix}{axis}", size, body),)
         return body
@@ -63,7 +63,7 @@ class StridedNest:
     def summed(
         self, total: Buffer, term: Callable[[tuple[Affine, ...]], Expr], prefix: str
     ) -> tuple[Stmt, ...]:
-        """Adds to the total the term of each step, which is made of the operands' elements."""
+        """Adds a term for each step to the total, computed from the operands' elements."""
         if not self.sizes:
             return (Accumulate(at(total), term((Affine(),) * len(self.strides))),)
         last = len(self.sizes) - 1
@@ -78,10 +78,10 @@ class StridedNest:
 
 
 def summed(total: Buffer, var: str, count: int, term: Callable[[Affine], Expr]) -> tuple[Stmt, ...]:
-    """Adds `count` terms to the total. Many floats are added in parts, of which each begins at zero.
+    """Adds `count` terms to the total. Many floats are added in parts, each of which begins at zero.
 
-    A sum of n floats one by one is wrong by up to n / 2 units in its last place, one in parts of sqrt(n) by
-    sqrt(n): a mean of a large image would lose two digits.
+    A sum of n floats one by one has an error of up to n / 2 units in the last place, one in parts of sqrt(n)
+    up to sqrt(n). The mean of a large image would lose two digits.
     """
     if total.dtype is not DType.F32 or count <= _SHORT:
         return (For(var, count, (Accumulate(at(total), term(variable(var))),)),)
@@ -108,7 +108,7 @@ def summed(total: Buffer, var: str, count: int, term: Callable[[Affine], Expr]) 
 def summed_window(
     total: Buffer, rows: int, taps: int, term: Callable[[Affine, Affine], Expr]
 ) -> tuple[Stmt, ...]:
-    """Adds to the total the terms of each (row, tap), in loops r and t; many floats row by row."""
+    """Adds the terms of each (row, tap) to the total, in loops r and t; many floats row by row."""
     r, t = variable("r"), variable("t")
     if total.dtype is not DType.F32 or rows * taps <= _SHORT:
         return (For("r", rows, (For("t", taps, (Accumulate(at(total), term(r, t)),)),)),)
@@ -126,7 +126,7 @@ def summed_window(
 
 
 def grown(place: BufferPlace, count: int, term: Callable[[Affine], Expr]) -> tuple[Stmt, ...]:
-    """Adds a row's terms, in loop t, to a sum that is kept from row to row; floats as one part."""
+    """Adds a row's terms, in loop t, to a sum kept between rows; floats as one part."""
     if place.buffer.dtype is not DType.F32 or count == 1:
         return (For("t", count, (Accumulate(place, term(variable("t"))),)),)
     row = Buffer("row", DType.F32, 1, Role.LOCAL)
@@ -139,7 +139,7 @@ def grown(place: BufferPlace, count: int, term: Callable[[Affine], Expr]) -> tup
 
 
 def repeated_strides(shape: Sequence[int], whole: Sequence[int]) -> tuple[int, ...]:
-    """The strides of a tensor that is repeated along the dimensions that it lacks or has once."""
+    """Returns the strides of a tensor that is broadcast along dimensions that are missing or have size 1."""
     missing = len(whole) - len(shape)
     strides = dense_strides(shape)
     return (0,) * missing + tuple(0 if size == 1 else step for size, step in zip(shape, strides, strict=True))

@@ -1,4 +1,4 @@
-"""The schedules that leave loops as they are meant: others start there, and debuggers step through them."""
+"""Schedules that leave loops unscheduled, as a start for other schedules, and for debugging."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _unscheduled(_site: Site, p: DotProblem) -> ScheduledDot:
     return ScheduledDot("plain", "as it is meant", dot_nest(p, p.w_dtype))
 
 
-# Op -> the schedule that leaves its nest as it is meant, where the plain one takes steps of its own.
+# Op -> the schedule without steps, if the plain schedule has some.
 _NESTS: Mapping[str, Schedule] = {
     "conv2d": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
     "conv2d+add": conv2d.conv2d_schedule("nest", _unscheduled, stored_bytes),
@@ -28,11 +28,11 @@ _NESTS: Mapping[str, Schedule] = {
 
 
 def unscheduled(op_name: str, site: Site) -> Schedule:
-    """The schedule that takes no steps; of floats and rarer ops, Solder's plain one."""
+    """Returns the schedule without steps; for floats and rarer ops, the plain schedule."""
     return choose_schedule(plain_schedules(op_name, site), site).schedule
 
 
 def plain_schedules(op_name: str, site: Site) -> tuple[Schedule, ...]:
-    """The one that takes no steps alone; of floats and rarer ops, all that any core has."""
+    """Returns the schedule without steps alone; for floats and rarer ops, all schedules for any core."""
     in_order = None if site.input(0).dtype is DType.F32 else _NESTS.get(op_name)
     return KERNELS[op_name].schedules if in_order is None else (in_order,)

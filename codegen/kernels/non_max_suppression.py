@@ -1,8 +1,7 @@
-"""non_max_suppression: of each class again and again the best box that is left; then the gaps close.
+"""non_max_suppression: repeatedly selects the best remaining box of each class, then closes the gaps.
 
-Each turn over the boxes of a class strikes out those that overlap the box chosen last and finds the best of
-the others. What is chosen lies in the result, each class where all that it could have would begin; then the
-rows move together.
+Each pass over the boxes of a class removes those that overlap the last selected box, and finds the best of
+the remaining ones. The result initially has a fixed range for each class; then the rows move together.
 """
 
 from __future__ import annotations
@@ -43,11 +42,11 @@ from codegen.loops.ir import (
 )
 
 _LARGEST = float(np.finfo(np.float32).max)
-_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the box that was chosen last; -1: none
-_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best box that is left; -1: none
+_LAST = Buffer("last", DType.I32, 1, Role.LOCAL)  # the box selected last; -1: none
+_BEST = Buffer("best", DType.I32, 1, Role.LOCAL)  # the best remaining box; -1: none
 _BEST_SCORE = Buffer("best_score", DType.F32, 1, Role.LOCAL)
 _IS_BETTER = Buffer("is_better", DType.I32, 1, Role.LOCAL)
-_SOURCE = Buffer("source", DType.I32, 1, Role.LOCAL)  # the next chosen row; as many as there are: none
+_SOURCE = Buffer("source", DType.I32, 1, Role.LOCAL)  # the next selected row; the number of rows if none
 _FOUND = Buffer("found", DType.I32, 1, Role.LOCAL)  # whether there is one
 _BATCH, _LABEL, _BOX, _NUMBER = (variable(name) for name in ("batch", "label", "box", "number"))
 _NONE = Const(-1)
@@ -58,7 +57,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
     assert isinstance(op, NonMaxSuppression)
     batches, classes, boxes = site.input(1).shape
     corners, scores, ys = operand(site, 0, "boxes"), operand(site, 1, "scores"), result(site)
-    left = Buffer("left", DType.U8, boxes, Role.SCRATCH)  # 1 where a box may still be chosen
+    left = Buffer("left", DType.U8, boxes, Role.SCRATCH)  # 1 if a box may still be selected
     begins = Buffer("begins", DType.I32, batches * classes + 1, Role.SCRATCH)  # of the next class with a box
     choosing = (
         For("box", boxes, (Store(at(left, _BOX), Apply(_counts(op.least), (_score(scores, site),))),)),
@@ -82,7 +81,7 @@ def _score(scores: Buffer, site: Site) -> Expr:
 def _turn(
     site: Site, op: NonMaxSuppression, corners: Buffer, scores: Buffer, left: Buffer, ys: Buffer
 ) -> tuple[Stmt, ...]:
-    """Chooses a box of the class, or none."""
+    """Selects a box of the class, or none."""
     _, classes, boxes = site.input(1).shape
     first = _BATCH * boxes * CORNERS
     own = [load(corners, first + _BOX * CORNERS + n) for n in range(CORNERS)]
@@ -113,9 +112,9 @@ def _turn(
 
 
 def _closed(op: NonMaxSuppression, groups: int, classes: int, begins: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
-    """Moves the chosen boxes together, behind their batches and classes, and counts them.
+    """Moves the selected boxes together, adds their batches and classes, and counts them.
 
-    A row moves to the front or stays, so that none is overwritten before it is read.
+    A row moves to the front or stays, so none is overwritten before it is read.
     """
     rows = groups * op.each
     return (
@@ -129,8 +128,8 @@ def _closed(op: NonMaxSuppression, groups: int, classes: int, begins: Buffer, ys
 
 
 def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> Store:
-    """Stores where the rows of a group begin: an empty one begins where the next does."""
-    back = variable("back")  # groups counted from the last
+    """Stores the first row of a group. An empty group begins with the next one."""
+    back = variable("back")  # groups, counted from the last
     from_end = Index(back * -op.each + (groups - 1) * op.each)
     is_empty = Binary("<", load(ys, back * (-op.each * PLACE) + (groups - 1) * op.each * PLACE + 2), Const(0))
     following = load(begins, back * -1 + groups)
@@ -138,7 +137,7 @@ def _begin(op: NonMaxSuppression, groups: int, begins: Buffer, ys: Buffer) -> St
 
 
 def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: Buffer) -> tuple[Stmt, ...]:
-    """The next chosen row to the next place, or zeros where there is none."""
+    """Moves the next selected row to the next place, or writes zeros if there is none."""
     row = variable("row")
     group = Binary("//", load(_SOURCE), Const(op.each))
     box = Element(at(ys, PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE)))
@@ -156,7 +155,7 @@ def _moved(op: NonMaxSuppression, rows: int, classes: int, begins: Buffer, ys: B
 
 
 def _next_source(op: NonMaxSuppression, begins: Buffer, ys: Buffer) -> Expr:
-    """The chosen row after the one that moves: of its class, or the first of the next class with a box."""
+    """Returns the next selected row: of the same class, or the first of the next non-empty class."""
     following = Binary("+", load(_SOURCE), Const(1))
     in_class = Binary("<", Const(0), Binary("%", following, Const(op.each)))
     is_there = Binary("<", _NONE, Element(at(ys, 2 * PLACE - 1), Binary("*", load(_SOURCE), Const(PLACE))))
@@ -169,7 +168,7 @@ def _is_none(number: Buffer) -> Expr:
 
 
 def _counts(least: float) -> ScalarFunction:
-    """f(score) -> whether a box with it may be chosen."""
+    """f(score) -> whether a box with this score may be selected."""
     text = f"a >= {literal(least)} && a <= {literal(_LARGEST)}"
 
     def compute(a: float) -> int:
@@ -179,7 +178,7 @@ def _counts(least: float) -> ScalarFunction:
 
 
 def _beside(most: float, centred: bool) -> ScalarFunction:
-    """f(numbers of a box, numbers of a better one) -> whether they overlap little enough."""
+    """f(numbers of a box, numbers of a better one) -> whether they overlap at most that much."""
     inner = fit_beside(most)
     name, text = ("centred", _CENTRED) if centred else ("cornered", _CORNERED)
     name = f"{name}_{inner.name}"

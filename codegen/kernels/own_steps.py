@@ -1,4 +1,4 @@
-"""measured_range and in_own_steps: one function of the elements of each operand."""
+"""measured_range and in_own_steps: dynamic quantization, one function of the elements of each operand."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _lower_range(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> 
 
 
 def _fact(by: RangeFact) -> ScalarFunction:
-    """The fact of numbers that may all lie on one side of 0."""
+    """Returns the function of a range's ends, which may both be on one side of 0."""
     expression, calls = _CALLED[by]
 
     def compute(least: Any, most: Any) -> float:

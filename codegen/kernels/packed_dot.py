@@ -1,4 +1,4 @@
-"""Sums with two pixels in a word, by plain 32-bit multiplications."""
+"""Sums with two pixels per 32-bit register, by plain 32-bit multiplications."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from codegen.kernels.packed_pixels import PAIR, products
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, load
 
-# Bytes for each sum: constants and places of results wait there while turns have all registers.
+# Bytes per sum: constants and result addresses are spilled while iterations use all registers.
 _STACKED = 12
 
 
 @dataclass(frozen=True, slots=True)
 class PackedTile:
-    """Sums of `pixels` by `channels`: after `taps` products in a word they go where they have room."""
+    """Sums of `pixels` by `channels`. After `taps` products in packed form, they are added to 32-bit sums."""
 
     pixels: int
     channels: int
-    taps: int  # of a turn
+    taps: int  # per iteration
     turns: int
 
     @property
@@ -38,7 +38,7 @@ class PackedTile:
 
     @property
     def turn_instructions(self) -> int:
-        """The machine instructions of a turn: loads, products, sums, and three of the loop."""
+        """Returns the machine instructions of an iteration: loads, products, sums, and three for the loop."""
         alone = self.words - self.pairs
         loads = self.taps * (self.words + self.channels)
         return self.channels * (self.pairs * (2 * self.taps + 3) + alone * 2 * self.taps) + loads + 3
@@ -47,7 +47,7 @@ class PackedTile:
 def packed_dot(tile: PackedTile) -> Instruction:
     """sums[channel][pixel] += all products of the pixel's half of v with the channel's weights.
 
-    It gives the true sums only where the absolute weights of each turn sum up to 255 or less.
+    It is exact only if the absolute weights of each iteration sum up to at most 255.
     """
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     v = Buffer("v", DType.I32, 0, Role.SCRATCH)
@@ -91,14 +91,14 @@ def _text(tile: PackedTile) -> str:
 
 
 def _pairs(tile: PackedTile) -> Iterator[tuple[int, int, str, str, str]]:
-    """Each word of two pixels with its channel: their numbers, what ends its names, and its sums."""
+    """Yields each pair of pixels with its channel: their numbers, the suffix of its names, and its sums."""
     for j in range(tile.channels):
         for q in range(tile.pairs):
             yield q, j, f"{j}{q}", f"sum{j}{q * PAIR}", f"sum{j}{q * PAIR + 1}"
 
 
 def _lone(tile: PackedTile) -> list[int]:
-    """The channels, where a pixel is alone in its word."""
+    """Returns the channels if the last pixel has no partner, otherwise nothing."""
     return list(range(tile.channels)) if tile.pixels % PAIR else []
 
 
@@ -120,7 +120,7 @@ def _turn(tile: PackedTile) -> Iterator[str]:
         for j in range(tile.channels):
             yield f"    const int32_t w{j} = w[{tap * tile.channels + j}];"
             for q in range(tile.pairs):
-                # What is below a half of the upper half is rounded off: the second sum is its floor.
+                # Adding 32768 rounds: the upper half is then the second sum, whatever the sign of the first.
                 begin = "= 32768 +" if tap == 0 else "+="
                 yield f"    both{j}{q} {begin} x{q} * w{j};"
             if tile.pixels % PAIR:
@@ -134,7 +134,7 @@ def _turn(tile: PackedTile) -> Iterator[str]:
 
 
 def _ended(tile: PackedTile) -> Iterator[str]:
-    """`all` has 32,768 too much of each turn."""
+    """Yields the final code. `all` has 32,768 too much per iteration."""
     pairs = list(_pairs(tile))
     if pairs:
         yield "    const uint32_t added = (uint32_t)turns << 15;"

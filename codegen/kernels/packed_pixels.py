@@ -1,14 +1,15 @@
-"""Convolutions with two pixels in a word: one multiplication makes a product of each with a weight.
+"""Convolutions with two pixels per 32-bit register: one multiplication gives the products of both with a
+weight.
 
     for tiles of pixels:
         for r in kernel rows: for taps, in their order:
-            v = the values of two pixels in each word: the second 65,536 times as large
+            v = the values of two pixels packed together, the second times 65,536
         for o in channels:
             sum = start[o], for each pixel
             for taps: sum += half of v * w[o]
             y[pixel][o] = requantised(sum)
 
-All channels share the words of a tile. Of an odd number of pixels the last is alone in its word.
+All channels share a tile's packed values. If the number of pixels is odd, the last one has no partner.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from codegen.loops.ir import (
     load,
 )
 
-PAIR = 2  # pixels of a word
-_SECOND = 1 << 16  # times, that the second pixel is larger
+PAIR = 2  # pixels packed together
+_SECOND = 1 << 16  # factor of the second pixel
 
 
 def _half(word: int, number: int) -> int:
@@ -66,7 +67,7 @@ static inline int32_t half_of_word(int32_t word, int32_t number)
 
 @dataclass(frozen=True, slots=True)
 class PackedTiles:
-    """Tiles of some pixels each, one behind the other along a row."""
+    """Consecutive tiles of pixels along a row."""
 
     first: int  # pixel
     pixels: int  # of a tile
@@ -78,14 +79,14 @@ class PackedTiles:
 
 
 def packed_tiles(pixels: int, most: int) -> tuple[PackedTiles, ...]:
-    """Whole tiles, and what is left of the row."""
+    """Returns full tiles, and one for the remainder of the row."""
     whole, rest = divmod(pixels, most)
     found = (PackedTiles(0, most, whole), PackedTiles(whole * most, rest, 1))
     return tuple(each for each in found if each.pixels and each.tiles)
 
 
 def packed_nest(p: DotProblem, most: int, order: TapOrder) -> Proc:
-    """The loops before any schedule, in tiles of up to `most` pixels; `w` has weights in this order."""
+    """Returns the unscheduled loops, in tiles of up to `most` pixels; `w` has weights in this order."""
     x, *others = p.rows_read
     ends, taps = ends_of(p), p.kernel_rows * order.length
     tiles = packed_tiles(p.pixels, most)
@@ -107,7 +108,7 @@ def packed_nest(p: DotProblem, most: int, order: TapOrder) -> Proc:
 
 
 def _words(p: DotProblem, tiles: PackedTiles, buffers: tuple[Buffer, Buffer, Buffer], first: Affine) -> Stmt:
-    """Makes the words of a kernel row for all pixels of a tile."""
+    """Packs the values of a kernel row for all pixels of a tile."""
     (x, table, v), row, tap = buffers, variable("r"), variable("t")
     length = table.elements // p.kernel_rows
     place = row * length + tap
@@ -128,7 +129,7 @@ def _words(p: DotProblem, tiles: PackedTiles, buffers: tuple[Buffer, Buffer, Buf
 def _results(
     p: DotProblem, tiles: PackedTiles, factors: tuple[Buffer, Buffer], ends: Ends, first: Affine
 ) -> Iterator[Stmt]:
-    """A channel's results of a tile."""
+    """Yields the statements for a channel's results of a tile."""
     (v, w), o, tap = factors, variable("o"), variable("n")
     total = Buffer("sum", DType.I32, tiles.pixels, Role.LOCAL)
     taps = w.elements // p.channels
@@ -146,7 +147,7 @@ def _results(
 def products(
     pixels: int, total: Buffer, v: Buffer, weight: Expr, begin: Affine | int = 0
 ) -> tuple[Stmt, ...]:
-    """The products of a tap and a weight, added to the sums of a tile's pixels from `begin` on."""
+    """Adds the products of a tap and a weight to the sums of a tile's pixels, from `begin` on."""
     tap, pair, half = variable("n"), variable("q"), variable("h")
     whole, words = pixels // PAIR, -(-pixels // PAIR)
     found: list[Stmt] = []

@@ -1,4 +1,4 @@
-"""Convolutions with two pixels in a word: the tile and the taps of a turn that take least."""
+"""Convolutions with packed pixels: chooses the tile and the taps per iteration with the lowest cost."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ from codegen.loops.pack import pack
 from codegen.loops.schedule import privatize, reorder, split, unroll
 from codegen.loops.tensorize import tensorize
 
-TAPS = (2, 3, 4, 6, 8)  # of a turn
+TAPS = (2, 3, 4, 6, 8)  # per iteration
 KNOBS = (
     Knob("pixels", (1, 2, 3, 4, 5, 6)),
     Knob("channels", (1, 2, 3, 4, 5, 6)),
     Knob("taps", TAPS, is_written_out=True),
 )
-_RESERVED_REGISTERS = 5  # beside sums and words: a weight, a product, two pointers and their end
-_TILE, _PAIR = 14, 5  # instructions of a tile beside turns and the ends of sums; of a word's two sums beside
-_ROW, _TAP, _WORD = 6, 5, 5  # of a kernel row whose words are made, of a tap, of a word
-_BYTES_PER_INSTRUCTION = 3  # of an iteration, about
+_RESERVED_REGISTERS = 5  # for a weight, a product, two pointers and their end, besides sums and packed values
+_TILE, _PAIR = 14, 5  # instructions per tile, and per pair of sums, outside iterations and stores
+_ROW, _TAP, _WORD = 6, 5, 5  # instructions per kernel row, per tap and per pair to pack values
+_BYTES_PER_INSTRUCTION = 3  # of an iteration, approximate
 
 
 def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
-    """Rows of pixels, whose words lie in scratch."""
+    """Returns the schedule for rows of pixels, with packed values in scratch."""
     space = _space(site, p)
     point = space.chosen(site.tuned)
     order = tap_order(site.constants[1], point["taps"])
@@ -64,7 +64,7 @@ def packed_rows(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def packed_saves(sums: Sums, weights: Array, registers: int, least: tuple[int, int]) -> bool:
-    """True where the best tile takes less than the best with a pixel to a word, no smaller than `least`."""
+    """Returns True if the best tile costs less than the best unpacked one, which is at least `least`."""
     costs = [_cost(sums, weights, point) for point in _points(sums, weights, registers)]
     return bool(costs) and min(costs) < widest_cost(sums, registers, least)
 
@@ -79,7 +79,7 @@ def _space(site: Site, p: DotProblem) -> Space:
 
 
 def _points(sums: Sums, weights: Array, registers: int) -> Iterator[Point]:
-    """The points whose sums have registers and whose turns have an order."""
+    """Yields the points with enough registers and a valid tap order."""
     found = [taps for taps in TAPS if taps <= weights.size // (len(weights) * weights.shape[1])]
     taps = list(takewhile(lambda each: tap_order(weights, each) is not None, found))
     for values in product(*(knob.values for knob in KNOBS[:2]), taps):
@@ -90,15 +90,15 @@ def _points(sums: Sums, weights: Array, registers: int) -> Iterator[Point]:
 
 
 def _registers(pixels: int, channels: int) -> int:
-    """Each word of two pixels has three sums for each channel, a lone pixel one."""
+    """Returns the registers: three sums per pair and channel, one for a pixel without partner."""
     pairs, lone = divmod(pixels, PAIR)
     return (3 * pairs + lone) * channels + min(pairs + lone, channels) + _RESERVED_REGISTERS
 
 
 def _cost(sums: Sums, weights: Array, point: Point) -> int:
-    """The instructions of a run, about, and the code at its worth in instructions."""
+    """Returns the approximate instructions of a run, plus the code's cost in instructions."""
     kernel_rows, taps = weights.shape[1], point["taps"]
-    in_row = -(-sums.products // kernel_rows // taps)  # turns
+    in_row = -(-sums.products // kernel_rows // taps)  # iterations
     pieces = [
         (many, size)
         for many, size in zip(divmod(sums.channels, point["channels"]), (point["channels"], 1), strict=True)

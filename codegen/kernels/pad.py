@@ -1,4 +1,4 @@
-"""pad: a row copied together with the padding that its input brings along; or all of it over flat memory."""
+"""pad: copies a row with the padding that its format already has, or pads over flat memory."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _has_padding(site: Site) -> bool:
-    """True where rows can hold the value beside their pixels."""
+    """Returns True if the format of rows can have this padding value."""
     value = _op(site).value
     return (
         site.input(0).dtype in (DType.I8, DType.I16, DType.F32) and abs(value) < 2**24 and value == int(value)
@@ -56,7 +56,7 @@ def _has_padding(site: Site) -> bool:
 
 
 def _flat(site: Site) -> Kernel:
-    """The value everywhere, then the image."""
+    """Fills the result with the value, then copies the image."""
     x, out, ((top, _), (left, _)) = site.input(0), site.outputs[0], _op(site).padding
     xs, ys = operand(site, 0, "x"), result(site)
     value = _op(site).value

@@ -1,16 +1,16 @@
-"""Convolutions with weights in pairs: the factors of a row's windows are made once, in scratch.
+"""Convolutions with paired weights: computes the factors of a row's windows once, in scratch.
 
     for blocks of tiles of pixels:
         for tiles: for r in kernel rows: for groups of four:
-            v = the values' factors, those of all pixels of the tile one behind the other
+            v = the values' factors, pixel after pixel of the tile
         for o in channels: for tiles: for pixels:
             sum = start[o]
             for groups: sum += v * w[o]
             y[pixel][o] = requantised(sum)
 
-A window's kernel rows lie one behind the other in v, so its products are one loop. Where rows have no whole
-groups, what is left of each of them is joined at the end. All channels share what is made of a window: that
-pays from some channels on.
+The kernel rows of a window follow one another in v, so its products are one loop. If rows are not whole
+groups, their remainders are joined at the end. All channels share the factors of a window, so this pays from
+some channels on.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ from codegen.loops.ir import (
 )
 
 FACTORS = 2  # of every value, or of its neighbor
-SCRATCH_BYTES = 2048  # for factors, unless a tile has more
+SCRATCH_BYTES = 2048  # for factors, unless a tile needs more
 
 
 @dataclass(frozen=True, slots=True)
 class PixelTiles:
-    """Tiles of some pixels each, along a row."""
+    """Tiles of pixels along a row."""
 
     first: int  # pixel
     pixels: int  # of a tile
@@ -55,7 +55,10 @@ class PixelTiles:
 
 
 def pixel_tiles(pixels: int, most: int) -> tuple[PixelTiles, ...]:
-    """The largest tiles first; of threes as many as leave an even rest, so that no pixel is alone."""
+    """Returns the largest tiles first.
+
+    Threes are used only as long as an even remainder is left, so that no pixel is alone.
+    """
     found: list[PixelTiles] = []
     begin = 0
     for size, count in _tile_counts(pixels, most):
@@ -79,9 +82,9 @@ def _tile_counts(pixels: int, most: int) -> Iterator[tuple[int, int]]:
 def blocks_of(
     pixels: int, of_pixel: int, most: int, limit_bytes: int = SCRATCH_BYTES
 ) -> tuple[PixelTiles, ...]:
-    """The parts of a row whose factors, so many bytes of each pixel, are in scratch together.
+    """Returns the parts of a row whose factors, `of_pixel` bytes per pixel, are in scratch together.
 
-    Whole tiles, and as few parts as can be.
+    Parts consist of whole tiles; there are as few as possible.
     """
     if pixels * of_pixel <= limit_bytes:
         return (PixelTiles(0, pixels, 1),)
@@ -93,20 +96,20 @@ def blocks_of(
 
 
 def groups_of_window(kernel_rows: int, length: int) -> int:
-    """Groups of four values, `length` of them in each kernel row."""
+    """Returns the groups of four values, for `length` values in each kernel row."""
     if joins_rests(kernel_rows, length):
         return kernel_rows * (length // GROUP) + -(-kernel_rows * (length % GROUP) // GROUP)
     return kernel_rows * -(-length // GROUP)
 
 
 def joins_rests(kernel_rows: int, length: int) -> bool:
-    """True where fewer groups hold what is left of all rows together."""
+    """Returns True if the joined remainders of all rows need fewer groups."""
     rest = length % GROUP
     return rest > 0 and -(-kernel_rows * rest // GROUP) < kernel_rows
 
 
 def in_order_of_windows(weights: Array) -> Array:
-    """Weights [channel][kernel row]... as [channel][k], in the order in which the values are taken."""
+    """Returns weights [channel][kernel row]... as [channel][k], in the order in which values are read."""
     channels, kernel_rows = weights.shape[:2]
     rows = weights.reshape(channels, kernel_rows, -1)
     length = rows.shape[2]
@@ -119,7 +122,7 @@ def in_order_of_windows(weights: Array) -> Array:
 
 
 def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Proc:
-    """The loops before any schedule, in tiles of up to `most` pixels, with so many bytes for factors.
+    """Returns the unscheduled loops, in tiles of up to `most` pixels, with `limit_bytes` for factors.
 
     `w` has half-words in the order of `half_words`.
     """
@@ -146,7 +149,7 @@ def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Pro
 def _results(
     p: DotProblem, tiles: PixelTiles, factors: tuple[Buffer, Buffer], ends: Ends, first: Affine
 ) -> Stmt:
-    """A channel's results of some tiles; `first` is the pixel that the block begins at."""
+    """Returns a channel's results of some tiles; `first` is the first pixel of the block."""
     (v, w), total, groups = factors, Buffer("sum", DType.I32, 1, Role.LOCAL), _groups_of(p)
     n, h, i, tile, o = (variable(name) for name in ("n", "h", "xi", "xb", "o"))
     half_word = load(w, o * (groups * HALVES) + n * HALVES + h)
@@ -196,7 +199,7 @@ def rests_nest(
     rests: tuple[int, int],
     begin: tuple[Affine | int, Affine | int],
 ) -> Stmt:
-    """The factors of what is left of kernel rows: so many rows, and so many values of each; then zeros."""
+    """Computes the factors of kernel rows' remainders, then zeros. `rests` is (rows, values per row)."""
     (rows, rest), (v_first, x_first), i = rests, begin, variable("fj")
 
     def value(number: int) -> Expr:
@@ -215,7 +218,7 @@ def rests_nest(
 def factors_nest(
     v: Buffer, x: Buffer, pixels: int, x_step: int, groups: int, begin: tuple[Affine, Affine, Affine]
 ) -> Stmt:
-    """The factors of a tile over groups of a row, from an element of v, one of x and its row on."""
+    """Computes the factors of a tile over groups of a row, starting at an element of v and one of x."""
     n, h, i = (variable(name) for name in ("g", "h", "fi"))
     v_first, x_first, row = begin
     place = i * x_step + n * GROUP + h * HALVES + x_first
@@ -228,7 +231,7 @@ def factors_nest(
 def tile_factors(
     v: Buffer, pixels: int, group: Affine, pixel: Affine, half: Affine, first: Affine | int
 ) -> tuple[BufferPlace, BufferPlace]:
-    """Both factors of a half-word: a group has those that are alone of all pixels, then the mixed ones."""
+    """Returns both factors of a half-word. A group has the plain ones of all pixels, then the mixed ones."""
     place = group * (pixels * HALVES * FACTORS) + pixel * HALVES + half + first
     return at(v, place), at(v, place + pixels * HALVES)
 

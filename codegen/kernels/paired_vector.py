@@ -1,6 +1,6 @@
 """Dot products of one vector with paired weights; the input factors are recomputed for each tile.
 
-A vector's factors would be there beside it, twice as long; a tile of six channels makes them as fast as
+Stored factors would need twice the memory of the vector, and a tile of six channels computes them as fast as
 it would load them.
 """
 
@@ -15,7 +15,7 @@ from codegen.loops.ir import Buffer, BufferPlace, Declare, Expr, For, Proc, Role
 
 
 def vector_nest(p: DotProblem) -> Proc:
-    """The loops before any schedule; `w` has half-words in the order of `half_words`."""
+    """Returns the unscheduled loops; `w` has half-words in the order of `half_words`."""
     assert p.tail is not None
     (x,) = p.rows_read
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)
@@ -26,7 +26,10 @@ def vector_nest(p: DotProblem) -> Proc:
     half_word = load(w, o * (groups_of(p) * HALVES) + n * HALVES + h)
     start = channel.start
     assert start is not None
-    begins, scales = channel.loads[:2], channel.loads[2:]  # late: they would wait on the stack
+    begins, scales = (
+        channel.loads[:2],
+        channel.loads[2:],
+    )  # loaded late, or they would be spilled to the stack
     body = (
         *begins,
         Declare(total),
@@ -39,7 +42,7 @@ def vector_nest(p: DotProblem) -> Proc:
 
 
 def sums_nest(groups: int, total: BufferPlace, x: Buffer, x_first: int, half_word: Expr) -> Stmt:
-    """Adds the products of a channel; `half_word` is that of group `n` and of its half `h`."""
+    """Adds the products of a channel; `half_word` belongs to group `n` and half `h`."""
     return For("n", groups, (products_nest(total, x, variable("n") * GROUP + x_first, half_word),))
 
 

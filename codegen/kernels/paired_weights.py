@@ -1,13 +1,13 @@
-"""Dot products with two weights in one factor: what is widened for four products is one word and not two.
+"""Dot products with two weights in one factor: four products need one widening instead of two.
 
-A half-word of two weights, 256 * a + b, is a factor of SMLAD as it lies in memory, and b alone is its low
-byte, widened. With the values x and y that a and b belong to,
+A half-word of two weights, 256 * a + b, can be a factor of SMLAD directly, and b alone is its low byte,
+sign-extended. With the values x and y that belong to a and b,
 
     (256 * a + b) * x + b * (256 * y + 127 - x) = 256 * (a * x + b * y) + 127 * b
 
-so that two products make both sums, 256 times as large and with 127 * b too much, which where sums start
-takes away. The factor 256 * y + 127 - x has 16 bits for every x and y of 8: of two bytes in memory, x and
-then y, it is both as they lie, seven bits of x turned over.
+Two products thus give both sums, enlarged by 256, plus 127 * b, which the start value of sums subtracts. The
+factor 256 * y + 127 - x has 16 bits for all 8-bit x and y. It is the two bytes x and y in memory, with seven
+bits of x inverted.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ from codegen.loops.ir import (
     ScalarFunction,
 )
 
-PAIRED = "paired"  # ends the name of the task, which the reason for the kernel says
-ENLARGED = 256  # times, that sums of products are too large
-GROUP, HALVES = 4, 2  # weights to a word, and half-words
-_SURPLUS = 127  # for each second weight of a half-word
+PAIRED = "paired"  # suffix of the task's name, which the reason for the kernel quotes
+ENLARGED = 256  # factor of sums of products
+GROUP, HALVES = 4, 2  # weights per 32-bit word, and half-words
+_SURPLUS = 127  # per second weight of a half-word
 _LARGEST_PIXEL = 128
 
 LOW_BYTE = ScalarFunction(
@@ -54,7 +54,7 @@ static inline int32_t low_byte(int32_t weights)
 
 
 def half_words(weights: Array) -> Array:
-    """Half-words [channel][kernel row][pair] of weights [channel][kernel row]...; ends of rows are zeros."""
+    """Returns weights [channel][kernel row]... as half-words [channel][kernel row][pair], zero-padded."""
     channels, rows = weights.shape[0], weights.shape[1] if weights.ndim == 4 else 1
     flat = weights.reshape(channels, rows, -1).astype(np.int64)
     whole = np.pad(flat, ((0, 0), (0, 0), (0, -flat.shape[2] % GROUP)))
@@ -62,13 +62,13 @@ def half_words(weights: Array) -> Array:
 
 
 def _seconds(weights: Array) -> Array:
-    """The second weights of all half-words, [channel][...]."""
+    """Returns the second weights of all half-words, [channel][...]."""
     words = half_words(weights).reshape(weights.shape[0], -1)
     return np.asarray((words + 128) % 256 - 128, np.int64)
 
 
 def pairs_fit(weights: Array, bias: Array) -> bool:
-    """True where half-words hold all pairs, and 32 bits all sums that begin at `bias`, 256 times as large."""
+    """Returns True if half-words hold all pairs, and 32 bits hold all sums from `bias`, enlarged by 256."""
     words = half_words(weights)
     if weights.dtype != np.int8 or int(words.min()) < -(1 << 15):
         return False
@@ -76,7 +76,7 @@ def pairs_fit(weights: Array, bias: Array) -> bool:
 
 
 def _largest_sum(weights: Array, starts: Array) -> int:
-    """A bound of all sums on the way, 256 times as large, that begin at 256 * `starts`."""
+    """Returns a bound of all intermediate sums, enlarged by 256, that start at 256 * `starts`."""
     sums = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64)).sum(axis=1) * _LARGEST_PIXEL
     enlarged = (sums + np.abs(starts.astype(np.int64))) * ENLARGED
     surplus = np.abs(_seconds(weights)).sum(axis=1) * _LARGEST_PIXEL
@@ -84,9 +84,9 @@ def _largest_sum(weights: Array, starts: Array) -> int:
 
 
 def enlarged_tail(tail: Requantised, weights: Array) -> Requantised:
-    """The same tail for enlarged sums: by scales fitted to them, or by those of the true sums.
+    """Returns the tail for enlarged sums, with scales fitted to them or to the true sums.
 
-    Where fitted sums begin so far from the bias that 32 bits would not hold them enlarged, none are fitted.
+    No scales are fitted if their start values are so far from the bias that enlarged sums exceed 32 bits.
     """
     fitted = fitted_tail(tail, weights, DType.I8, ENLARGED)
     if not fitted.storing.is_fitted:
@@ -100,7 +100,7 @@ def enlarged_tail(tail: Requantised, weights: Array) -> Requantised:
 
 
 def _of_enlarged(storing: StoreQuantised) -> StoreQuantised:
-    """The same for sums that are 256 times as large."""
+    """Returns the same store for sums enlarged by 256."""
     store = storing.store
     names = ("sum", "mult", "right", "rounding")[: 3 if storing.prepare is None else 4]
     name = f"{store.name}_of_256"
@@ -139,5 +139,5 @@ def two_products(
 
 
 def mixed_pixels(first: Expr, second: Expr) -> Expr:
-    """The factor of second weights that are alone: 256 * second + 127 - first."""
+    """Returns the factor of the second weight: 256 * second + 127 - first."""
     return Binary("-", Binary("+", Binary("*", second, Const(ENLARGED)), Const(_SURPLUS)), first)

@@ -1,4 +1,4 @@
-"""The loops that kernels share which go over a row pixel by pixel, channel by channel."""
+"""Loops of kernels that process a row pixel by pixel and channel by channel."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from codegen.loops.ir import For, Stmt
 
 
 def pixel_element(fmt: RowFormat) -> Affine:
-    """The element of a row at `column`, channel `c`."""
+    """Returns the row element at `column`, channel `c`."""
     return (variable("column") + fmt.left) * fmt.x_step + variable("c") * fmt.c_step
 
 
 def is_dense(fmt: RowFormat) -> bool:
-    """True where nothing lies between the elements of a row."""
+    """Returns True if there are no gaps between the elements of a row."""
     return fmt.c_step == 1 and fmt.x_step == fmt.channels
 
 
 def dense_element(fmt: RowFormat) -> Affine:
-    """The `i`-th element of a dense row."""
+    """Returns the `i`-th element of a dense row."""
     return variable("i") + fmt.left * fmt.x_step
 
 

@@ -1,7 +1,7 @@
-"""Arrays that a kernel works in lie in the arena, where the plan has room for them, and not on the stack.
+"""Moves arrays of a kernel from the stack to the arena, where the planner reserves memory for them.
 
-They are needed only while a row is computed, so they take no byte of RAM where the arena is not full at that
-time. The stack of every thread that runs the model would have to be large enough for them always.
+They are needed only while a row is computed, so they add no RAM unless the arena is full at that time. On the
+stack, every thread that runs the model would need memory for them all the time.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LEAST_BYTES = 64  # smaller arrays stay on the stack: a parameter costs as much
 
 
 def with_planned_scratch(kernel: Kernel) -> Kernel:
-    """The kernel with its arrays as parameters."""
+    """Returns the kernel with its arrays as parameters."""
     return kernel.with_loops(_planned)
 
 
@@ -32,7 +32,7 @@ def _planned(proc: Proc) -> Proc:
 
 
 def _arrays(proc: Proc) -> dict[str, Buffer]:
-    """The arrays by name, as long as the longest of each name: blocks of a row use them in turn."""
+    """Returns the arrays by name, each with its largest size: blocks of a row use them in turn."""
     found: dict[str, Buffer] = {}
     in_memory = _given_as_scratch(proc)
     for stmt in walk(proc.body):
@@ -46,7 +46,7 @@ def _arrays(proc: Proc) -> dict[str, Buffer]:
 
 
 def _given_as_scratch(proc: Proc) -> frozenset[str]:
-    """Buffers that instructions write to memory and read again; others may become registers."""
+    """Returns buffers that instructions write to memory and read back. Others may become registers."""
     return frozenset(
         window.buffer.name
         for stmt in walk(proc.body)

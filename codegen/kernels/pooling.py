@@ -1,4 +1,4 @@
-"""The window's rows, its pixels and the padding that the pools share."""
+"""Rows, elements and padding of a pool's window, shared by the pools."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def pool_of(site: Site) -> Pool2d:
 
 
 def pool_requests(site: Site, neutral: int) -> tuple[RowRequest | None, ...]:
-    """Requests any rows; with padding of a value that does not change the result."""
+    """Requests any rows, with padding of a value that does not change the result."""
     (top, bottom), (left, right) = pool_of(site).padding
     if not any((top, bottom, left, right)):
         return (None,)
@@ -33,13 +33,13 @@ def pool_access(site: Site) -> tuple[RowAccess, ...]:
 
 
 def window_element(op: Pool2d, x: RowFormat, tap: Affine = _T) -> Affine:
-    """Element under a tap of output `column`, channel c."""
+    """Returns the element under a tap of output `column`, channel c."""
     pixel = variable("column") * op.stride[1] + tap + (x.left - op.padding[1][0])
     return pixel * x.x_step + variable("c") * x.c_step
 
 
 def scheduled_pool(proc: Proc, site: Site) -> Proc:
-    """A row of a small window written out."""
+    """Unrolls the row of a small window."""
     is_short = pool_of(site).size[1] <= _UNROLLED_TAPS
     return unroll(proc, "t") if is_short and not site.is_plain else proc
 

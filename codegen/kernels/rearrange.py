@@ -1,4 +1,4 @@
-"""rearrange: one row picked out of one row, or a whole vector out of another."""
+"""rearrange: one row selected from one row, or a vector from another."""
 
 from __future__ import annotations
 
@@ -58,13 +58,13 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _is_flat(site: Site) -> bool:
-    """True where it goes neither row by row nor from one vector to another."""
+    """Returns True if it works neither row by row nor from one vector to another."""
     x, out = site.input(0), site.outputs[0]
     return _op(site).picks(x) is None and not (is_vector(x) and is_vector(out))
 
 
 def can_spread(op: Op, x: TensorType) -> bool:
-    """True where each row of x can be put to its places in the result as it comes."""
+    """Returns True if each row of x can be scattered to its places in the result on arrival."""
     if not isinstance(op, Rearrange) or op.picks(x) is not None:
         return False
     g = geometry(x)
@@ -72,7 +72,7 @@ def can_spread(op: Op, x: TensorType) -> bool:
 
 
 def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
-    """The result begins, for each row, where the first element of that row goes."""
+    """Returns the kernel. The result pointer of each row points to the destination of its first element."""
     nest = StridedNest(spread.sizes, (spread.sources, spread.targets)).merged()
     reach = 1 + sum((size - 1) * to for size, to in zip(spread.sizes, spread.targets, strict=True))
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
@@ -90,7 +90,7 @@ def _spread(site: Site, spread: RowSpread, x: RowFormat) -> Kernel:
 
 
 def _picked(op: Rearrange, picks: RowPicks, xs: Buffer, x: RowFormat, g: Geometry) -> Load:
-    """The element of column and channel: where there are several rows, each channel has its own."""
+    """Returns the element of a column and channel. If several rows are read, each channel has a row."""
     first = op.offset - picks.first * g.width * g.channels + x.left * x.x_step
     element = variable("column") * op.strides[2] + first
     if picks.count > 1:

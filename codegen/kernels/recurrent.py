@@ -1,4 +1,4 @@
-"""recurrent: a step for each row of the sequence; what it leaves for the next lies in the arena."""
+"""recurrent: one step per row of the sequence; the state between steps is in the arena."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from codegen.loops.ir import For, Proc
 from codegen.loops.schedule import unroll_by
 
 _NEXT_ROW, _SAME_ROW = RowAccess(stride=1, first=0, count=1), RowAccess(stride=0, first=0, count=1)
-_TURNS = 4  # of a sum that are written out
+_TURNS = 4  # unrolled iterations of a sum
 
 
 def _moving(site: Site) -> list[int]:
-    """The inputs that are made in the run."""
+    """Returns the inputs that are computed at run time."""
     return [i for i, tensor in enumerate(site.inputs) if tensor is not None and i not in site.constants]
 
 

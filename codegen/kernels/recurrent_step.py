@@ -1,7 +1,7 @@
-"""A step of a recurrent layer as loops: sums of hidden values, and each cell's way from gates to the result.
+"""A step of a recurrent layer as loops: sums of hidden values, then the cell's function of the gates.
 
 for u: gates = x[gate, u] + sum of h[j] * r[gate, u, j]
-    y[u] = what the cell makes of them
+    y[u] = the cell's function of the gates
 h = y
 """
 
@@ -45,7 +45,7 @@ def _recurrent(site: Site) -> Recurrent:
 
 
 class RecurrentStep:
-    """The buffers of a recurrent layer, and what a step does for sequence n."""
+    """The buffers of a recurrent layer, and the loops of a step for sequence n."""
 
     def __init__(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> None:
         self.op, self.x_format, self.output = _recurrent(site), inputs[0], output
@@ -73,7 +73,7 @@ class RecurrentStep:
         return (*read, self.state, self.y, *self.scratch.values())
 
     def start(self, name: str) -> Proc:
-        """The state before the first step."""
+        """Returns the proc that sets the state before the first step."""
         i, given = variable("i"), [self.read.get(state) for state in self.states]
         stores = tuple(
             Store(at(self.state, i + n * self.size), Const(0.0) if first is None else load(first, i))
@@ -84,12 +84,12 @@ class RecurrentStep:
 
     @property
     def body(self) -> tuple[Stmt, ...]:
-        """The hidden values are all read before one of them is replaced."""
+        """Returns the statements of a step. All hidden values are read before one is replaced."""
         replaced = Store(at(self.state, self._own(variable("i"))), load(self.y, self._made(variable("i"))))
         return (*(For("u", self.units, loop) for loop in self.loops()), For("i", self.units, (replaced,)))
 
     def loops(self) -> list[tuple[Stmt, ...]]:
-        """The loops of a step over the units, one after the other."""
+        """Returns the loops of a step over the units."""
         return _CELLS[self.op.cell](self)
 
     def rnn(self) -> list[tuple[Stmt, ...]]:
@@ -113,7 +113,7 @@ class RecurrentStep:
         return [(*lines, *after, *also)]
 
     def gru(self) -> list[tuple[Stmt, ...]]:
-        """All hidden values are reset before the sums of what is new begin."""
+        """Returns the loops of a GRU. All hidden values are reset before the sums of the new values begin."""
         u, kept, reset = variable("u"), self.scratch["kept"], self.scratch["reset"]
         (update, share), lines = self._sums(("update", "share"), (0, 1), self._hidden)
         (new,), later = self._sums(("fresh",), (2,), lambda k: load(reset, k), "k")
@@ -137,9 +137,10 @@ class RecurrentStep:
     def _sums(
         self, names: Sequence[str], from_input: Sequence[int], hidden: Hidden, var: str = "j"
     ) -> tuple[list[Load], list[Stmt]]:
-        """A gate's sum for each name, which all load a hidden value once; some begin with the input's part.
+        """Returns a gate's sum for each name, which share loads of hidden values, and the statements.
 
-        The gates are those of `from_input`, and behind them the one that begins with a bias of its own.
+        The gates are those of `from_input`, whose sums start with the input's part. They are followed by a
+        gate that starts with a separate bias.
         """
         u, k, r = variable("u"), variable(var), self.read["r"]
         totals = [Buffer(name, DType.F32, 1, Role.LOCAL) for name in names]
@@ -162,7 +163,7 @@ class RecurrentStep:
         return load(self.read["x"], pixel + (variable("u") + gate * self.units) * fmt.c_step)
 
     def _seen(self, gate: int, value: Expr, cell: Load) -> Expr:
-        """Adds what a gate sees of the cell, where it has a peephole."""
+        """Adds the gate's peephole term of the cell, if there is one."""
         peepholes = self.read.get("p")
         if peepholes is None:
             return value
@@ -174,14 +175,14 @@ class RecurrentStep:
         return Apply(gate_function(*self.op.activation(which)), (inside,))
 
     def _own(self, unit: Affine) -> Affine:
-        """The element of the state, for sequence n."""
+        """Returns the element of the state for sequence n."""
         return variable("n") * self.units + unit
 
     def _hidden(self, unit: Affine) -> Load:
         return load(self.state, self._own(unit))
 
     def _made(self, channel: Affine) -> Affine:
-        """The element of the result, for sequence n."""
+        """Returns the element of the result for sequence n."""
         return (variable("n") + self.output.left) * self.output.x_step + channel * self.output.c_step
 
     def _result(self, value: Expr) -> Store:

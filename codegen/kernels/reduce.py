@@ -1,4 +1,4 @@
-"""reduce, arg_extreme: each result from all its elements, over flat memory."""
+"""reduce, arg_extreme: computes each result from all its elements, over flat memory."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _nests(shape: tuple[int, ...], axes: Sequence[int]) -> tuple[StridedNest, StridedNest]:
-    """The loops over the results, and those over the elements of one."""
+    """Returns the loops over the results, and those over the elements of one."""
     strides = dense_strides(shape)
     left = [a for a in range(len(shape)) if a not in axes]
     sizes = tuple(shape[a] for a in left)

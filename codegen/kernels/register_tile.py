@@ -1,8 +1,8 @@
 """Chooses a tile of sums for cores without SIMD that have many registers.
 
-A tile of P pixels and C channels reads P + C elements for P * C products. Its sums stay in registers, with
-the elements of its shorter side, one of the longer and a product, two pointers and the end of the loop. Each
-sum has its own code that stores it: a larger tile must save instructions enough.
+A tile of P pixels and C channels loads P + C elements for P * C products. Registers hold its sums, the
+elements of its shorter side, one of the longer, a product, two pointers and the loop's end. Each sum has
+separate code to store it, so a larger tile must save enough instructions.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from dataclasses import dataclass
 from itertools import product
 
 MOST_PIXELS, MOST_CHANNELS = 6, 8
-_RESERVED_REGISTERS = 5  # beside sums and elements that are kept
-_INSTRUCTIONS_PER_ITERATION = 3  # beside products
-_INSTRUCTIONS_PER_TILE = 12  # beside iterations
-INSTRUCTIONS_PER_SUM = 11  # of its end
-_BYTES_PER_LOOP = 40  # of code
-BYTES_PER_SUM = 44  # of code, from its first value to its store
-_BYTES_PER_INSTRUCTION = 3  # about
-UNROLL_CHOICES = (1, 2, 4)  # iterations of a loop that may be written out
-INSTRUCTIONS_WORTH_A_BYTE = 64  # that a byte of code must save in a run
+_RESERVED_REGISTERS = 5  # besides sums and kept elements
+_INSTRUCTIONS_PER_ITERATION = 3  # besides products
+_INSTRUCTIONS_PER_TILE = 12  # besides iterations
+INSTRUCTIONS_PER_SUM = 11  # for its store
+_BYTES_PER_LOOP = 40  # code
+BYTES_PER_SUM = 44  # code, from its first value to its store
+_BYTES_PER_INSTRUCTION = 3  # approximate
+UNROLL_CHOICES = (1, 2, 4)  # unrolled iterations of a loop
+INSTRUCTIONS_WORTH_A_BYTE = 64  # that a byte of code must save per run
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The sums of a layer: how many there are, and of how many products."""
+    """The sums of a layer: how many there are, and the products of each."""
 
     rows: int
     pixels: int
@@ -34,9 +34,9 @@ class Sums:
 
 
 def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int, int]:
-    """The pixels and channels of the tile that costs least, of those for which there are registers.
+    """Returns the pixels and channels of the cheapest tile that fits the registers.
 
-    It is no smaller than `least`, where the row is not.
+    It is at least `least`, unless the row is smaller.
     """
     widths = range(min(least[0], sums.pixels), min(sums.pixels, MOST_PIXELS) + 1)
     heights = range(min(least[1], sums.channels), min(sums.channels, MOST_CHANNELS) + 1)
@@ -45,14 +45,14 @@ def widest_tile(sums: Sums, registers: int, least: tuple[int, int]) -> tuple[int
 
 
 def widest_cost(sums: Sums, registers: int, least: tuple[int, int]) -> int:
-    """The cost of that tile: instructions of a run, about, with the code at its worth in instructions."""
+    """Returns the cost of that tile: approximate instructions of a run, plus the cost of its code."""
     return _cost(sums, *widest_tile(sums, registers, least))
 
 
 def iterations_written_out(sums: Sums, size: tuple[int, int], length: int) -> int:
-    """The iterations of a loop of that length that are written out: as many as are worth their code.
+    """Returns the unrolled iterations of a loop of that length: as many as justify their code.
 
-    Sums of several pixels leave no registers for what a longer iteration holds.
+    Tiles of several pixels have no registers left for longer iterations.
     """
     if size[0] > 1:
         return 1
@@ -71,7 +71,7 @@ def _registers(pixels: int, channels: int) -> int:
 
 
 def _cost(sums: Sums, pixels: int, channels: int) -> int:
-    """The instructions of a run, about, and the code at its worth in instructions."""
+    """Returns the approximate instructions of a run, plus the cost of the code in instructions."""
     pieces = _all_pieces(sums, pixels, channels)
     run = sum(
         many
@@ -92,7 +92,7 @@ def _all_pieces(sums: Sums, pixels: int, channels: int) -> list[tuple[tuple[int,
 
 
 def _pieces(extent: int, size: int) -> Iterator[tuple[int, int]]:
-    """Yields whole tiles along an extent, how many and how long, and the smaller one at its end."""
+    """Yields count and length of the full tiles along an extent, then of the smaller one at its end."""
     whole, rest = divmod(extent, size)
     yield whole, size
     if rest:

@@ -1,4 +1,4 @@
-"""relayout: a row copied into another row format, for readers that request padding or wider elements."""
+"""relayout: copies a row into another format, for readers that request padding or wider elements."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Store, at, load
 from codegen.loops.schedule import unroll_by
 
-_TURN = 4  # elements: the loop itself is then less than a third of it
+_TURN = 4  # elements; the loop's overhead is then less than a third
 
 
 def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str) -> Kernel:
-    """Copies the pixels; the padding is filled when the target's memory is taken into use."""
+    """Returns the kernel that copies the pixels. Padding is filled when memory is initialized."""
     x = Buffer("x", storage_dtype(tensor, source), source.row_elements, Role.ROWS)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)
     return Kernel(
@@ -27,7 +27,7 @@ def relayout(tensor: TensorType, source: RowFormat, target: RowFormat, why: str)
 
 
 def lacking(tensor: TensorType, source: RowFormat, request: RowRequest) -> str:
-    """Says what readers with this request want that rows of the source do not have."""
+    """Describes how the format that the request needs differs from the source's."""
     target = requested_format(tensor, request)
     padding = "padding" if _lacks_padding(tensor, source, request) else ""
     if target.layout_text != source.layout_text:
@@ -52,11 +52,11 @@ def _lacks_padding(tensor: TensorType, source: RowFormat, request: RowRequest) -
 
 
 def _copied(x: Buffer, y: Buffer, source: RowFormat, target: RowFormat) -> Proc:
-    """Widens elements in one loop, a few to a turn, where both rows have them side by side."""
+    """Widens elements in one loop, a few per iteration, if both rows are dense."""
     name = f"copy_{source.channels}_by_{source.width}"
     elements = source.width * source.channels
     is_flat = is_dense(source) and is_dense(target) and elements % _TURN == 0
-    if not is_flat or x.dtype is y.dtype:  # C libraries copy bytes better
+    if not is_flat or x.dtype is y.dtype:  # C libraries copy bytes faster
         copy = Store(at(y, pixel_element(target)), load(x, pixel_element(source)))
         return Proc(name, (x, y), (For("column", source.width, (For("c", source.channels, (copy,)),)),))
     i = variable("i")
@@ -65,7 +65,7 @@ def _copied(x: Buffer, y: Buffer, source: RowFormat, target: RowFormat) -> Proc:
 
 
 def copy_constant(tensor: TensorType, data: Array) -> Kernel:
-    """A result that is the same whatever the inputs are."""
+    """Returns a kernel for a result that does not depend on the inputs."""
     x = Buffer("x", tensor.dtype, tensor.elements, Role.CONSTANT)
     y = Buffer("y", tensor.dtype, tensor.elements, Role.OUTPUT)
     element = variable("i")
@@ -81,7 +81,7 @@ def copy_constant(tensor: TensorType, data: Array) -> Kernel:
 
 
 def copy_constant_rows(tensor: TensorType, data: Array, target: RowFormat) -> Kernel:
-    """Rows that are the same whatever the inputs are, amid others that are not."""
+    """Returns a kernel for rows that do not depend on the inputs, among others that do."""
     size = target.width * target.channels
     x = Buffer("x", tensor.dtype, tensor.elements, Role.CONSTANT)
     y = Buffer("y", storage_dtype(tensor, target), target.row_elements, Role.OUTPUT)

@@ -1,4 +1,4 @@
-"""The tail that requantized layers share: folded bias, constant tables, the store function."""
+"""The common tail of requantized layers: folded bias, constant tables, the store function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from codegen.isa.plain.scalar_math import ScalarMath
 from codegen.loops.affine import Affine
 from codegen.loops.ir import Apply, Buffer, Declare, Expr, Load, Role, Stmt, Store, at, load
 
-_LEAST_BEYOND_16_BITS = (1 << 15) - 256  # what is below it fits with any zero point, however it is rounded
+_LEAST_BEYOND_16_BITS = (1 << 15) - 256  # smaller values fit with any zero point and rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,18 +24,18 @@ class Requantised:
     """The tail of a layer: sums start at `bias`; `storing` stores them with their channel's constants."""
 
     bias: Array
-    scales: Mapping[str, Array]  # each channel's constants behind the bias
+    scales: Mapping[str, Array]  # each channel's constants other than the bias
     requant: Requant
     storing: StoreQuantised
-    sums_wrap: bool  # whether sums may leave 32 bits, which the reference keeps them in
-    for_any_weights: bool = False  # other weights of the same shape are to have the same code
+    sums_wrap: bool  # whether sums may exceed 32 bits, in which the reference keeps them
+    for_any_weights: bool = False  # the code must not depend on the values of the weights
 
     @property
     def tables(self) -> Mapping[str, Array]:
         return {"bias": self.bias, **self.scales}
 
     def tables_of(self, params: Sequence[Buffer]) -> Mapping[str, Array]:
-        """Returns those of the tables that a kernel with these parameters reads."""
+        """Returns the tables that a kernel with these parameters reads."""
         wanted = {param.name for param in params}
         return {name: table for name, table in self.tables.items() if name in wanted}
 
@@ -47,7 +47,7 @@ class ChannelConstants:
     tables: tuple[Buffer, ...]  # parameters of the proc
     locals: tuple[Buffer, ...]
     loads: tuple[Stmt, ...]
-    start: Load | None  # where its sums begin
+    start: Load | None  # start value of its sums
     _scales: tuple[Load, ...]
     _storing: StoreQuantised
 
@@ -60,7 +60,7 @@ class ChannelConstants:
 
 
 def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
-    """The constants for a nest that makes a channel's sums and stores them."""
+    """Returns the constants for a nest that computes a channel's sums and stores them."""
     bias = Buffer("bias", storing.sum_dtype, channels, Role.CONSTANT)
     start = Buffer("start", storing.sum_dtype, 1, Role.LOCAL)
     begin = (Declare(start), Store(at(start), load(bias, channel)))
@@ -71,7 +71,7 @@ def channel_constants(storing: StoreQuantised, channels: int, channel: Affine) -
 
 
 def scale_constants(storing: StoreQuantised, channels: int, channel: Affine) -> ChannelConstants:
-    """The constants for a nest that stores sums made before."""
+    """Returns the constants for a nest that stores existing sums."""
     mult = Buffer("mult", DType.I32, channels, Role.CONSTANT)
     second = ("addend", storing.addends, "rounding") if storing.is_fitted else ("right", DType.I8, "shift")
     other = Buffer(second[0], second[1], channels, Role.CONSTANT)
@@ -103,7 +103,7 @@ def requantised(
     math: ScalarMath,
     for_any_weights: bool = False,
 ) -> Requantised:
-    """The tail of a layer whose weights have the output channel as their first axis."""
+    """Returns the tail of a layer whose weights have the output channel as first axis."""
     start = folded_bias(weights, bias, quant_of(x_type).zero_point)
     largest = largest_sum(weights, start, -x_type.dtype.limits[0])
     sum_dtype = DType.I32 if largest <= INT32_MAX else DType.I64
@@ -136,20 +136,20 @@ def requantised(
 
 
 def _largest_scaled(weights: Array, start: Array, x_type: TensorType, mult: Array, right: Array) -> float:
-    """A bound on what any channel stores, before the zero point is added and it is clamped."""
+    """Returns a bound on all scaled results, before the zero point is added and they are clamped."""
     flat = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64))
     largest = flat.sum(axis=1) * -x_type.dtype.limits[0] + np.abs(start)
     return float((largest * mult * np.exp2(-31.0 - right.astype(np.float64))).max())
 
 
 def folded_bias(weights: Array, bias: Array | None, zero_point: int) -> Array:
-    """bias[o] - zero_point * sum(w[o]): the input's zero point leaves the inner loop."""
+    """Returns bias[o] - zero_point * sum(w[o]), which removes the input's zero point from the inner loop."""
     flat = weights.reshape(weights.shape[0], -1).astype(np.int64)
     start = np.zeros(len(flat), np.int64) if bias is None else bias.astype(np.int64)
     return np.asarray(start - zero_point * flat.sum(axis=1), np.int64)
 
 
 def largest_sum(weights: Array, bias: Array, largest_input: int) -> int:
-    """A bound on |sum| at any moment, for inputs as they are stored (the zero point is in the bias)."""
+    """Returns a bound on |sum| at any time, for stored inputs; the bias includes the zero point."""
     flat = np.abs(weights.reshape(weights.shape[0], -1).astype(np.int64))
     return int((flat.sum(axis=1) * largest_input + np.abs(bias.astype(np.int64))).max())

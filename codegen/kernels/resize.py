@@ -1,6 +1,6 @@
-"""resize: each result between the four pixels around its place; which they are is known beforehand.
+"""resize: interpolates each result between the four nearest pixels, whose positions are constant.
 
-One row lies between two of the image. Images of a batch are made at once, over flat memory.
+A row of the result is between two rows of the image. Batches are computed in one step, over flat memory.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from codegen.loops.ir import (
 )
 from codegen.loops.schedule import unroll_by
 
-_TURNS = 4  # of the loop over channels, written out
+_TURNS = 4  # unrolled iterations of the loop over channels
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
@@ -65,7 +65,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
         "right": columns.second * x.x_step,
         "across": columns.share,
     }
-    # The share of the row below has a place of its own for each step.
+    # The weight of the lower row is in a separate table with an element per step.
     stored = {name: Buffer(name, _dtype(array), array.size, Role.CONSTANT) for name, array in tables.items()}
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS, 2)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
@@ -98,7 +98,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _flat(site: Site) -> Kernel:
-    """The kernel for several images."""
+    """Returns the kernel for several images."""
     op, x = _op(site), site.input(0)
     _, height, width, depth = x.shape
     (rows, columns), (wanted_rows, wanted_columns) = op.places(x), op.size
@@ -144,14 +144,14 @@ def _dtype(array: Array) -> DType:
 
 @dataclass(frozen=True)
 class _Mix:
-    """A function of four pixels and of what is known of a column, which the statements `weights` compute."""
+    """An interpolation function of four pixels and of column constants that `weights` load."""
 
     function: ScalarFunction
     known: tuple[Expr, ...]
     weights: tuple[Stmt, ...] = ()
 
     def of(self, *pixels: Expr) -> Expr:
-        """The mix of the pixels above left, above right, below left and below right."""
+        """Returns the interpolation of the pixels above left, above right, below left and below right."""
         return Apply(self.function, (*pixels, *self.known))
 
 
@@ -173,7 +173,7 @@ def _mix(site: Site, down: Expr, across: Expr) -> _Mix:
 
 
 def _of_integers(dtype: DType, math: ScalarMath) -> ScalarFunction:
-    """f(four pixels, the share of each) -> the result."""
+    """f(four pixels, the weight of each) -> the result."""
     wide = DType.I32 if dtype is DType.I8 else DType.I64
     sum_text = " + ".join(
         f"({wide.c_name}){pixel} * {share}" for pixel, share in zip("abcd", "efgh", strict=True)
@@ -190,13 +190,13 @@ def _of_integers(dtype: DType, math: ScalarMath) -> ScalarFunction:
 
 
 def _written_out(site: Site, proc: Proc) -> Proc:
-    """A loop costs three instructions a turn, a small part of reals without an FPU."""
+    """Unrolls the loop, whose three instructions matter except for floats without an FPU."""
     is_short = site.optimize is Optimize.SIZE or site.outputs[0].shape[3] % _TURNS
     return proc if is_short else unroll_by(proc, "c", _TURNS)
 
 
 def _of_unsigned() -> ScalarFunction:
-    """Mixes bytes stored 128 less than the file's, in single precision and in the references' order."""
+    """Interpolates bytes stored minus 128, in single precision and in the references' order."""
     shares = (
         ("a", "(1.0f - e)", "(1.0f - f)"),
         ("c", "e", "(1.0f - f)"),

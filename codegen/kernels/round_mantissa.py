@@ -1,4 +1,4 @@
-"""round_mantissa: scaled so that the last bit that is kept is 1, rounded, and scaled back."""
+"""round_mantissa: scales so that the last kept bit is 1, rounds, and scales back."""
 
 from __future__ import annotations
 

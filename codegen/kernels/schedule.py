@@ -18,12 +18,12 @@ from codegen.kernels.kernel import Kernel, PassedOver, Site
 from codegen.kernels.memory_demand import ANYWHERE, MemoryDemand
 
 T = TypeVar("T")
-RowRequests = tuple[RowRequest | None, ...]  # one for each activation; None: any format will do
+RowRequests = tuple[RowRequest | None, ...]  # one per activation; None: any format
 
 
 @dataclass(frozen=True)
 class Condition(Generic[T]):
-    """A condition of a schedule; `says` is printed after "only for"."""
+    """A condition of a schedule; `says` is its text, printed after "only for"."""
 
     says: str
     holds: Callable[[T], bool]
@@ -42,7 +42,7 @@ def never(_site: Site) -> bool:
 
 
 class UnfitRowsError(Exception):
-    """A schedule that `refuses` cannot make its kernel for these rows; the next one is used."""
+    """Raised if a schedule that `refuses` cannot make its kernel for these rows. The next one is used."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,14 @@ class Schedule:
     fits: tuple[Condition[Site], ...] = ()
     takes: tuple[
         Condition[RowFormats], ...
-    ] = ()  # of rows beyond its requests; else the next that fits is taken
-    # Tries the site and says why it cannot serve it; its `lower` may then refuse rows by UnfitRowsError.
+    ] = ()  # of rows beyond its requests; if not met, the next schedule is used
+    # Returns why it cannot serve the site, after a trial. Its `lower` may then raise UnfitRowsError.
     refuses: Callable[[Site], str] | None = None
-    reads_image_rows: Callable[[Site], bool] = never  # reads a flattened image by the rows of the image
-    # Where a sum that its result goes into is best made as the result is stored; None: nowhere.
+    reads_image_rows: Callable[[Site], bool] = never  # can read a flattened image row by row
+    # Conditions under which its store should compute the next add; None: never.
     adds_in_store: tuple[Condition[Site], ...] | None = None
     demand: MemoryDemand = ANYWHERE  # on the memory that its kernel works in
-    device: str = ""  # the accelerator that it belongs to
+    device: str = ""  # of the accelerator that it belongs to
 
     def misfit(self, site: Site) -> str:
         """Returns why it cannot serve the site; empty if it can."""
@@ -91,10 +91,10 @@ def _first_broken(conditions: Sequence[Condition[T]], place: T) -> str:
 
 @dataclass(frozen=True)
 class OpKernel:
-    """The schedules of an op that run on any core; instruction sets put theirs before them."""
+    """The schedules of an op for any core. Instruction sets put theirs before them."""
 
     schedules: tuple[Schedule, ...]  # best first
-    dtypes: frozenset[DType] = frozenset({DType.I8})  # that inputs and outputs may have
+    dtypes: frozenset[DType] = frozenset({DType.I8})  # of inputs and outputs
 
 
 @dataclass(frozen=True)
@@ -102,8 +102,8 @@ class ChosenSchedule:
     """The schedule of a site, with substitutes for other row formats."""
 
     site: Site
-    fitting: tuple[Schedule, ...]  # best first; the last takes any rows
-    passed_over: tuple[PassedOver, ...]  # those before the first that fits
+    fitting: tuple[Schedule, ...]  # best first; the last one accepts any rows
+    passed_over: tuple[PassedOver, ...]  # schedules before the first that fits
 
     @property
     def schedule(self) -> Schedule:
@@ -111,7 +111,11 @@ class ChosenSchedule:
 
     @cached_property
     def requests(self) -> RowRequests:
-        """The schedule's requests; of unpadded rows, none around the image where these can be a constant."""
+        """Returns the schedule's requests; for unpadded rows, without rows around the image.
+
+        Targets with a separate address space for constants keep these rows, since they cannot share a
+        constant row.
+        """
         requests = self.schedule.requests(self.site)
         if not self.site.unpadded or self.site.target.constant_space:
             return requests
@@ -127,11 +131,11 @@ class ChosenSchedule:
 
     @property
     def demands_memory(self) -> bool:
-        """Whether its tensors must be in the arena, at addresses that the plan guarantees."""
+        """Returns whether its tensors must be in the arena, at addresses that the plan guarantees."""
         return any(schedule.demand != ANYWHERE for schedule in self.fitting)
 
     def lower(self, site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel:
-        """Makes the kernel for these rows; `site` is the chosen one with its own points."""
+        """Returns the kernel for these rows; `site` is the chosen one with the schedule's points."""
         rows, passed = RowFormats(tuple(inputs), output), list(self.passed_over)
         for schedule in self.fitting:
             reason = _first_broken(schedule.takes, rows)

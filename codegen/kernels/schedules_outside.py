@@ -1,4 +1,4 @@
-"""Schedules of layers that are not in this tree: of a user's file, of Python, of an installed package."""
+"""Schedules from outside of this source tree: a user's file, Python code, or an installed package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.kernels.schedule import Schedule
 
 @dataclass(frozen=True)
 class OwnSchedules:
-    """Schedules from one place outside the tree."""
+    """Schedules from one place outside of this source tree."""
 
-    origin: str  # the file as it was given, or the name of a schedule that Python made
+    origin: str  # the file name as given, or the name of a schedule made in Python
     by_op: Mapping[str, tuple[Schedule, ...]] = field(repr=False, compare=False)  # best first

@@ -1,4 +1,4 @@
-"""Schedules for nests that nobody has scheduled: the sketches of the nest are the knobs of its kernel."""
+"""Automatic schedules for unscheduled nests: the sketches of a nest become the knobs of its kernel."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _AS_IT_IS: Point = MappingProxyType({})
 
 
 def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
-    """The open numbers of the nest as knobs; those not in `sketch` are 1 by default."""
+    """Returns the nest's open numbers as knobs. Those not in `sketch` are 1 by default."""
     knobs = tuple(Knob(name, values) for name, values in nest.open_numbers.items())
 
     def is_legal(point: Point) -> bool:
@@ -28,7 +28,7 @@ def sketch_space(proc: Proc, nest: Nest, sketch: Point = _AS_IT_IS) -> Space:
 
 
 def with_sketches(kernel: Kernel, tuned: Mapping[str, Point], lanes: Lanes | None = None) -> Kernel:
-    """The kernel itself where it has knobs of its own, or no plain nest, or rows that follow no rule."""
+    """Returns the kernel with sketch knobs, or unchanged if it has knobs, irregular rows or no plain nest."""
     nest = nest_of(kernel.proc, lanes)
     is_ruled = not kernel.row_cycles and not any(access.given for access in kernel.access)
     if kernel.space is not None or nest is None or not is_ruled:

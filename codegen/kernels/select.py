@@ -1,4 +1,4 @@
-"""select: one of two elements, as a third one says."""
+"""select: one of two elements, chosen by a third."""
 
 from __future__ import annotations
 

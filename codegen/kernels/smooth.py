@@ -1,4 +1,4 @@
-"""smooth: a step for each row; the row before it lies in the arena."""
+"""smooth: one step per row; the previous row is in the arena."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _SHARES = ("new", "old")
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Any rows; what was before them as it is."""
+    """Requests any rows; the initial rows in their stored type."""
     return (None, *(RowRequest(dtype_bytes=site.input(i).dtype.bytes) for i in range(3, len(site.inputs))))
 
 

@@ -1,4 +1,4 @@
-"""softmax: the maximum, the sum of exponentials, the shares; each pixel by itself."""
+"""softmax: maximum, sum of exponentials, quotients, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -85,11 +85,11 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 @dataclass(frozen=True)
 class _Pieces:
-    exp: ScalarFunction  # of x - max, as it enters the sum
+    exp: ScalarFunction  # of x - max, as a term of the sum
     reciprocal: ScalarFunction  # of the sum
-    bits: ScalarFunction  # of the sum: how far the product of the two is shifted
+    bits: ScalarFunction  # of the sum: the shift of the product of both
     share: ScalarFunction  # of x - max, the reciprocal and the bits: the stored result
-    numbers: tuple[int, ...] = ()  # their last arguments, where the input's scale is not in the code
+    numbers: tuple[int, ...] = ()  # their last arguments, if the input's scale is not in the code
 
 
 def _pieces(site: Site) -> _Pieces:

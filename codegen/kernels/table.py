@@ -1,6 +1,6 @@
-"""The kernels of all ops: what `aot/ops/<stem>.py` means, `<stem>.py` here computes.
+"""The kernels of all ops. The file `<stem>.py` here computes the ops of `aot/ops/<stem>.py`.
 
-A file has the kernel of its one op as `KERNEL`, those of several by their names as `KERNELS`.
+A file with one op has its kernel as `KERNEL`, a file with several has them by name as `KERNELS`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from aot.extensions import OPS, LazyTable, OpenTable, entry_of
 from aot.ops import PLACES
 from codegen.kernels.schedule import OpKernel
 
-_VIEWS = frozenset({"reshape"})  # look at memory in another way: there is nothing to compute
+_VIEWS = frozenset({"reshape"})  # other views of the same memory, without computation
 
 
 def _kernel_of(op_name: str) -> OpKernel:

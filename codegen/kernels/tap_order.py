@@ -1,9 +1,8 @@
-"""The order in which products are added so that their sums have room in half a word.
+"""The order of products, chosen so that partial sums fit into 16 bits.
 
-Two sums share a word of 32 bits for some products, the taps of a turn, before each is added to where it has
-room. A value has 8 bits; the weights of a turn therefore may not amount to more than 255 in any channel. Of
-all turns some have large weights side by side: in another order there are turns of three and four taps where
-there were turns of two.
+Two sums share a 32-bit register for some products, the taps of an iteration, before they are added to 32-bit
+sums. A value has 8 bits, so the absolute weights of an iteration may add up to at most 255 in any channel.
+Large weights are often neighbors; another order then permits three or four taps per iteration instead of two.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import numpy.typing as npt
 
 from aot.ir.types import Array
 
-MOST_WEIGHT = 255  # of a turn: 128 times as much, and what rounds it, fits half a word
+MOST_WEIGHT = 255  # of an iteration: 128 times as much, plus rounding, fits into 16 bits
 _MOST_SWAPS = 24
 _FULL = np.iinfo(np.int64).max
 _Sums = npt.NDArray[np.int64]
@@ -24,18 +23,18 @@ _Sums = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class TapOrder:
-    """The taps of each kernel row in the order in which they are taken, so many in a turn; -1: a zero."""
+    """The taps of each kernel row in order, with a fixed number per iteration; -1 is a zero."""
 
     taps: int
     rows: tuple[tuple[int, ...], ...]
 
     @property
     def length(self) -> int:
-        """The taps of a kernel row, with the zeros behind them."""
+        """Returns the taps of a kernel row, with padding zeros."""
         return len(self.rows[0])
 
     def reordered(self, weights: Array) -> Array:
-        """The weights [channel][kernel row]... as [channel][tap]."""
+        """Returns the weights [channel][kernel row]... as [channel][tap]."""
         channels, rows = weights.shape[:2]
         flat = np.pad(weights.reshape(channels, rows, -1), ((0, 0), (0, 0), (0, 1)))
         parts = [flat[:, row, list(order)] for row, order in enumerate(self.rows)]
@@ -43,16 +42,16 @@ class TapOrder:
 
     @property
     def elements(self) -> Array:
-        """The element of a window's row for each tap; for zeros any."""
+        """Returns the element of a window's row for each tap; any element for zeros."""
         flat = np.array([max(tap, 0) for row in self.rows for tap in row])
         return flat.astype(np.int8 if flat.max() < 128 else np.int16)
 
 
 def tap_order(weights: Array, taps: int) -> TapOrder | None:
-    """An order with that many taps to a turn; None where none was found.
+    """Returns an order with that many taps per iteration, or None if none was found.
 
-    Each tap goes, those with the largest weights first, to the turn where it leaves most room; what then has
-    no room is swapped, a few times.
+    Assigns taps, largest weights first, to the iteration where they fit best. Taps that exceed the limit are
+    then swapped a limited number of times.
     """
     channels, rows = weights.shape[:2]
     return _found(weights.tobytes(), (channels, rows, weights.size // (channels * rows)), taps)
@@ -67,7 +66,7 @@ def _found(data: bytes, shape: tuple[int, int, int], taps: int) -> TapOrder | No
 
 
 def _of_row(sizes: _Sums, taps: int) -> tuple[int, ...] | None:
-    """The order for weights of these sizes, [channel][tap]."""
+    """Returns the order for absolute weights [channel][tap]."""
     turns = -(-sizes.shape[1] // taps)
     if sizes.sum(axis=1).max() > turns * MOST_WEIGHT:
         return None
@@ -83,7 +82,7 @@ def _of_row(sizes: _Sums, taps: int) -> tuple[int, ...] | None:
 
 
 def _largest_first(sizes: _Sums, turns: int, taps: int) -> tuple[list[list[int]], _Sums]:
-    """The taps of each turn, and its weight in each channel."""
+    """Returns the taps of each iteration, and its weight in each channel."""
     sums = np.zeros((len(sizes), turns), np.int64)
     members: list[list[int]] = [[] for _ in range(turns)]
     for tap in np.argsort(-sizes.max(axis=0), kind="stable"):
@@ -97,12 +96,12 @@ def _largest_first(sizes: _Sums, turns: int, taps: int) -> tuple[list[list[int]]
 
 
 def _beyond(sums: _Sums) -> _Sums:
-    """The weight for which each turn has no room."""
+    """Returns by how much each iteration exceeds the limit."""
     return np.asarray(np.maximum(sums - MOST_WEIGHT, 0).sum(axis=0))
 
 
 def _swap(sizes: _Sums, members: list[list[int]], sums: _Sums) -> bool:
-    """Swaps a tap of the turn that lacks most room for another's; False where none of them helps."""
+    """Swaps a tap of the worst iteration for another's; returns False if no swap helps."""
     beyond = _beyond(sums)
     worst = int(beyond.argmax())
     turn_of = np.repeat(np.arange(len(members)), len(members[0]))

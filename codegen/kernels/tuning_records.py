@@ -1,12 +1,12 @@
-"""Tuning records: what was measured for a kernel's knobs on a core, one JSON object a line; the best is used.
+"""Tuning records: measured costs of a kernel's knobs on a core, one JSON object per line. The best is used.
 
     {"task": "conv2d_1x1_64_to_64_by_5 step 64 i16", "core": "cortex-m4", "compiler": "...",
      "knobs": {"pixels": 3, "channels": 2, "unroll": 16, "weight_bits": 8},
      "cost": 21894, "default_cost": 22512, "unit": "instructions", "error": "",
      "board": "mps2-an386", "seconds": 0.01, "tool": "0.1.0", "time": "2026-01-01T00:00:00Z"}
 
-`deploy inspect --layers --json` names each kernel's task. A trial that failed has an error, such as
-"wrong result", and no cost. The line a crash cut short, which can only be the last, is passed over.
+`deploy inspect --layers --json` lists each kernel's task. A failed trial has an error, such as "wrong
+result", and no cost. An incomplete last line, left by a crash, is ignored.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _WRITES = "deploy tune MODEL --board B -o FILE writes them"
 
 @dataclass(frozen=True)
 class TuningRecord:
-    """One trial. What follows `default_cost` may be missing in a file."""
+    """One trial. Fields after `default_cost` may be missing in a file."""
 
     task: str
     core: str
@@ -40,10 +40,10 @@ class TuningRecord:
     cost: int | None  # None: it failed
     default_cost: int | None  # of the same run, in the same unit
     error: str = ""
-    compiler: str = ""  # "": whatever the compiler
+    compiler: str = ""  # "": any compiler
     board: str = ""
     unit: str = ""
-    seconds: float = 0.0  # that the trial took
+    seconds: float = 0.0  # duration of the trial
     tool: str = ""
     time: str = ""
 
@@ -53,7 +53,7 @@ class TuningRecord:
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Two records of one key are of the same point."""
+        """Returns the identity of the point: records of one key are trials of the same point."""
         knobs = json.dumps(dict(sorted(self.knobs.items())))
         return (self.task, self.core, self.compiler, self.board, self.unit, knobs)
 
@@ -66,11 +66,11 @@ class Selection:
     """The points to compile with, and why the other records are not used."""
 
     points: Mapping[str, Point]  # by task
-    unused: Mapping[str, int]  # reason -> records
+    unused: Mapping[str, int]  # reason -> number of records
 
 
 def read_records(path: Path) -> tuple[TuningRecord, ...]:
-    """Raises InputError naming the first line that is none."""
+    """Reads a file. Raises InputError with the first line that is not a record."""
     try:
         text = path.read_text(encoding="utf-8")
     except OSError as error:
@@ -84,9 +84,9 @@ def read_records(path: Path) -> tuple[TuningRecord, ...]:
 def select(
     records: Iterable[TuningRecord], core: str, compiler: str = "", goal: Optimize = Optimize.SPEED
 ) -> Selection:
-    """Selects for each task the best point that beats the default on this core with this compiler.
+    """Returns, for each task, the best point that beats the default on this core with this compiler.
 
-    Costs of several units are not compared: those in the unit that says most for the goal count.
+    Costs in different units are not compared. The unit that is most informative for the goal counts.
     """
     unused: Counter[str] = Counter()
     best: dict[str, TuningRecord] = {}
@@ -100,7 +100,7 @@ def select(
 
 
 def _rank(record: TuningRecord, goal: Optimize) -> tuple[int, int]:
-    """Orders records of a task, the best first: by unit, then by cost."""
+    """Returns the sort key of records of a task, best first: by unit, then by cost."""
     assert record.cost is not None
     units = _UNITS[::-1] if goal is Optimize.SIZE else _UNITS
     return units.index(record.unit if record.unit in _UNITS else _TIME), record.cost
@@ -144,7 +144,7 @@ def _checked(found: dict[str, Any]) -> TuningRecord:
 
 _COSTS = ("cost", "default_cost")
 _TIME = ""
-_UNITS = ("cycles", "instructions", _TIME, "bytes")  # those that say most of time first; of size: last
+_UNITS = ("cycles", "instructions", _TIME, "bytes")  # most informative about time first; about size, last
 
 
 def _positive(value: object) -> int:

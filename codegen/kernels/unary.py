@@ -35,7 +35,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _wide_function(site: Site) -> ScalarFunction:
-    """Sixteen bits are too many for a table."""
+    """Returns the function for 16-bit values, for which a table would be too large."""
     op, x = site.node.op, site.input(0)
     match op:
         case Clamp():

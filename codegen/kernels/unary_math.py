@@ -1,4 +1,4 @@
-"""unary_math: a table for int8, one C expression for everything else."""
+"""unary_math: a table for int8, one C expression for all other types."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _REALS = {
     MathFunction.ERF: "erff(a)",
     MathFunction.CEIL: "ceilf(a)",
     MathFunction.FLOOR: "floorf(a)",
-    MathFunction.ROUND: "rintf(a)",  # half to even, unless the program has chosen another way of rounding
+    MathFunction.ROUND: "rintf(a)",  # half to even, unless the program has set another rounding mode
     MathFunction.ELU: "a < 0.0f ? {alpha} * expm1f(a) : a",
     MathFunction.GELU: "0.5f * a * (1.0f + erff(a * 0.70710678f))",
     MathFunction.GELU_BY_TANH: "0.5f * a * (1.0f + tanhf(0.79788456f * (a + 0.044715f * a * a * a)))",

@@ -1,4 +1,4 @@
-"""update_slice: each element from the part where that covers it, else from the whole."""
+"""update_slice: each element from the update if covered by it, otherwise from the original."""
 
 from __future__ import annotations
 

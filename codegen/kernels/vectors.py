@@ -1,4 +1,4 @@
-"""The requests and loops of kernels whose results need all channels of their pixel, and nothing else."""
+"""Requests and loops of kernels whose results need all channels of their pixel and nothing else."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.kernels.kernel import Kernel, RowAccess, Site
 from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, BufferPlace, For, Load, Proc, Role, Stmt, at, load
 
-# (channel of the input, place of a channel of the result) -> the pixel's statements
+# (channel of the input, place of a result channel) -> the statements of a pixel
 Body = Callable[[Callable[[Affine | int], Load], Callable[[Affine], BufferPlace]], Sequence[Stmt]]
 K = variable("k")  # the loops over channels
 NO_TABLES: Mapping[Buffer, Array] = MappingProxyType({})
@@ -20,7 +20,11 @@ NO_TABLES: Mapping[Buffer, Array] = MappingProxyType({})
 def vector_kernel(
     site: Site, x: RowFormat, y: RowFormat, body: Body, what: str, tables: Mapping[Buffer, Array] = NO_TABLES
 ) -> Kernel:
-    """`what` is said of each pixel: "a softmax". `tables` are the constants that its statements read."""
+    """Returns the kernel that applies `body` to each pixel.
+
+    `what` describes a pixel's result, such as "a softmax". `tables` are the constants that its statements
+    read.
+    """
     xs = Buffer("x", storage_dtype(site.input(0), x), x.row_elements, Role.ROWS)
     ys = Buffer("y", storage_dtype(site.outputs[0], y), y.row_elements, Role.OUTPUT)
     column = variable("column")

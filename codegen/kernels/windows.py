@@ -1,4 +1,4 @@
-"""windows: one row copied together from the rows of a line that it spans."""
+"""windows: copies a row from the rows of a line that it spans."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.kernels.schedule import OpKernel, Schedule
 from codegen.loops.affine import Affine, to_affine, variable
 from codegen.loops.ir import Buffer, For, Proc, Role, Stmt, Store, at, load
 
-_AT_ONCE = 8  # elements, where they become wider; others are copied by what the compiler knows for that
+_AT_ONCE = 8  # elements, if they are widened; otherwise the compiler's copy is used
 _DTYPES = frozenset({DType.I8, DType.I16, DType.F32})
 
 
@@ -23,7 +23,7 @@ def _op(site: Site) -> Windows:
 
 
 def _access(site: Site) -> RowAccess:
-    """The rows of the image that one window spans."""
+    """Returns the image rows that one window spans."""
     op, columns = _op(site), site.input(0).shape[2]
     first = -op.before // columns
     last = (op.length - 1 - op.before) // columns
@@ -31,7 +31,7 @@ def _access(site: Site) -> RowAccess:
 
 
 def _requests(site: Site) -> tuple[RowRequest | None, ...]:
-    """Rows of zero points where windows reach beyond the line."""
+    """Requests rows of zero points if windows extend past the ends of the line."""
     access, rows = _access(site), geometry(site.input(0)).rows
     end = (_op(site).rows - 1) * access.stride + access.first + access.count
     return (
@@ -72,7 +72,7 @@ def _copies(site: Site, x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer) -> I
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Pixels that lie together in both."""
+    """Pixels that are contiguous in both source and result."""
 
     pixels: int
     row: Affine | int = 0
@@ -82,7 +82,7 @@ class Stretch:
 
 def _copy(x: RowFormat, y: RowFormat, xs: Buffer, ys: Buffer, stretch: Stretch) -> For:
     first, to = stretch.from_pixel + x.left, to_affine(stretch.to_pixel) + y.left
-    if x.c_step == y.c_step == 1:  # then pixel after pixel is element after element
+    if x.c_step == y.c_step == 1:  # then consecutive pixels are consecutive elements
         times = _AT_ONCE if xs.dtype is not ys.dtype and stretch.pixels * x.channels % _AT_ONCE == 0 else 1
         element = variable("i") * times + variable("one")
         copy = Store(

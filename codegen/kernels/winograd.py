@@ -1,16 +1,16 @@
-"""Convolutions 3x3 with 16 products for each 36: Winograd's F(2x2, 3x3), exact in integers.
+"""3x3 convolutions with 16 products instead of 36: Winograd's F(2x2, 3x3), exact in integers.
 
-A tile is four results, 2 x 2, of the 4 x 4 pixels x around them. With B, G and A of Winograd's filters
+A tile is four results, 2 x 2, of the 4 x 4 pixels x around them. With B, G and A of Winograd's filters,
 
     results = A' (U * V) A        V = B' x B        U = G w G'
 
-where * multiplies element by element and sums over the channels. G has halves in it; taken twice, its
-elements are integers and the results four times too large: a shift mends that without a remainder, or
-scales that are fitted to such sums. V is x with at most three sums, so ten bits hold what eight held; the
-elements of U need twelve.
+where * multiplies element by element and sums over the channels. G contains halves. Doubled, its elements are
+integers and the results four times too large, which a shift corrects without remainder, or scales fitted to
+such sums. V is x with at most three additions, so it needs ten bits instead of eight. The elements of U need
+twelve.
 
     for blocks of four tiles along two rows of the result:
-        V of all channels, two channels to a word                          (scratch v)
+        V of all channels, two channels per word                           (scratch v)
         for pairs of output channels:
             sixteen products for each tile and channel, over all channels  (scratch m)
             results of both rows, requantized
@@ -50,20 +50,20 @@ from codegen.loops.ir import (
 )
 from codegen.loops.tensorize import tensorize
 
-KERNEL, RESULTS, WINDOW = 3, 2, 4  # rows and columns of the kernel, of the results of a tile, of its pixels
-ENLARGED = 4  # times, that sums of products are too large
+KERNEL, RESULTS, WINDOW = 3, 2, 4  # rows and columns of the kernel, of a tile's results, of its pixels
+ENLARGED = 4  # factor of sums of products
 IN_EVERY_RESULT = (1, 1)  # the position whose product is added to all four results of a tile
-TILES = 4  # whose products share each word of weights
-COLUMNS = TILES * RESULTS  # of the result to a block
-PAIR = 2  # channels to a word
+TILES = 4  # that share each load of weights
+COLUMNS = TILES * RESULTS  # of the result per block
+PAIR = 2  # channels per 32-bit word
 POSITIONS = WINDOW * WINDOW
-RECORD = TILES * PAIR  # sums of a position, of all tiles and of two output channels
+RECORD = TILES * PAIR  # sums of a position, for all tiles and two output channels
 V_OF_PAIR = POSITIONS * RECORD  # elements of V for two channels
 
 _B = np.array([[1, 0, 0, 0], [0, 1, -1, 1], [-1, 1, 1, 0], [0, 0, 0, -1]])
 _G_TWICE = np.array([[2, 0, 0], [1, 1, 1], [1, -1, 1], [0, 0, 2]])
 _A = np.array([[1, 0], [1, 1], [1, -1], [0, -1]])
-_LARGEST_V = 4 * 128  # each of the two transformations adds two
+_LARGEST_V = 4 * 128  # each of the two transformations doubles the range
 
 QUARTER = ScalarFunction(
     "quarter",
@@ -81,7 +81,7 @@ static inline int32_t quarter(int32_t sum)
 
 @dataclass(frozen=True, slots=True)
 class WinogradProblem:
-    """The shape of a layer, and where the elements of its rows lie."""
+    """The shape of a layer, and the positions of elements in its rows."""
 
     name: str
     width: int  # of the result
@@ -89,7 +89,7 @@ class WinogradProblem:
     channels: int
     x_dtype: DType
     x_elements: int
-    x_first: int  # element of the row that the window of column 0 begins at
+    x_first: int  # first row element of column 0's window
     x_step: int  # from one pixel to the next
     y_dtype: DType
     y_elements: int
@@ -104,7 +104,7 @@ class WinogradProblem:
 
 
 def transformed(weights: Array) -> Array:
-    """U of weights [channel][row][column][depth], in the order in which the products read it.
+    """Returns U of weights [channel][row][column][depth], in the order in which the products read it.
 
     That is [pair of channels][position][pair of depths][channel][depth].
     """
@@ -115,14 +115,14 @@ def transformed(weights: Array) -> Array:
 
 
 def sums_fit(weights: Array, start: int = 0) -> bool:
-    """True where no sum on the way to four times the result can leave 32 bits, with up to `start` in it."""
+    """Returns True if 32 bits hold all intermediate sums, enlarged by four and with up to `start` added."""
     u = np.einsum("ir,orcd,jc->oijd", _G_TWICE, weights.astype(np.int64), _G_TWICE)
     products = np.abs(u).sum(axis=3) * _LARGEST_V
     return bool(np.einsum("ip,oij,jq->opq", np.abs(_A), products, np.abs(_A)).max() + start <= INT32_MAX)
 
 
 def nest(p: WinogradProblem) -> Proc:
-    """The loops before instructions take their places."""
+    """Returns the loops before instructions are substituted."""
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, WINDOW)
     w = Buffer("w", DType.I16, p.channels * POSITIONS * p.depth, Role.CONSTANT)
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT, RESULTS)
@@ -142,7 +142,7 @@ def nest(p: WinogradProblem) -> Proc:
 
 
 def scheduled(p: WinogradProblem, inputs: Instruction, products: Instruction) -> Proc:
-    """The loops with an instruction for V of two channels, and one for all products of two channels."""
+    """Returns the loops with an instruction for V of two channels, and one for their products."""
     return tensorize(tensorize(nest(p), "tile", [inputs]), "position", [products])
 
 
@@ -165,7 +165,7 @@ def input_nest(v: Buffer, x: Buffer, x_step: int, v_first: Affine | int, x_first
 
 
 def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine | int) -> Stmt:
-    """m[position][tile][channel] = the sum over all depths of V and U there."""
+    """m[position][tile][channel] = the sum over all depths of V times U."""
     position, i, j, pair, k = (variable(name) for name in ("position", "i", "j", "depths", "k"))
     total = at(m, position * RECORD + i * PAIR + j)
     element = load(v, pair * V_OF_PAIR + position * RECORD + i * PAIR + k)
@@ -177,9 +177,10 @@ def products_nest(m: Buffer, v: Buffer, w: Buffer, pairs: int, w_first: Affine |
 
 
 def _results(p: WinogradProblem, channel: ChannelConstants, m: Buffer, y: Buffer) -> Stmt:
-    """The four results of each tile, for one channel: columns first, then rows.
+    """Returns the four results of each tile, for one channel: columns first, then rows.
 
-    Fitted scales take sums as they are, and these start in a product that is part of each.
+    Fitted scales apply to enlarged sums, whose start value is in the one product that all four results
+    include.
     """
     i, o, block, both = (variable(name) for name in ("i", "oi", "block", "ob"))
     half = Buffer("half", DType.I32, RESULTS * WINDOW, Role.LOCAL)
@@ -220,7 +221,7 @@ def _swapped(of: Callable[[int, int], Expr], column: int, row: int) -> Expr:
 
 
 def _combined(factors: Array, term: Callable[[int], Expr]) -> Expr:
-    """The sum of terms with factors 1, 0 and -1, beginning with one that is added."""
+    """Returns the sum of terms with factors 1, 0 and -1, starting with a positive one."""
     signed = sorted((-int(f), n) for n, f in enumerate(factors) if f)
     (_, first), *rest = signed
     total = term(first)

@@ -1,1 +1,1 @@
-"""The default points of cores: <core>.json has the knobs of each task for which tuning found better ones."""
+"""The default points of cores: <core>.json has better knobs, found by tuning, for some tasks."""
