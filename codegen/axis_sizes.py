@@ -1,4 +1,4 @@
-"""Sizes of an input's axis: one, or several that one firmware knows, as 1..4 or 16/32/64."""
+"""Sizes of an input's axis: one, or several for one firmware, such as 1..4 or 16/32/64."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-AxisSize: TypeAlias = int | tuple[int, ...]  # several are ascending, two or more
-Shapes: TypeAlias = Mapping[str, tuple[AxisSize, ...]]  # by the inputs' names
-MOST_VARIANTS = 16  # of a model in one firmware: each has code of its own
+AxisSize: TypeAlias = int | tuple[int, ...]  # several: ascending, two or more
+Shapes: TypeAlias = Mapping[str, tuple[AxisSize, ...]]  # by input name
+MOST_VARIANTS = 16  # of a model in one firmware; each has separate code
 
 
 def read_sizes(given: Any) -> tuple[AxisSize, ...]:
-    """Sizes of an input's axes, each 1 or more: "1,3,32,32", "1..4,3,16/32,32", or a sequence of such."""
+    """Parses the sizes of an input's axes, each at least 1: "1,3,32,32", "1..4,3,16/32,32", or a sequence."""
     if given is None:
         raise ValueError
     axes = given.split(",") if isinstance(given, str) else np.atleast_1d(np.asarray(given, dtype=object))
@@ -26,12 +26,12 @@ def read_sizes(given: Any) -> tuple[AxisSize, ...]:
 
 
 def sizes_word(sizes: Sequence[AxisSize]) -> str:
-    """A word from which the same sizes are read again."""
+    """Returns the sizes as text that `read_sizes` accepts."""
     return ",".join(axis_word(size) for size in sizes)
 
 
 def read_axis_size(given: Any) -> AxisSize:
-    """A size or several: 4, "4", "1..4", "16/32/64", or a sequence of numbers. Raises ValueError."""
+    """Parses one or several sizes: 4, "4", "1..4", "16/32/64", or a list of numbers. Raises ValueError."""
     sizes = sorted(set(_numbers(given)))
     if not sizes or sizes[0] < 1:
         raise ValueError
@@ -48,7 +48,7 @@ def _numbers(given: Any) -> Sequence[int]:
 
 
 def axis_word(size: AxisSize) -> str:
-    """A word from which the same is read again."""
+    """Returns the size as text that `read_axis_size` accepts."""
     if isinstance(size, int):
         return str(size)
     first, last = size[0], size[-1]
@@ -56,12 +56,12 @@ def axis_word(size: AxisSize) -> str:
 
 
 def is_open(shapes: Shapes) -> bool:
-    """True where an axis has several sizes."""
+    """Returns True if an axis has several sizes."""
     return any(not isinstance(size, int) for sizes in shapes.values() for size in sizes)
 
 
 def largest_shapes(shapes: Shapes) -> dict[str, tuple[int, ...]]:
-    """The same inputs where they are largest."""
+    """Returns the inputs with their largest sizes."""
     return {
         name: tuple(size if isinstance(size, int) else size[-1] for size in sizes)
         for name, sizes in shapes.items()
@@ -69,12 +69,13 @@ def largest_shapes(shapes: Shapes) -> dict[str, tuple[int, ...]]:
 
 
 def each_shapes(shapes: Shapes) -> list[tuple[str, dict[str, tuple[int, ...]]]]:
-    """All variants, the largest first, each with its open sizes as a word: "4", or "4_32".
+    """Returns all variants, the largest first, each with its open sizes as text: "4", or "4_32".
 
-    Axes of several inputs that have the same sizes, such as a batch, are one; axes of one input are not.
+    Axes of several inputs with the same sizes, such as a batch, vary together. Axes of one input vary
+    separately.
     """
     keys = {
-        (name, axis): (size, sizes[:axis].count(size))  # the second of such axes is another
+        (name, axis): (size, sizes[:axis].count(size))  # the second one of an input is separate
         for name, sizes in shapes.items()
         for axis, size in enumerate(sizes)
         if not isinstance(size, int)

@@ -1,6 +1,6 @@
-"""Proves a compile by running it: passes on graphs before and after, schedules of the user's own on loops.
+"""Verifies a compile by execution: graphs before and after passes, and loops before and after user schedules.
 
-Integers must be equal in every bit; floats may be sums in another order.
+Integers must be equal; floats may differ by the order of sums.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from aot.passes.pipeline import PassStep
 from codegen.fit.variant import CompiledPlan
 from codegen.kernels.kernel import Kernel
 
-_RUNS = 2  # one after the other, so that states count
+_RUNS = 2  # consecutive, so that states matter
 _SEED = 7
-_REAL_TOLERANCE = 1e-5  # of the largest number
+_REAL_TOLERANCE = 1e-5  # relative to the largest number
 Outputs = Mapping[str, Array]
 
 
 def check_plan(planned: CompiledPlan) -> None:
-    """Raises CheckError for the first pass, else the first schedule, that changes what is computed."""
+    """Raises CheckError for the first pass or schedule that changes the result."""
     model = planned.job.model.source_name
     known: dict[int, Outputs] = {}  # of graphs that several steps share, by identity
     for step in planned.steps:
@@ -48,7 +48,7 @@ def _check_step(step: PassStep, model: str, known: dict[int, Outputs]) -> None:
 
 
 def _outputs(graph: Graph, known: dict[int, Outputs]) -> Outputs:
-    """The outputs of some runs on random inputs, the same for every graph of these inputs."""
+    """Returns the outputs of some runs on random inputs, which are equal for all graphs with these inputs."""
     if id(graph) not in known:
         random = np.random.default_rng(_SEED)
         samples = [{name: _random(graph, name, random) for name in graph.inputs} for _ in range(_RUNS)]
@@ -68,7 +68,7 @@ def _random(graph: Graph, name: str, random: np.random.Generator) -> Array:
 def _check_kernel(kernel: Kernel, layer: str) -> None:
     if kernel.scheduled_from is None:
         return
-    from codegen.lang.outcome import outcome  # the language is not needed by who gives no schedules
+    from codegen.lang.outcome import outcome  # imported late: only user schedules need the language
 
     its = kernel.scheduled_from
     before, after = outcome(its.meaning, {}, its.meaning), outcome(kernel.proc, its.packings, its.meaning)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 _ALIGN = 4
 _NAMELESS = "model"
-_OWN_NAMES: Mapping[str, str] = {}  # helpers are called as they are
+_OWN_NAMES: Mapping[str, str] = {}  # helpers keep their names
 _FLAGS = {"speed": ("-O2",), "size": ("-Os",), "ram": ("-O2",)}
 
 
@@ -241,7 +241,7 @@ def _silent(functions: Sequence[FunctionDefinition]) -> tuple[FunctionDefinition
 
 
 def _arena_align(lowered: Lowered) -> int:
-    """Returns the alignment: a word, or what the widest element or a kernel needs."""
+    """Returns the alignment: 4 bytes, or more if the widest element or a kernel needs it."""
     elements = (tensor.type.dtype.bytes for tensor in lowered.tensors.values())
     return max((_ALIGN, *elements, *(stage.kernel.demand.align for stage in lowered.stages)))
 

@@ -1,4 +1,4 @@
-"""The kinds of the compiler's options whose words have two parts, or are names of its own things."""
+"""Kinds of compiler options with values in two parts, or with names from the compiler's tables."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from codegen.option_kinds import NameList, Pairs, numbers_word, read_limit, read
 
 @dataclass(frozen=True, slots=True)
 class ConstantRule:
-    """Constants of the layers that a pattern names lie in a region of the board."""
+    """Puts the constants of matching layers into a region of the board."""
 
-    pattern: str  # of a kind of layer, a layer's name, or layer3; * stands for any letters
+    pattern: str  # a kind of layer, a layer's name, or layer3; * matches any characters
     region: str
 
 

@@ -1,4 +1,4 @@
-"""The element types by the numbers that firmware knows them by: enum solder_dtype of solder_model.h."""
+"""The element types by their numbers in firmware: enum solder_dtype in solder_model.h."""
 
 from __future__ import annotations
 

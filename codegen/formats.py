@@ -63,7 +63,7 @@ class RowRequest:
     bottom: int = 0
     slack: int = 0  # elements past the row's end that may be read, whatever they hold
     fill: int | None = None  # what padding holds; None: the zero point
-    whole: bool = False  # the tensor in one piece: row after row without a gap, each of its own width
+    whole: bool = False  # a contiguous tensor: rows without gaps, in their natural width
 
     @property
     def has_padding(self) -> bool:

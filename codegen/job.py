@@ -84,11 +84,11 @@ def import_data(data: bytes, path: Path, options: CompileOptions) -> ImportedMod
         rounding = usual_rounding(data, path.name)
     graph = parse_model(data, path.name, rounding, options.input_overrides)
     if options.back is not None:
-        from aot.backs.attach import with_back  # most models have no end that is declared
+        from aot.backs.attach import with_back  # most models declare none
 
         graph = with_back(graph, options.back)
     if options.front is not None:
-        from aot.fronts.attach import with_front  # the front ends of eight libraries take their time
+        from aot.fronts.attach import with_front  # front ends of eight libraries are slow to import
 
         graph = with_front(graph, options.front)
     name = model_name(path) if options.name is None else _users_name(options.name)

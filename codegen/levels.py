@@ -1,4 +1,4 @@
-"""The order of levels, -O0 to -O3: how far generated code may go from the model, as a table."""
+"""The optimization levels, -O0 to -O3, as a table: how far generated code may differ from the model."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from codegen.option_kinds import OneOfNumbers
 
 DEFAULT = 2
 
-# Without it a sequence of hundreds of steps is thousands of layers, which nobody steps through.
+# Without this pass, a sequence of hundreds of steps would be thousands of layers.
 _ALWAYS = frozenset({*REQUIRED, "roll-up-recurrences"})
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """All that a level decides."""
+    """The properties of a level."""
 
     says: str
-    has_passes: bool = True  # the graph is rewritten; else each operator of the file is a layer
-    has_rows: bool = True  # layers take turns, row by row; else each is done before the next begins
-    has_schedules: bool = True  # loops are tiled, and shared by layers; else they are as they are meant
-    has_instructions: bool = True  # of the core: DSP, Helium, ...; else plain C
-    is_exact: bool = False  # a solver improves the plan, or proves it
-    c_flags: tuple[str, ...] = ()  # in place of those of the goal
-    stack_times: int = 1  # of what optimized code takes
+    has_passes: bool = True  # the graph is rewritten; otherwise each operator of the file is a layer
+    has_rows: bool = True  # layers are interleaved row by row; otherwise each runs to its end
+    has_schedules: bool = True  # loops are tiled and shared by layers; otherwise unscheduled
+    has_instructions: bool = True  # of the core: DSP, Helium, ...; otherwise plain C
+    is_exact: bool = False  # a solver improves the plan or proves it optimal
+    c_flags: tuple[str, ...] = ()  # replace the goal's flags
+    stack_times: int = 1  # factor of the stack of optimized code
 
     def left_out(self, is_streamed: bool) -> frozenset[str]:
-        """The passes that do not run. Without those of PLACEMENT an input cannot be streamed."""
+        """Returns the passes that do not run. Streaming an input needs the PLACEMENT passes."""
         if self.has_passes:
             return frozenset()
         tables = (MEANING, VARIANT) if is_streamed else (MEANING, VARIANT, PLACEMENT)
@@ -43,7 +43,7 @@ LEVELS: Mapping[int, Level] = {
         has_schedules=False,
         has_instructions=False,
         c_flags=("-O0", "-g"),
-        stack_times=2,  # each variable is in memory; tests hold it above what runs paint over
+        stack_times=2,  # variables are in memory; tests compare it with measured stack
     ),
     1: Level("passes, rows and tiles, in plain C: no intrinsics, no assembly", has_instructions=False),
     DEFAULT: Level("all that is fast, in the core's instructions"),

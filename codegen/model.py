@@ -35,7 +35,7 @@ class TensorInfo(PlacedTensor):
     c_name: str  # the member of <model>_inputs / <model>_outputs
 
 
-COPIES = ("receive", "relayout")  # kinds of layers that compute no node: they copy rows
+COPIES = ("receive", "relayout")  # kinds of layers that copy rows and compute no node
 _LATER = {WHEN_ARCHIVED: WrittenWhen.IF_SET}
 
 
@@ -56,17 +56,17 @@ class PlacedConstants:
     layer: int
     region: str
     bytes: int
-    cycles: int  # of waits for flash in a run, by the compiler's account of the layer's reads
+    cycles: int  # cycles of flash waits saved per run, estimated from the layer's reads
 
 
 @dataclass(frozen=True, slots=True)
 class PlacementInRam:
     """The choice of `--place`, and the free RAM on which it is based."""
 
-    rooms: Mapping[str, int]  # region -> its bytes that were free for constants
+    rooms: Mapping[str, int]  # region -> bytes that were free for constants
     layers: tuple[PlacedConstants, ...]
-    copy_cycles: int  # about: of the copy from flash, once when the firmware starts
-    notes: tuple[str, ...] = ()  # why there is nothing in RAM, or no more
+    copy_cycles: int  # approximate, for the copy from flash when the firmware starts
+    notes: tuple[str, ...] = ()  # why no constants are in RAM, or no more
 
     @property
     def bytes(self) -> int:
@@ -96,7 +96,7 @@ class LayerInfo:
     index: int  # the number SOLDER_LAYER_HOOK reports
     name: str  # the node's name
     op: str
-    origin: str  # where in the user's file
+    origin: str  # position in the user's file
     shapes: str  # "32x32x3 -> 32x32x16"
     kernel: str  # name of the schedule
     why: str  # why this kernel was chosen
@@ -106,15 +106,15 @@ class LayerInfo:
     value: str  # whose rows these are
     format: RowFormat
     rows: int  # of that value, padding rows not counted
-    passed_over: tuple[str, ...] = ()  # "schedule: why it does not fit", of those tried before the kernel's
+    passed_over: tuple[str, ...] = ()  # "schedule: why it does not fit", of schedules tried before
     device: str = field(default="", metadata=_LATER)  # the accelerator that computes it; empty: the CPU
     stays: tuple[str, ...] = field(
         default=(), metadata=_LATER
-    )  # "accelerator: why it does not compute this", of those that were asked for
-    sources: tuple[str, ...] = field(default=(), metadata=_LATER)  # files of C that the accelerator brings
+    )  # "accelerator: why it does not compute this", of the requested ones
+    sources: tuple[str, ...] = field(default=(), metadata=_LATER)  # the accelerator's C files
     parts: tuple[LayerPart, ...] = field(default=(), metadata=_LATER)  # the nodes of a region
-    others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results beside the first
-    function: str = field(default="", metadata=_LATER)  # its name in the C
+    others: tuple[LayerResult, ...] = field(default=(), metadata=_LATER)  # results after the first
+    function: str = field(default="", metadata=_LATER)  # its name in C
 
     @property
     def results(self) -> tuple[LayerResult, ...]:
@@ -126,18 +126,18 @@ class RowsRead:
     """The rows that a kernel reads through one of its parameters."""
 
     type: TensorType  # of the value, which may be stored in wider elements
-    elements: int  # of a row, or of the whole tensor where the kernel takes it in one piece
-    fill: int  # of rows that lie outside
+    elements: int  # of a row, or of the whole tensor if the kernel reads it as one
+    fill: int  # of rows outside the image
 
 
 @dataclass(frozen=True)
 class LayerCode:
     """The loops and the C of a layer. If a library's C function computes it, no proc has a body."""
 
-    kernel: Kernel  # its loops with their constants, and how they go step by step
+    kernel: Kernel  # its loops, constants and accesses by step
     steps: int  # runs of the kernel's own proc for an image
     reads: Mapping[str, RowsRead]  # by parameter of the kernel
-    helpers: tuple[str, ...]  # C text of what the kernels call
+    helpers: tuple[str, ...]  # C text of the functions that the kernels call
     kernels: tuple[str, ...]  # C text of their functions
     layer: str  # C text of the function that gives them their rows
     functions: tuple[str, ...]  # names of the C functions, the layer's last
@@ -153,7 +153,7 @@ class ExternalWeights:
     """The weights of a model, stored outside its code."""
 
     structure: str  # a hash of the code that computes with them
-    data: bytes  # as they lie in the memory of a little-endian core
+    data: bytes  # as in the memory of a little-endian core
 
 
 @dataclass(frozen=True)
@@ -169,30 +169,30 @@ class CompiledModel:
     name: str  # a C identifier in lower case
     source_name: str  # the model file's name, without folders
     model_hash: str  # SHA-256 of the model file's bytes, in hex
-    imported: Graph = field(repr=False)  # as it stands in the file
+    imported: Graph = field(repr=False)  # as in the file, before any pass
     steps: tuple[PassStep, ...] = field(repr=False)  # the passes on the way to the graph
-    graph: Graph  # after all passes: what the layers compute
+    graph: Graph  # after all passes, as the layers compute it
     target: Target
     options: CompileOptions
     write_sources: Callable[[], Mapping[str, str]] = field(repr=False)
-    code_of: Callable[[int], LayerCode] = field(repr=False)  # of the layer of that number
+    code_of: Callable[[int], LayerCode] = field(repr=False)  # of the layer with that number
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     request: PlanRequest
     plan: Plan
     layers: tuple[LayerInfo, ...]
     constants_bytes: int
-    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
+    constants_in: Mapping[str, int]  # of constants, by region if outside the code's
     code_bytes_estimate: int
     stack_bytes_estimate: int
     c_flags: tuple[str, ...]
-    c_headers: tuple[str, ...]  # that its files include beside their own
+    c_headers: tuple[str, ...]  # standard headers that its files include
     parameters: Mapping[str, Array]  # packed constants by C name
-    shared_bytes: int  # of constants that another model of the firmware has: the same arrays
-    board: str = ""  # its name, which the C mentions
-    placement: PlacementInRam | None = None  # where --place was given
-    weights: ExternalWeights | None = field(default=None, repr=False)  # where they are beside the code
-    table: PackedTable | None = field(default=None, repr=False)  # where tables can run its kernels
+    shared_bytes: int  # of constants identical to those of another model in the firmware
+    board: str = ""  # its name, which the generated C mentions
+    placement: PlacementInRam | None = None  # None without --place
+    weights: ExternalWeights | None = field(default=None, repr=False)  # None if they are in the code
+    table: PackedTable | None = field(default=None, repr=False)  # None unless tables can run its kernels
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""The entry of an option, in the dataclass field that holds its value."""
+"""The description of an option, stored in the dataclass field that holds its value."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from codegen.option_kinds import OptionKind
 
 T = TypeVar("T")
 _ENTRY = "option"
-WHEN_ARCHIVED = "when archived"  # in the metadata of a field that archives have since later: IF_SET
+WHEN_ARCHIVED = "when archived"  # metadata of fields added to archives later: IF_SET
 
 
 class WrittenWhen(Enum):
-    """Says when an option is written down: in the head of generated files, in an archive."""
+    """Specifies when an option is written to the header of generated files, or to an archive."""
 
     NEVER = "never"
     IF_SET = "if it is not the default"
@@ -25,33 +25,33 @@ class WrittenWhen(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option: all that the command line, Python, generated heads, archives and the docs need of it."""
+    """One option, as the command line, Python, generated headers, archives and docs need it."""
 
     field: str
     default: Any
     kind: OptionKind[Any]
-    flag: str  # "--ram"; empty where no user can set it
+    flag: str  # such as "--ram"; empty if users cannot set it
     help: str
     in_head: WrittenWhen = WrittenWhen.IF_SET
-    in_archive: WrittenWhen = WrittenWhen.IF_SET  # ALWAYS for those that the first archives had
+    in_archive: WrittenWhen = WrittenWhen.IF_SET  # ALWAYS for options that the first archives had
     archive_key: str = ""  # in the options of an archive, "a.b" for b in a; empty: the field's name
-    short: str = ""  # a second way to write the flag: -O
-    reads_model: bool = False  # whether it decides what the model file means, before anything is compiled
+    short: str = ""  # short form of the flag, such as -O
+    reads_model: bool = False  # whether it affects how the model file is read
     group: str = "Debugging and expert options"  # the heading in the help of commands
     is_main: bool = False  # `-h` shows it; `--help` shows all
 
     @property
     def name(self) -> str:
-        """The keyword in Python: tuning_records for --tuning-records."""
+        """Returns the Python keyword: tuning_records for --tuning-records."""
         return self.flag.removeprefix("--").replace("-", "_")
 
     @property
     def archive_path(self) -> tuple[str, ...]:
-        """The keys from the archive's options to the value."""
+        """Returns the keys from the archive's options to the value."""
         return tuple((self.archive_key or self.field).split("."))
 
     def head_words(self, value: Any) -> Iterator[str]:
-        """The option as the head of a generated file has it: "--pool DTCM=65536"."""
+        """Yields the option as in the header of a generated file: "--pool DTCM=65536"."""
         if self.in_head is WrittenWhen.ALWAYS or (
             self.in_head is WrittenWhen.IF_SET and value != self.default
         ):
@@ -60,7 +60,7 @@ class Option:
 
 
 def option(default: T, kind: OptionKind[T], flag: str, help: str, **more: Any) -> T:
-    """A field of a frozen dataclass that is an option; `more` are further fields of Option."""
+    """Returns a dataclass field for an option; `more` are further fields of Option."""
     entry = partial(Option, kind=kind, flag=flag, help=help, **more)
     metadata = {_ENTRY: entry}
     if isinstance(default, dict):
@@ -70,7 +70,7 @@ def option(default: T, kind: OptionKind[T], flag: str, help: str, **more: Any) -
 
 @cache
 def options_of(kind: type) -> tuple[Option, ...]:
-    """The options that are fields of a dataclass, in their order."""
+    """Returns the options among the fields of a dataclass, in order."""
     return tuple(
         each.metadata[_ENTRY](field=each.name, default=default_of(each))
         for each in fields(kind)
@@ -79,5 +79,5 @@ def options_of(kind: type) -> tuple[Option, ...]:
 
 
 def default_of(each: Field[Any]) -> Any:
-    """The default of a dataclass field; MISSING if it has none."""
+    """Returns the default of a dataclass field, or MISSING."""
     return each.default if each.default_factory is MISSING else each.default_factory()

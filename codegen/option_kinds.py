@@ -1,4 +1,4 @@
-"""Kinds of option values: each reads words or Python values, writes words again, and says what it refuses."""
+"""Kinds of option values: parse text or Python values, format them again, and describe wrong ones."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _UNIT_BYTES = {None: 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class WrongValueError(ValueError):
-    """A value is not of its option's kind. `what` is a sentence that begins with the option's name."""
+    """Raised if a value does not fit its option. `what` is a sentence that begins with the option's name."""
 
     def __init__(self, what: str, hint: str = "") -> None:
         super().__init__(what)
@@ -34,36 +34,36 @@ class WrongValueError(ValueError):
 
 
 class OptionKind(ABC, Generic[T]):
-    """The kind of an option's values. A word is what stands behind the flag on a command line."""
+    """The kind of an option's values. On the command line, a value follows the flag as one argument."""
 
-    is_repeated = False  # whether the flag may be written several times
+    is_repeated = False  # whether the flag may be given several times
 
     @property
     @abstractmethod
     def metavar(self) -> str:
-        """The name of the word in help; empty where the flag alone says everything."""
+        """Returns the placeholder of the argument in help; empty if the flag has no argument."""
 
     @property
     @abstractmethod
     def schema(self) -> Mapping[str, object]:
-        """The JSON schema of a value in an archive."""
+        """Returns the JSON schema of a value in an archive."""
 
     @abstractmethod
     def read(self, given: object) -> T:
-        """The value that a word, or a Python value, means. Raises WrongValueError."""
+        """Returns the value of an argument or a Python value. Raises WrongValueError."""
 
     def check(self, given: object) -> None:
-        """Raises WrongValueError for what is no value; runs nothing, as `read` may."""
+        """Raises WrongValueError for an invalid value. Unlike `read`, it never runs code."""
         self.read(given)
 
     @abstractmethod
     def words(self, value: T) -> tuple[str, ...]:
-        """The words that mean the value, one for each time that the flag is written."""
+        """Returns the arguments for the value, one per occurrence of the flag."""
 
 
 @dataclass(frozen=True)
 class Choice(OptionKind[T]):
-    """One of a few values, each with its word."""
+    """One of a few named values."""
 
     values: Mapping[str, T]
 
@@ -87,7 +87,7 @@ class Choice(OptionKind[T]):
 
 
 class OneOfNumbers(Choice[int]):
-    """One of a few numbers, by itself or the word for it."""
+    """One of a few numbers, given as a number or by name."""
 
     def read(self, given: object) -> int:
         is_number = isinstance(given, int) and not isinstance(given, bool)
@@ -96,7 +96,7 @@ class OneOfNumbers(Choice[int]):
 
 @dataclass(frozen=True)
 class OnOff(OptionKind[bool]):
-    """Something that is done, or not; it has a flag and no word."""
+    """A switch; its flag has no argument."""
 
     @property
     def metavar(self) -> str:
@@ -135,7 +135,7 @@ class Size(OptionKind[int | None]):
 
 
 def read_size(given: object) -> int:
-    """Bytes as people and boards write them: 65536, 65,536, 64K, 64KB, 64 KiB. Raises WrongValueError."""
+    """Parses a number of bytes: 65536, 65,536, 64K, 64KB, 64 KiB. Raises WrongValueError."""
     if isinstance(given, int | np.integer) and not isinstance(given, bool) and given >= 0:
         return int(given)
     found = _SIZE.fullmatch(given) if isinstance(given, str) else None
@@ -169,14 +169,14 @@ class FilePath(OptionKind[Path | None]):
 
 
 class WrittenFile(FilePath):
-    """The path of a file that Solder writes: only a user names one, no file that Solder found."""
+    """The path of a file that Solder writes. Only a user may choose it."""
 
 
 @dataclass(frozen=True)
 class Text(OptionKind[str | None]):
-    """A name, or another word that is taken as it is."""
+    """A name, or other text that is used unchanged."""
 
-    form: str  # what help calls it
+    form: str  # placeholder in help
 
     @property
     def metavar(self) -> str:
@@ -197,11 +197,11 @@ class Text(OptionKind[str | None]):
 
 @dataclass(frozen=True)
 class FormedText(OptionKind[str]):
-    """A text of a certain form."""
+    """Text in a certain format."""
 
-    form: str  # what help calls it
+    form: str  # placeholder in help
     pattern: str
-    meant: str  # what it is, with an example; it goes on behind "is not"
+    meant: str  # description with an example, printed after "is not"
 
     @property
     def metavar(self) -> str:
@@ -222,10 +222,10 @@ class FormedText(OptionKind[str]):
 
 @dataclass(frozen=True)
 class Declared(OptionKind[str | None]):
-    """A name with parameters, kept as one word. In Python also a mapping with a name."""
+    """A name with parameters, stored as one string. Python also accepts a mapping with a name."""
 
-    said: str  # what it is
-    read_word: Callable[[object], str]  # Raises DeclarationError
+    said: str  # description
+    read_word: Callable[[object], str]  # raises DeclarationError
 
     @property
     def metavar(self) -> str:
@@ -272,11 +272,11 @@ class Seconds(OptionKind[float]):
 
 @dataclass(frozen=True)
 class Pairs(OptionKind[T], Generic[V, T]):
-    """Names with something each, as in x=1,3,32,32. In Python a mapping, or one or several such words."""
+    """Names with a value each, as in x=1,3,32,32. Python accepts a mapping, or one or several strings."""
 
-    form: str  # what help calls one of them
-    meant: str  # what one of them is, with an example; it goes on behind "is not"
-    read_second: Callable[[Any], V]  # of a text or a Python value; None: nothing is said. Raises ValueError
+    form: str  # placeholder of one pair in help
+    meant: str  # description of one pair with an example, printed after "is not"
+    read_second: Callable[[Any], V]  # of text or a Python value; None: no value given. Raises ValueError
     second_word: Callable[[V], str | None]
     gather: Callable[[Sequence[tuple[str, V]]], T]
     pairs: Callable[[T], Iterable[tuple[str, V]]]
@@ -330,14 +330,12 @@ class Pairs(OptionKind[T], Generic[V, T]):
 
 @dataclass(frozen=True)
 class NameList(OptionKind[tuple[str, ...]]):
-    """Names out of a table. In Python one, or several in a list."""
+    """Names from a table. Python accepts one, or several in a list."""
 
-    form: str  # what help calls one of them
-    thing: str  # what they are names of
+    form: str  # placeholder of one name in help
+    thing: str  # noun for the named things
     known: Callable[[], Collection[str]]
-    refused: Mapping[
-        str, str
-    ]  # those of them that may not be given -> why, behind "cannot be disabled, since"
+    refused: Mapping[str, str]  # forbidden ones -> reason, printed after "cannot be disabled, since"
     in_archive: Mapping[str, object]
 
     is_repeated = True
@@ -369,13 +367,13 @@ class NameList(OptionKind[tuple[str, ...]]):
 
 
 def _parted(word: str) -> tuple[str, str | None]:
-    """The name in front of the last "=", and what stands behind it; None where there is no "="."""
+    """Returns the name before the last "=", and the text after it, or None without "="."""
     name, parts, second = word.rpartition("=")
     return (name, second) if parts else (word, None)
 
 
 def read_limit(given: object) -> int | None:
-    """A size, or nothing."""
+    """Parses a size, or None."""
     return None if given is None else read_size(given)
 
 
@@ -386,7 +384,7 @@ def read_name(given: object) -> str:
 
 
 def read_numbers(given: object) -> tuple[float, ...]:
-    """Numbers in order: "0,1", one number, or an array."""
+    """Parses numbers in order: "0,1", one number, or an array."""
     numbers = tuple(float(number) for number in _listed(given))
     if not numbers:
         raise ValueError
@@ -400,7 +398,7 @@ def _listed(given: Any) -> Sequence[Any]:
 
 
 def numbers_word(numbers: Sequence[float]) -> str:
-    """A word from which the same numbers are read again."""
+    """Returns the numbers as text that `read_numbers` accepts."""
     return ",".join(str(int(n)) if float(n).is_integer() else repr(float(n)) for n in numbers)
 
 

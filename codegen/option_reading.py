@@ -1,4 +1,4 @@
-"""Reads what is given for options, as words of a command line or as Python values, into their dataclass."""
+"""Reads option values, from the command line or from Python, into their dataclass."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ T = TypeVar("T")
 
 
 def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, object]) -> T:
-    """`start`, a dataclass of these options, with what is given by keyword; None is not given.
+    """Returns `start`, a dataclass of these options, with the values given by keyword; None is ignored.
 
-    Raises InputError for a value that its option does not take, TypeError for a word that is not an option.
+    Raises InputError for an invalid value, and TypeError for an unknown option.
     """
     require_known(given, options)
     values = {
@@ -26,7 +26,7 @@ def read_given(start: T, options: Mapping[str, Option], given: Mapping[str, obje
 
 
 def require_known(given: Mapping[str, object], options: Mapping[str, Option]) -> None:
-    """Raises TypeError, as Python does for a keyword that a function does not have."""
+    """Raises TypeError for an unknown keyword, as Python does."""
     for name in given:
         if name not in options:
             near, known = did_you_mean(name, options), ", ".join(options)

@@ -1,4 +1,4 @@
-"""The table of the compiler's options: each field says all of its option, and all else reads it there."""
+"""The table of the compiler's options. Each field describes one option completely."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ if TYPE_CHECKING:
 
 
 class Rounding(Enum):
-    """The reference that the integer kernels equal bit for bit."""
+    """The reference that integer kernels match bit for bit."""
 
-    AUTO = "auto"  # that of the runtime that runs such files; a job has another
+    AUTO = "auto"  # the runtime that usually runs such files; never in a job
     TFLM = "tflm"
     LITERT_REF = "litert-ref"
     ONNX = "onnx"
 
 
 class CDialect(Enum):
-    """The C that compilers must understand."""
+    """The C dialect that compilers must support."""
 
     GNU = "gnu"
     STRICT = "strict"
@@ -56,7 +56,7 @@ TWO = 2  # cores
 
 @dataclass(frozen=True, slots=True)
 class CompileOptions:
-    """All that a user may ask of the compiler, beside the target."""
+    """All user options of the compiler, except the target."""
 
     optimize: Optimize = option(
         Optimize.SPEED,
@@ -243,7 +243,7 @@ class CompileOptions:
         "--tuning-records",
         "Use the fastest knobs found by 'deploy tune'",
         group="Goal",
-        in_head=WrittenWhen.NEVER,  # it says "with tuning records" where a kernel follows one
+        in_head=WrittenWhen.NEVER,  # the header has "with tuning records" if a kernel follows one
         in_archive=WrittenWhen.NEVER,
     )
 
@@ -262,7 +262,7 @@ class CompileOptions:
         "--schedules",
         "Prefer your own schedules, from a Python file",
         group="Kernels",
-        in_archive=WrittenWhen.NEVER,  # its layers say which kernel they have
+        in_archive=WrittenWhen.NEVER,  # its layers list their kernels
     )
 
     dialect: CDialect = option(
@@ -326,7 +326,7 @@ class CompileOptions:
 
     @property
     def input_overrides(self) -> InputOverrides:
-        """All that the user says of the model's inputs, where they are largest."""
+        """Returns the user's settings of the model's inputs, with their largest sizes."""
         from aot.frontend.input_overrides import InputOverrides
 
         return InputOverrides(largest_shapes(self.shapes), self.values)
@@ -337,13 +337,13 @@ class CompileOptions:
 
     @property
     def left_out_passes(self) -> frozenset[str]:
-        """The passes that do not run: the level's, and those that the user names."""
+        """Returns the passes that do not run: the level's, and those disabled by the user."""
         decided = DECIDED_BY_WEIGHTS if self.weights_external else frozenset()
         return self.at_level.left_out(self.stream).union(self.disabled_passes, decided)
 
     @property
     def takes_turns(self) -> bool:
-        """True where layers may run row by row in turns."""
+        """Returns True if layers may be interleaved row by row."""
         return self.rows and (self.at_level.has_rows or self.stream)
 
     @property
@@ -360,12 +360,12 @@ def read_options(
     start: CompileOptions = CompileOptions(),
     names: Collection[str] = OPTIONS,
 ) -> CompileOptions:
-    """`start` with what is given of the options with these names. Raises InputError, TypeError."""
+    """Returns `start` with the given options, of those in `names`. Raises InputError, TypeError."""
     return read_given(start, {name: OPTIONS[name] for name in names}, given)
 
 
 def words_of(options: CompileOptions) -> Iterator[str]:
-    """The options on the command line that are not as they are where none is given."""
+    """Yields the command line arguments of all options that differ from their defaults."""
     for each in OPTIONS.values():
         value = getattr(options, each.field)
         if value != each.default:

@@ -1,4 +1,4 @@
-"""The option that gives the compiler schedules of the user's own: files, or what Python made."""
+"""The option for user-defined schedules: files, or schedules made in Python."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.option_kinds import OptionKind, WrongValueError
 
 
 class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
-    """Files of schedules. In Python also schedules by themselves, one or several in a list."""
+    """Files of schedules. Python also accepts schedules, one or several in a list."""
 
     is_repeated = True
 
@@ -26,7 +26,7 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
         return {"type": "array", "items": {"type": "string"}}
 
     def read(self, given: object) -> tuple[OwnSchedules, ...]:
-        """The schedules, for which a file is run."""
+        """Returns the schedules. Runs a file to read it."""
         return tuple(map(_read_one, _each(given)))
 
     def check(self, given: object) -> None:
@@ -39,7 +39,7 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
 
 
 def schedules_outside(op_name: str, given: Sequence[OwnSchedules]) -> tuple[Schedule, ...]:
-    """The schedules of an op that the user gave, then those of installed packages."""
+    """Returns the user's schedules of an op, then those of installed packages."""
     installed: Sequence[OwnSchedules] = ()
     if loaded(SCHEDULES):
         from codegen.lang.schedule_files import installed_schedules
@@ -53,7 +53,7 @@ def _each(given: object) -> Sequence[object]:
 
 
 def _read_one(given: Any) -> OwnSchedules:
-    # The language is not needed by who gives none.
+    # Imported late: only user schedules need the language.
     from codegen.lang.schedule_files import as_own, read_schedules
 
     if isinstance(given, str | os.PathLike):

@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-VERSION = "0.2.0"  # the package's, too: pyproject.toml reads it here
+VERSION = "0.2.0"  # also the package's: pyproject.toml reads it

@@ -1,4 +1,4 @@
-"""The instruction sets, the most able first: each has a folder here. Why each stands where it does."""
+"""The instruction sets, the most capable first, with the reason for the order. Each has a folder here."""
 
 from __future__ import annotations
 

@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class AsmLine:
-    """One instruction, or what stands between instructions: a label, a predicate."""
+    """One instruction, or a label or predicate between instructions."""
 
     name: str
     text: str
     writes: tuple[str, ...] = ()
     reads: tuple[str, ...] = ()
-    stays: bool = False  # nothing is moved over it
-    predicates: int = 0  # lines behind it that are under it
+    stays: bool = False  # no line is moved across it
+    predicates: int = 0  # number of following lines that it predicates
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A pointer's register and an offset, by which the pointer `moves` on after the access or does not."""
+    """A pointer register and an offset. If it `moves`, the access advances the pointer."""
 
     pointer: str
     offset: int | None = None
@@ -33,7 +33,7 @@ class Address:
 
 
 def operand(name: str) -> str:
-    """The register that a C operand of the asm statement has."""
+    """Returns the register of a C operand of the asm statement."""
     return f"%[{name}]"
 
 
@@ -44,21 +44,21 @@ def loads(name: str, results: tuple[str, ...], address: Address) -> AsmLine:
 
 
 def computes(name: str, result: str, *operands: str, end: str = "") -> AsmLine:
-    """An instruction that writes its first register; `end` is a shift or a number behind the others."""
+    """Returns an instruction that writes its first register; `end` is a trailing shift or number."""
     written = [result, *operands, *([end] if end else [])]
     return AsmLine(name, f"{name} {', '.join(written)}", (result,), operands)
 
 
 def adds_to(name: str, total: str, *operands: str) -> AsmLine:
-    """An instruction whose first register is read as well: a sum that it adds to."""
+    """Returns an instruction that also reads its first register, such as an accumulation."""
     return AsmLine(name, f"{name} {', '.join((total, *operands))}", (total,), (total, *operands))
 
 
 def stays(text: str) -> AsmLine:
-    """A label, a jump, a count: no line is moved over it."""
+    """Returns a label, jump or count, across which no line is moved."""
     return AsmLine(text.partition(" ")[0], text, stays=True)
 
 
 def predicate(text: str, lines: int) -> AsmLine:
-    """VPST and its like, with the number of lines under it."""
+    """Returns VPST or a similar predicate, with the number of lines that it covers."""
     return AsmLine(text, text, predicates=lines)

@@ -1,9 +1,8 @@
-"""Puts lines of assembly into the order in which a pipeline takes them with the least waiting.
+"""Orders lines of assembly so that the pipeline stalls least.
 
-Cycle by cycle, what can begin does, and of several the one that comes first in the written order among those
-of the lowest rank. Registers are kept, so a line stays behind those whose results it reads and those that
-read or write what it writes. Labels and jumps stay where they are, and lines between them; what is under a
-predicate stays together.
+In each cycle, the ready line of the lowest rank is issued; ties follow the written order. Registers are not
+renamed, so a line stays after lines whose results it reads, and after lines that read or write its result.
+Labels and jumps keep their places, and other lines do not cross them; predicated lines stay together.
 """
 
 from __future__ import annotations
@@ -13,27 +12,27 @@ from dataclasses import dataclass
 
 from codegen.isa.asm_line import AsmLine
 
-_WINDOW = 64  # groups that are looked at: no register lets more of them begin out of turn
+_WINDOW = 64  # groups to consider; registers do not permit larger distances
 
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A part of the pipeline that an instruction takes."""
+    """A part of the pipeline that an instruction occupies."""
 
     name: str
-    holds: int  # cycles until the next instruction can have it
+    holds: int  # cycles until the next instruction can use it
     latency: int  # cycles until the result can be used
     rank: int
-    count: int = 1  # how many there are
-    is_first: bool = False  # instructions that take it begin before others of the same cycle
+    count: int = 1  # number of such units
+    is_first: bool = False  # its instructions are issued before others of the same cycle
 
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """A pipeline in order."""
+    """An in-order pipeline."""
 
-    slots: int  # instructions that begin in a cycle
-    units: Mapping[str, Unit]  # by how names of instructions begin; the first that fits
+    slots: int  # instructions issued per cycle
+    units: Mapping[str, Unit]  # by prefixes of instruction names; the first match counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,7 @@ class _Group:
 
 
 def in_order(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:
-    """The same lines in another order."""
+    """Returns the same lines in another order."""
     done: list[AsmLine] = []
     free: list[_Group] = []
     for group in _groups(lines):
@@ -61,7 +60,7 @@ def in_order(lines: Sequence[AsmLine], pipeline: Pipeline) -> list[AsmLine]:
 
 
 def _groups(lines: Sequence[AsmLine]) -> Iterator[tuple[AsmLine, ...]]:
-    """Yields lines alone, or a predicate with those under it."""
+    """Yields single lines, or a predicate with the lines that it covers."""
     left = iter(lines)
     for line in left:
         yield (line, *(next(left) for _ in range(line.predicates)))
@@ -90,7 +89,7 @@ def _scheduled(groups: Sequence[_Group], pipeline: Pipeline) -> list[AsmLine]:
 
 
 class _Waiting:
-    """The groups that wait for no other any more, and the cycles in which their operands are there."""
+    """The groups whose predecessors have been issued, and the cycles in which their operands are ready."""
 
     def __init__(self, groups: Sequence[_Group], over: int) -> None:
         behind = _behind(groups, over)
@@ -112,7 +111,7 @@ class _Waiting:
 
 
 class _Cycles:
-    """The cycle in which the last group began, what else began in it, and when units are free again."""
+    """The cycle of the last issue, its other instructions, and when units are free again."""
 
     def __init__(self, slots: int) -> None:
         self._slots = slots
@@ -120,7 +119,7 @@ class _Cycles:
         self._free: dict[str, list[int]] = {}
 
     def first(self, group: _Group, results: int) -> int:
-        """The first cycle in which a group can begin, behind those that have."""
+        """Returns the first cycle in which a group can be issued, after those already issued."""
         free = min(self._free.get(group.unit.name, [0]))
         joins = self._taken < self._slots and not (group.unit.is_first and self._taken)
         return max(self._now if joins else self._now + 1, free, results)
@@ -133,7 +132,7 @@ class _Cycles:
 
 
 def _behind(groups: Sequence[_Group], over: int) -> list[dict[int, int]]:
-    """Finds for each group those that begin before it, and how many cycles: `over` where it writes over."""
+    """Returns each group's predecessors with the cycles between them; `over` if it overwrites a register."""
     wrote: dict[str, int] = {}
     read: dict[str, list[int]] = {}
     found = []

@@ -1,4 +1,4 @@
-"""Tells compilers that leave all registers to one asm statement from others: some tiles need every one."""
+"""Detects compilers that cannot give all registers to one asm statement, which some tiles need."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ FEW_REGISTERS = ScalarFunction(
     lambda: 0,
 )
 
-# Behind a tile that takes all registers but one. With -O3 gcc writes short loops out and brings statements of
-# the next turn forward past the tile, whose values then find no register; it brings none into another block.
+# Follows a tile that uses all registers but one. With -O3, gcc unrolls short loops and moves statements of
+# the next iteration before the tile, and then lacks registers for their values. It moves none across a block
+# boundary.
 END_OF_BLOCK = ['    __asm__ goto("" : : : : done); /* nothing is brought forward past the tile */', "done:;"]

@@ -1,4 +1,4 @@
-"""The part that an instruction set adds to the compiler, where a core has it."""
+"""The parts that an instruction set adds to the compiler, for cores that have it."""
 
 from __future__ import annotations
 
@@ -15,24 +15,24 @@ from codegen.loops.lanes import Lanes
 
 @dataclass(frozen=True)
 class Isa:
-    """One line of the table; everything but its name and needs may be left out."""
+    """One row of the table. All fields except name and needs are optional."""
 
     name: str
     needs: frozenset[Feature]
     schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
-    math: Callable[[ScalarMath], ScalarMath] | None = None  # puts its functions in place of others
-    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its own schedule
-    headers: tuple[str, ...] = ()  # of the compiler, which its code includes: no model's header is called so
-    lanes: Lanes | None = None  # its instructions that compute elements side by side
-    is_standard_c: bool = False  # no intrinsic, attribute or assembly: any compiler takes its code
-    saved_bytes: int = 0  # of stack, for registers that functions save which use its instructions
+    math: Callable[[ScalarMath], ScalarMath] | None = None  # replaces scalar functions
+    rewrite: Callable[[Kernel], Kernel] | None = None  # of every kernel, after its schedule
+    headers: tuple[str, ...] = ()  # included compiler headers; models cannot have these names
+    lanes: Lanes | None = None  # its vector instructions for elements
+    is_standard_c: bool = False  # no intrinsics, attributes or assembly: any compiler accepts its code
+    saved_bytes: int = 0  # of stack, in functions that save registers because they use its instructions
 
     def is_on(self, target: Target) -> bool:
         return self.needs <= target.features
 
     @property
     def unavailable(self) -> Schedule:
-        """Stands for its schedules on a core that lacks its needs, and says that the core does."""
+        """Returns a placeholder schedule for cores that lack it, which reports the missing features."""
         return Schedule(self.name, _refuse_site, _refuse_rows, self.needs)
 
 

@@ -12,7 +12,7 @@ from codegen.kernels.schedule import Schedule
 def listed_schedules(
     package: str, table: Mapping[str, tuple[str, ...]]
 ) -> Mapping[str, tuple[Schedule, ...]]:
-    """The schedules by op, best first; `table` is the package's: module -> the ops that it is for."""
+    """Returns the schedules by op, best first. `table` is the package's: module -> its ops."""
 
     def load(op: str) -> tuple[Schedule, ...]:
         modules = [module for module, ops in table.items() if op in ops]

@@ -1,4 +1,4 @@
-"""Finds what the instruction sets add for a target, or for an op."""
+"""Collects the parts that the instruction sets add for a target or an op."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from codegen.loops.lanes import Lanes
 
 
 def isas() -> tuple[Isa, ...]:
-    """All of them, the most able first: those of extensions are for cores that nothing of ours is for."""
+    """Returns all instruction sets, the most capable first. Those of extensions are last."""
     added = loaded(GROUP)
     wrong = next((name for name, isa in added.items() if not isinstance(isa, Isa)), None)
     if wrong is not None:
@@ -34,17 +34,17 @@ def _ours() -> tuple[Isa, ...]:
 
 
 def headers() -> frozenset[str]:
-    """The headers of compilers that some instruction set's code includes."""
+    """Returns the compiler headers that instruction sets include."""
     return frozenset(header for isa in isas() for header in isa.headers)
 
 
 def isas_of(target: Target) -> tuple[Isa, ...]:
-    """The instruction sets that the core has, the most able first."""
+    """Returns the instruction sets of the core, the most capable first."""
     return tuple(isa for isa in isas() if isa.is_on(target))
 
 
 def in_standard_c(target: Target) -> Target:
-    """The target without the features that take more than standard C to use."""
+    """Returns the target without features whose code is not standard C."""
     beyond = {feature for isa in isas() if not isa.is_standard_c for feature in isa.needs}
     return replace(target, features=target.features - beyond)
 
@@ -64,17 +64,17 @@ def schedules_of(op_name: str, target: Target) -> tuple[Schedule, ...]:
 
 
 def lanes_of(target: Target) -> Lanes | None:
-    """The elements side by side of the core's most able instruction set that has some."""
+    """Returns the vector lanes of the core's most capable instruction set that has any."""
     return next((isa.lanes for isa in isas_of(target) if isa.lanes is not None), None)
 
 
 def math_of(target: Target) -> ScalarMath:
-    """The functions of plain C, with those of the core's instruction sets in place: the most able's last."""
+    """Returns the scalar functions: plain C's, replaced by the core's instruction sets, most capable last."""
     changes = [isa.math for isa in reversed(isas_of(target)) if isa.math is not None]
     return reduce(lambda math, change: change(math), changes, PORTABLE)
 
 
 def rewritten(kernel: Kernel, target: Target) -> Kernel:
-    """The kernel in instructions that serve every kernel."""
+    """Returns the kernel after the rewrites that the core's instruction sets apply to every kernel."""
     rewrites = [isa.rewrite for isa in isas_of(target) if isa.rewrite is not None]
     return reduce(lambda made, rewrite: rewrite(made), rewrites, kernel)

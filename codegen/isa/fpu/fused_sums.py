@@ -1,6 +1,6 @@
-"""Sums of products of floats for an FPU: one instruction for product and sum.
+"""Fused multiply-add for floats on an FPU.
 
-It comes after all scheduling, since schedules look for sums.
+It runs after all scheduling, because schedules match sums.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from codegen.loops.ir import Accumulate, Apply, Binary, For, Load, Proc, Stmt, S
 
 
 def with_fused_sums(kernel: Kernel) -> Kernel:
-    """The kernel with each sum of a product as one instruction."""
+    """Returns the kernel with each sum of a product as one instruction."""
     return kernel.with_loops(_fused)
 
 

@@ -1,4 +1,4 @@
-"""The single-precision FPU of a Cortex-M."""
+"""The single-precision FPU of Cortex-M cores."""
 
 from __future__ import annotations
 

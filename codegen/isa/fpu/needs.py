@@ -1,4 +1,4 @@
-"""The features of a core that all code for the FPU needs."""
+"""The core features that all FPU code needs."""
 
 from __future__ import annotations
 

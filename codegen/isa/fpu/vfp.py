@@ -1,4 +1,4 @@
-"""The operations that the FPU of a Cortex-M has in one instruction and C leaves open."""
+"""Operations that the FPU of a Cortex-M has in one instruction and that C leaves undefined."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ static inline float real_fused(float a, float b, float total)
 
 
 def truncation(name: str, compute: Callable[[Any], Any]) -> ScalarFunction:
-    """f(a) -> an int32_t: VCVT saturates and makes 0 of what is not a number, which saves comparing."""
+    """f(a) -> an int32_t. VCVT saturates and converts NaN to 0, which saves comparisons."""
     definition = f"""\
 /* a without what is behind the point, the nearest that there is; 0 where a is not a number. */
 static inline int32_t {name}(float a)

@@ -1,4 +1,4 @@
-"""Sums, differences and products of int8 values in scales of their own: C text and exact meaning."""
+"""Sums, differences and products of int8 values with separate scales: C code and exact meaning."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class StoredResult:
     zero_point: int
     low: int
     high: int
-    math: ScalarMath = field(default=PORTABLE, repr=False)  # what the code is made of
+    math: ScalarMath = field(default=PORTABLE, repr=False)  # the functions to use
 
     def of(self, value: int) -> int:
         return min(max(value + self.zero_point, self.low), self.high)
 
 
 Multiplier = tuple[int, int]  # (mult, shift)
-# What is subtracted from an operand before it is used; None: it is a constant, brought to the sum's
-# scale (or, of a product, to its zero point) when the code was written.
+# The value subtracted from an operand before use. None: a constant operand, rescaled at compile time to the
+# sum's scale or, for a product, to its zero point.
 ZeroPoint = int | None
 _INSTRUCTIONS_OF_A_SUM = 8  # two products, constants, a shift and limits
 
@@ -76,7 +76,7 @@ static inline int32_t {name}(int32_t a, int32_t b)
 def line_of(
     sign: str, p: AddParameters, zero_points: tuple[ZeroPoint, ZeroPoint], result: StoredResult
 ) -> SumLine | None:
-    """The line that gives a sum of two bytes; None where there is none."""
+    """Returns the linear function that equals a sum of two int8 values, or None if there is none."""
     first, second = zero_points
     if first is None or second is None:
         return None
@@ -109,7 +109,7 @@ static inline int32_t {name}(int32_t a, int32_t b)
 def prelu_int8(
     branches: tuple[Multiplier, Multiplier], zero_points: tuple[int, int], result: StoredResult
 ) -> ScalarFunction:
-    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    """f(a, b) -> the stored a, or a * b if a is negative, with a multiplier for each."""
     positive, negative = branches
     name = numbered_name("prelu_int8", branches, zero_points, result)
     x, slope = (f"{o} - {parenthesised(z)}" if z else o for o, z in zip("ab", zero_points, strict=True))
@@ -132,12 +132,12 @@ static inline int32_t {name}(int32_t a, int32_t b)
 
 
 _SUMS = {"+": "add", "-": "sub"}
-_HALF = 1 << 30  # the multiplier of an operand whose scale is the larger one
-_MOST_RIGHT = 22  # so far a zero point can be added before the shift
+_HALF = 1 << 30  # the multiplier of the operand with the larger scale
+_MOST_RIGHT = 22  # the largest shift before which a zero point can be added
 
 
 def _operand(name: str, zero: int, multiplier: Multiplier, left: int, math: ScalarMath) -> FunctionLines:
-    """C that makes scaled_<name>: a shift where that is exact, else rounded as often as by the reference."""
+    """Returns C code for scaled_<name>: an exact shift if possible, otherwise the reference's rounding."""
     mult, shift = multiplier
     made = f"const int32_t scaled_{name} ="
     centred = f"({name} - {parenthesised(zero)})"
@@ -147,20 +147,20 @@ def _operand(name: str, zero: int, multiplier: Multiplier, left: int, math: Scal
     if shift == 0:
         return FunctionLines((f"{made} {math.high_mul.name}({steps}, {mult});",), (math.high_mul,))
     high = f"{math.high_mul_add.name}({steps}, {mult}, {1 << -shift >> 1})"
-    is_least = zero == DType.I8.limits[0]  # nothing is below it
+    is_least = zero == DType.I8.limits[0]  # no value is below it
     rounded = high if is_least else f"({high} + ({centred} >> 31))"
     return FunctionLines((f"{made} {rounded} >> {-shift};",), (math.high_mul_add,))
 
 
 def _stored(total: str, multiplier: Multiplier, result: StoredResult) -> FunctionLines:
-    """C that returns the result: its zero point is added with half a step, before the shift."""
+    """Returns C code for the result. Its zero point is added with the rounding term, before the shift."""
     (mult, shift), math = multiplier, result.math
     limits = result.low, result.high
     if not 1 <= -shift <= _MOST_RIGHT:
         moved = math.clamped(f"v + {parenthesised(result.zero_point)}", *limits)
         return _scaled(total, multiplier, math) + FunctionLines((f"return {moved};",), (math.clamp(*limits),))
     rounding = (1 + 2 * result.zero_point) * (1 << -shift) >> 1
-    sign_matters = result.low < result.zero_point  # else what is negative is clamped
+    sign_matters = result.low < result.zero_point  # otherwise negative results are clamped
     rounded = f"{'(v + (total >> 31))' if sign_matters else 'v'} >> {-shift}"
     lines = (
         f"const int32_t total = {total};",
@@ -173,7 +173,7 @@ def _stored(total: str, multiplier: Multiplier, result: StoredResult) -> Functio
 def _function(
     name: str, definition: str, compute: Callable[..., int], code: FunctionLines, math: ScalarMath
 ) -> ScalarFunction:
-    """The result is I32, so that storing it narrows it once."""
+    """Returns the function. Its result is I32, so that it is narrowed once, when stored."""
     order = (math.high_mul, math.high_mul_add, DIVIDE_BY_POT, CLAMP, math.saturate)
     calls = tuple(f for f in order if f is not None and f in code.calls)
     return ScalarFunction(name, DType.I32, definition, compute, (), calls, code.needs)
@@ -184,7 +184,7 @@ def _times(value: int, multiplier: Multiplier) -> int:
 
 
 def _scaled(value: str, multiplier: Multiplier, math: ScalarMath) -> FunctionLines:
-    """C that makes v of the value."""
+    """Returns C code that computes v from the value."""
     (mult, shift), made = multiplier, "const int32_t v ="
     if mult == _HALF and shift > 0:
         return FunctionLines((f"{made} ({value}) * {1 << shift - 1};",))

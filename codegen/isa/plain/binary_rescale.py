@@ -1,4 +1,4 @@
-"""Two quantized values of scales of their own: sums, products, quotients, squares and comparisons in C."""
+"""C code for two quantized values with separate scales: sums, products, quotients, squares, comparisons."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _SUMS: dict[str, tuple[str, Callable[[int, int], int]]] = {
 def sum_function(
     sign: str, p: AddParameters, zero_points: ZeroPoints, result: StoredResult, dtype: DType
 ) -> ScalarFunction:
-    """f(a, b) -> the stored sum or difference, whatever the element type."""
+    """f(a, b) -> the stored sum or difference, for any element type."""
     text, combine = _SUMS[sign]
 
     def compute(a: int, b: int) -> int:
@@ -71,7 +71,7 @@ def product_function(
 def product_rounded_once(
     m: Multiplier, zero_points: ZeroPoints, result: StoredResult, dtype: DType
 ) -> ScalarFunction:
-    """The same, by one product of 64 bits and one shift."""
+    """f(a, b) -> the stored product, with one 64-bit product and one shift."""
     (first, second), (mult, left) = _centred_texts(zero_points), m
     shift = 31 - left
 
@@ -95,7 +95,7 @@ static inline {dtype.c_name} {name}(int32_t a, int32_t b)
 def prelu_function(
     branches: tuple[Multiplier, Multiplier], zero_points: ZeroPoints, result: StoredResult, dtype: DType
 ) -> ScalarFunction:
-    """f(a, b) -> the stored a, or a * b where a is negative; a multiplier for each."""
+    """f(a, b) -> the stored a, or a * b if a is negative, with a multiplier for each."""
     (first, second), (positive, negative) = _centred_texts(zero_points), branches
 
     def compute(a: int, b: int) -> int:
@@ -128,7 +128,7 @@ def quotient_function(
 def comparison_function(
     sign: str, holds: Callable[[int, int], bool], p: AddParameters, zero_points: ZeroPoints
 ) -> ScalarFunction:
-    """f(a, b) -> whether the relation holds between the floats."""
+    """f(a, b) -> whether the relation holds between the represented floats."""
     name = numbered_name("compare", sign, p, zero_points)
     definition = f"""\
 /* a {sign} b in floats. */

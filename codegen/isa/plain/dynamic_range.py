@@ -1,6 +1,6 @@
-"""Floats in steps of their own range: C text of aot.ops.dynamic_range.
+"""Dynamic quantization of floats: C code for aot.ops.dynamic_range.
 
-Each function has one product or quotient of a kind, so that no compiler fuses a product with a sum.
+Each function has a single product or quotient, so that no compiler fuses a product with a sum.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _F32 = DType.F32
 
 
 def step_of(is_asymmetric: bool) -> ScalarFunction:
-    """f(least, most) -> the distance of two stored numbers."""
+    """f(least, most) -> the scale: the distance of two quantized values."""
     if is_asymmetric:
         name, text, says = "step_of_range", "b > a ? (b - a) / 255.0f : 1.0f", "From a to b in 255 steps."
     else:
@@ -30,7 +30,7 @@ def step_of(is_asymmetric: bool) -> ScalarFunction:
 INVERSE_OF_STEP = expression_function(
     "inverse_of_step", _F32, (_F32,), "1.0f / a", lambda a: np.float32(1) / np.float32(a)
 )
-# Of a symmetric range the factor is not the step's inverse: it is divided for itself.
+# A symmetric range divides separately: its factor is not the reciprocal of the scale.
 INVERSE_OF_REACH = expression_function(
     "inverse_of_reach",
     _F32,

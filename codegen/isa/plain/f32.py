@@ -1,4 +1,4 @@
-"""Functions of floats, and between floats and stored integers: C text and meaning."""
+"""Functions of floats, and conversions between floats and stored integers: C code and meaning."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def f32_function(
     includes: tuple[str, ...] = (),
     library_calls: tuple[str, ...] = (),
 ) -> ScalarFunction:
-    """f(v) -> the C expression of v, which calls these functions of math.h."""
+    """f(v) -> the C expression of v; `library_calls` are the functions of math.h in it."""
     definition = f"""\
 static inline float {name}(float v)
 {{
@@ -45,7 +45,7 @@ static inline float {name}(float v)
 
 
 def quantise_f32(quant: Quant, dtype: DType, halves_to_even: bool = False) -> ScalarFunction:
-    """f(v) -> v in steps of the scale, to the nearest whole number, as a stored integer."""
+    """f(v) -> v divided by the scale, rounded to the nearest integer, and stored."""
     low, high = dtype.limits
     first, last = low - quant.zero_point, high - quant.zero_point
     scale = literal(quant.scale)
@@ -74,7 +74,7 @@ static inline {dtype.c_name} {name}(float v)
 
 @dataclass(frozen=True)
 class _Rounding:
-    """A way to round `near` to an integer, by its `whole` part and the `rest`."""
+    """Rounds `near` to an integer, given its `whole` part and the `rest`."""
 
     comment: str
     text: str
@@ -97,7 +97,7 @@ _HALVES_TO_EVEN = _Rounding(
 
 
 def f32_of(quant: Quant) -> ScalarFunction:
-    """f(stored) -> the real value it stands for."""
+    """f(stored) -> the float that it represents."""
     name = numbered_name("real_of", quant.scale, quant.zero_point)
     definition = f"""\
 static inline float {name}(int32_t stored)
@@ -112,14 +112,14 @@ static inline float {name}(int32_t stored)
 
 
 def literal(value: float) -> str:
-    """A float constant in C that reads back as the same single-precision number; math.h has some of them."""
+    """Returns a float constant in C that reads back as the same number; math.h has infinities and NaN."""
     if not math.isfinite(value):
         return "NAN" if math.isnan(value) else f"{'-' if value < 0 else ''}INFINITY"
     return _suffixed(str(np.float32(value)))
 
 
 def literals(values: Array) -> list[str]:
-    """The literals of many numbers of single precision."""
+    """Returns the literals of many single-precision numbers."""
     if not np.isfinite(values).all():
         return list(map(literal, values.tolist()))
     return list(map(_suffixed, map(str, values)))

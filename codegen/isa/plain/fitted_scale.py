@@ -1,15 +1,15 @@
-"""Requantisation with one rounding, fitted to the reference's two: a product, an addend, a constant shift.
+"""Requantization with one rounding, fitted to the reference's two: a product, an addend, a constant shift.
 
-What the reference stores is a step function of the sum: it grows by one at certain sums, its thresholds.
-So is, in integers and with the same shift for all channels,
+The reference's result is a step function of the sum; it grows by one at certain sums, its thresholds. So is,
+in integers and with the same shift for all channels,
 
     ((sum + offset) * mult, its high word, plus addend) >> shift
 
-and where both have the same thresholds they are the same function. The multiplier is all but given. The
-offset, which costs nothing where sums start, moves thresholds by less than a sum. Those of every channel are
-found by trying, and every threshold within the channel's reach is compared, so nothing is left to trust.
-Results on both sides of the zero point are rounded away from it, which one rounding cannot do: there the
-reference's way stays.
+If both have the same thresholds, they are the same function. The multiplier is almost determined. The offset,
+which costs nothing because it is part of the sums' start value, moves thresholds by less than one sum. A
+search finds the constants of every channel and compares every threshold in the channel's range, so the result
+is proven. Results on both sides of the zero point are rounded away from it, which a single rounding cannot
+do. Such layers use the reference's method.
 """
 
 from __future__ import annotations
@@ -33,19 +33,21 @@ from codegen.loops.ir import ScalarFunction
 
 MOST_OFFSET = 1 << 19
 _WORD = 1 << 32
-_MOST_ADDEND: Mapping[DType, int] = MappingProxyType({DType.I16: 1 << 15, DType.I32: 1 << 26})  # as kept
-_SHIFTS = (4, 1, 7)  # nearly every layer can have the first; layers with the same one share their kernel
-_SHIFTS_OF_ENLARGED = (10, 8, 7)  # the larger sums are, the smaller multipliers would be
-_MUCH = 256  # times, that sums are enlarged much
-_NEAR = 4  # sums that a threshold is from where the scale alone would have it
-_BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # multipliers tried, from the nearest one
+_MOST_ADDEND: Mapping[DType, int] = MappingProxyType(
+    {DType.I16: 1 << 15, DType.I32: 1 << 26}
+)  # by stored type
+_SHIFTS = (4, 1, 7)  # the first suits nearly every layer; layers with equal shifts share a kernel
+_SHIFTS_OF_ENLARGED = (10, 8, 7)  # larger sums need smaller multipliers
+_MUCH = 256  # enlargement factor from which `most_offset` is larger
+_NEAR = 4  # largest distance, in sums, of a threshold from its position by the scale alone
+_BESIDE = np.array((0, 1, -1, 2, -2, 3, -3, 4, -4), np.int64)  # offsets of multipliers to try, nearest first
 
-_Bound = tuple[Ints, Ints]  # levels, and sums that are held against them
+_Bound = tuple[Ints, Ints]  # levels, and sums that are compared with them
 
 
 @dataclass(frozen=True, slots=True)
 class FittedScales:
-    """The constants of each channel that meet every threshold, and the offset of its sums' start."""
+    """Constants of each channel that reproduce every threshold, and the offset of its sums."""
 
     offset: Ints
     mult: Ints
@@ -55,15 +57,15 @@ class FittedScales:
 
 @dataclass(frozen=True, slots=True)
 class SumRange:
-    """The least and the greatest sum of each channel, and how far neighboring sums are apart.
+    """The least and greatest sum of each channel, and the distance of neighboring sums.
 
-    With addends of 32 bits the first possible shift has done for every layer tried, whatever its weights.
+    With 32-bit addends, the first possible shift has worked for all layers tried, for any weights.
     """
 
     least: Ints
     greatest: Ints
     step: int = 1
-    addends: DType = DType.I16  # what the addends of its channels are kept in
+    addends: DType = DType.I16  # stored type of its channels' addends
 
     @property
     def most_offset(self) -> int:
@@ -75,12 +77,12 @@ class SumRange:
 
 
 def most_offset(step: int) -> int:
-    """The farthest that sums begin from the bias, where neighboring sums are `step` apart."""
+    """Returns the largest offset of sums from the bias if neighboring sums differ by `step`."""
     return MOST_OFFSET if step < _MUCH else MOST_OFFSET * 64
 
 
 def store_fitted(r: Requant, shift: int, addends: DType = DType.I16) -> StoreQuantised:
-    """One product, one addend, one shift: (sum, mult, addend) -> what is stored."""
+    """Returns the store function (sum, mult, addend) -> stored value: one product, one addend, one shift."""
     clamped, clamp = r.math.clamped_shift("{v}", shift, r.low, r.high)
     product = r.math.high_word_add
     name = f"to_{type_name(r)}{clamp_suffix(r)}_shift_{shift}"
@@ -102,9 +104,9 @@ static inline int32_t {name}(int32_t sum, int32_t scale, int32_t rounding)
 
 
 def fitted(r: Requant, mult: Ints, right: Ints, sums: SumRange, half: int) -> FittedScales | None:
-    """The constants for each channel, or None where a channel has none.
+    """Returns the constants of each channel, or None if a channel has none.
 
-    `half` is what the core adds to a product before it takes the high word: 2^31 where it rounds.
+    `half` is the value that the core adds to a product before it extracts the high word: 2^31 if it rounds.
     """
     most = int(right.min()) - 1 + (sums.step.bit_length() - 1)
     shifts = [shift for shift in sums.shifts if shift <= most]
@@ -137,7 +139,7 @@ def _fitted_with(
 
 
 def _met(m: int, at_least: _Bound, below: _Bound, half: int, sums: SumRange) -> tuple[int, int, int] | None:
-    """An offset, this multiplier and an addend with which sums are at or below the levels as they must be."""
+    """Returns (offset, multiplier, addend) with which both bounds on sums hold, or None."""
     lowest = [int((levels - totals * m).max()) for levels, totals in [at_least] if len(levels)]
     beyond = [int((levels - totals * m).min()) for levels, totals in [below] if len(levels)]
     low = lowest[0] if lowest else beyond[0] - _WORD
@@ -153,9 +155,9 @@ def _met(m: int, at_least: _Bound, below: _Bound, half: int, sums: SumRange) -> 
 def nearest_offset(
     m: int, start: int, most: int, farthest: int = MOST_OFFSET, addends: DType = DType.I16
 ) -> int | None:
-    """The offset nearest to 0 with (offset * m + start) mod 2^32 at most `most`, and an addend of that type.
+    """Returns the offset nearest to 0 with (offset * m + start) mod 2^32 <= most, and an addend of that type.
 
-    It is at most `farthest` from 0. The addend is -((offset * m + start) >> 32).
+    Its magnitude is at most `farthest`. The addend is -((offset * m + start) >> 32).
     """
     limit = _MOST_ADDEND[addends]
     if m == 0:
@@ -171,10 +173,10 @@ def nearest_offset(
 
 
 def first_multiple(step: int, start: int, most: int, modulus: int) -> int | None:
-    """The least n >= 0 with (n * step + start) mod modulus at most `most`, by Euclid's algorithm.
+    """Returns the least n >= 0 with (n * step + start) mod modulus <= most, by Euclid's algorithm, or None.
 
-    None where there is none. Multiples that jump over the wanted numbers are asked in the smaller modulus
-    `step`: how often must they pass the end until what is left leads into them?
+    If multiples skip the wanted range, the question is repeated modulo `step`: how often must they wrap until
+    the remainder leads into the range?
     """
     if start % modulus <= most:
         return 0
@@ -197,9 +199,10 @@ def _stored(r: Requant, sums: Ints, mult: Ints, right: Ints) -> Ints:
 
 
 def _thresholds(r: Requant, mult: Ints, right: Ints, sums: SumRange) -> Ints:
-    """The least sum at which each channel stores j or more, for j from low + 1 to high, by bisection.
+    """Returns the least sum at which each channel stores at least j, for j from low + 1 to high, by
+    bisection.
 
-    One beyond the greatest sum where none does.
+    It is one beyond the greatest sum if no sum does.
     """
     levels = np.arange(r.low + 1, r.high + 1, dtype=np.int64)
     m, rt = mult[:, None], right[:, None]

@@ -1,4 +1,4 @@
-"""Arithmetic of complex numbers, part by part: fractions of 16 or 32 bits that wrap around, or float32."""
+"""Arithmetic on parts of complex numbers: 16-bit or 32-bit fractions that wrap, or float32."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Compute = Callable[..., float]
 
 @dataclass(frozen=True)
 class ComplexFunctions:
-    """Scalar functions by the type of a part."""
+    """Scalar functions for parts of one type."""
 
     dtype: DType
 
@@ -24,7 +24,7 @@ class ComplexFunctions:
 
     @property
     def _wide(self) -> str:
-        """The C type that a sum of two products fits into."""
+        """Returns the C type that holds a sum of two products."""
         return "int32_t" if self.dtype is DType.I16 else "int64_t"
 
     @property
@@ -52,7 +52,7 @@ class ComplexFunctions:
         return self._half("half_difference", "-", lambda a, b: a - b)
 
     def _half(self, name: str, sign: str, compute: Compute) -> ScalarFunction:
-        """Half of a sum or difference, which has a bit more before it is halved."""
+        """Returns half of a sum or difference, which needs one more bit before halving."""
         text = f"({self.dtype.c_name})((({self._wide})a {sign} b) >> 1)"
         if self._is_f32:
             return self._function(name, 2, f"(a {sign} b) * 0.5f", lambda a, b: compute(a, b) / 2)
@@ -76,7 +76,7 @@ class ComplexFunctions:
 
     @property
     def real(self) -> ScalarFunction:
-        """A function of (z.real, z.imaginary, w.real, w.imaginary)."""
+        """f(z.real, z.imaginary, w.real, w.imaginary) -> a part of the product."""
         return self._product(
             "turned_re", f"{self._cast}a * c - {self._cast}b * d", lambda a, b, c, d: a * c - b * d
         )

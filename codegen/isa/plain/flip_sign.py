@@ -1,4 +1,4 @@
-"""A byte of the other signedness: a value moved by 128."""
+"""Converts a byte between int8 and uint8 by an offset of 128."""
 
 from __future__ import annotations
 

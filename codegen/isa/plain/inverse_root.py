@@ -1,4 +1,4 @@
-"""1 / sqrt(x) of an integer in C, with twenty fractional bits."""
+"""1 / sqrt(x) of an integer in C, with twenty fraction bits."""
 
 from __future__ import annotations
 

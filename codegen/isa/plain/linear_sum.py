@@ -1,7 +1,8 @@
-"""A sum of two bytes in scales of their own as one line: (a * first + b * second + start) >> shift, clamped.
+"""A sum of two int8 values with separate scales as one line: (a * first + b * second + start) >> shift,
+clamped.
 
-The reference rounds each operand and the result. There are only 65,536 pairs of bytes, so when the code
-is written integers are searched with which the line gives what the reference gives, for every pair.
+The reference rounds each operand and the result. There are only 65,536 pairs of values, so a search at
+compile time finds integers with which the line equals the reference for every pair.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from aot.ops.requant import Ints, multiply_by_quantized_multiplier
 
 _BYTES: npt.NDArray[np.int64] = np.arange(-128, 128, dtype=np.int64)
 _LIMIT = 1 << 31
-_REACH = 4  # factors tried on either side of the nearest ones
-_FINENESSES = 3  # shifts tried
-_SHIFTS = range(24, 1, -1)  # the finest first; what two narrowing shifts of Helium can do
+_REACH = 4  # factors to try on either side of the nearest ones
+_FINENESSES = 3  # shifts to try
+_SHIFTS = range(24, 1, -1)  # finest first; all are possible with two narrowing shifts on Helium
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ class SumLine:
 
 @dataclass(frozen=True, slots=True)
 class _Wanted:
-    """The results that a line may have for every pair of operands, at least and at most."""
+    """The least and greatest results that a line may have for every pair of operands."""
 
-    least: Ints  # that (line >> shift) may be
+    least: Ints  # bound of (line >> shift)
     most: Ints
 
 
@@ -43,7 +44,7 @@ class _Wanted:
 def line_of_sum(
     sign: str, p: AddParameters, zero_points: tuple[int, int], zero_point: int, limits: tuple[int, int]
 ) -> SumLine | None:
-    """Searches a line for the stored a + b or a - b, clamped to limits; None where none is found."""
+    """Searches for a line that equals the stored a + b or a - b, clamped to limits; None if there is none."""
     slopes = _slopes(sign, p)
     wanted = _wanted(sign, p, zero_points, zero_point, limits)
     reach = 128 * (abs(slopes[0]) + abs(slopes[1]))
@@ -70,7 +71,7 @@ def _wanted(
     )
     total = a[:, None] + (b if sign == "+" else -b)[None, :]
     stored = np.clip(multiply_by_quantized_multiplier(total, *p.out) + zero_point, *limits)
-    beyond = 1 << 20  # what is clamped may be as far as it likes
+    beyond = 1 << 20  # clamped results are unbounded on one side
     least = np.where(stored > limits[0], stored, -beyond)
     return _Wanted(least, np.where(stored < limits[1], stored, beyond))
 

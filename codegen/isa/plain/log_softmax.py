@@ -1,4 +1,4 @@
-"""The fixed-point pieces of the int8 log-softmax, in C and in their exact meaning."""
+"""The fixed-point parts of the int8 log-softmax, in C and with their exact meaning."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ static int32_t log_of_sum(int32_t sum)
 
 
 def least_of(p: SoftmaxParameters) -> ScalarFunction:
-    """f(log of sum) -> what x - max must be greater than."""
+    """f(log of sum) -> the exclusive lower limit of x - max."""
     mult, shift = reverse_multiplier(p)
     name = f"least_difference_{p.mult}_{p.left_shift}"
     definition = f"""\

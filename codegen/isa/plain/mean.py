@@ -1,4 +1,4 @@
-"""The end of an integer mean: from a sum to the stored result."""
+"""The end of an integer mean: converts a sum to the stored result."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.loops.ir import ScalarFunction
 
 
 def stored_mean(p: MeanParameters, zero_sum: int, zero_point: int, dtype: DType) -> ScalarFunction:
-    """f(sum) -> the stored mean; `zero_sum` is what the sum of nothing but zero points would be."""
+    """f(sum) -> the stored mean; `zero_sum` is the sum of as many zero points."""
     if p.rounding is RequantRounding.SINGLE:
         return _rounded_once(p, zero_sum, zero_point, dtype)
     low, high = dtype.limits

@@ -1,4 +1,4 @@
-"""Lines between the 513 points of a 16-bit curve, in C."""
+"""Linear interpolation between the 513 points of a 16-bit curve, in C."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scalar functions written as one C expression: of any number of operands, of any element types."""
+"""Scalar functions that are a single C expression, of any number of operands of any element types."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def expression_function(
 
 
 def wrapped(value: int, dtype: DType) -> int:
-    """A number wrapped around to as many bits as the type has."""
+    """Wraps a number to the type."""
     bits = dtype.bytes * 8
     kept = value & ((1 << bits) - 1)
     signed = dtype.limits[0] < 0
@@ -65,5 +65,5 @@ def wrapped(value: int, dtype: DType) -> int:
 
 
 def unsigned(dtype: DType) -> str:
-    """The C type in which integers of that type wrap around without harm."""
+    """Returns the unsigned C type in which integers of that type may wrap."""
     return "uint64_t" if dtype.bytes == 8 else "uint32_t"

@@ -1,11 +1,12 @@
-"""Requantisation as scalar functions: an accumulator becomes a stored integer, exactly, in few instructions.
+"""Requantization as scalar functions: converts a sum to a stored integer, exactly, in few instructions.
 
-The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from
-zero, then adds the zero point and clamps. Four facts make it cheap without changing a bit:
-- with |sum| < 2**30 the first rounding is one SMMULR of the doubled sum, and SMMLAR adds to it;
-- half away from zero is (v + half - (v < 0)) >> right for right >= 1, and where the clamp cuts off
-  everything below the zero point, the sign does not matter;
-- the sum's sign will do for that of v, which can differ only where v is 0: half - 1 is nothing, too;
+The reference rounds twice: v = round(sum * mult / 2**31), half up, then v / 2**right, half away from zero,
+then adds the zero point and clamps. Four facts make it cheap and bit-exact:
+
+- if |sum| < 2**30, the first rounding is one SMMULR of the doubled sum, and SMMLAR adds to it;
+- half away from zero is (v + half - (v < 0)) >> right for right >= 1; if the clamp cuts off everything
+  below the zero point, the sign does not matter;
+- the sum's sign can replace that of v: they differ only if v is 0, and then half - 1 also gives 0;
 - the zero point can be added before the shift, as zero_point << right, in the same constant as half.
 """
 
@@ -26,32 +27,32 @@ from codegen.loops.ir import ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class Requant:
-    """The facts about a layer's requantization that are known when its code is written."""
+    """Facts about a layer's requantization that are known at compile time."""
 
     zero_point: int
     low: int
     high: int
     rounding: RequantRounding
-    rights: tuple[int, int]  # least and greatest right shift over the channels; negative: shifts left
+    rights: tuple[int, int]  # least and greatest right shift of the channels; negative: left shifts
     sum_fits_30_bits: bool
-    dtype: DType = DType.I8  # of what is stored
+    dtype: DType = DType.I8  # of the stored result
     sum_dtype: DType = DType.I32
     math: ScalarMath = PORTABLE
-    scaled_fits_16_bits: bool = False  # so does the result with the zero point, before it is clamped
+    scaled_fits_16_bits: bool = False  # so does the result plus the zero point, before clamping
 
     @property
     def is_plain(self) -> bool:
-        """True where all shifts go right and the zero point fits 32 bits before them."""
+        """Returns True if all shifts are right shifts and the zero point fits into 32 bits before them."""
         return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
 
     @property
     def sign_matters(self) -> bool:
-        """Results below the zero point are kept, where halves are rounded the other way."""
+        """Returns True if results below the zero point are kept, where halves are rounded the other way."""
         return self.low < self.zero_point
 
     @property
     def said(self) -> str:
-        """Says in a comment what is stored."""
+        """Describes the stored result in a comment."""
         facts = {
             f"zero point {self.zero_point}": True,
             f"{self.low} .. {self.high}": (self.low, self.high) != self.dtype.limits,
@@ -63,35 +64,35 @@ class Requant:
 
 @dataclass(frozen=True, slots=True)
 class ShiftedRight:
-    """The parts of a store for code that does it in registers: (SMMLAR [+ sign]) >> right, clamped.
+    """The parts of a store that computes in registers: (SMMLAR [+ sign]) >> right, clamped.
 
-    Where scales are fitted, the product is that of the sum and not of its double, and `clamped` shifts.
+    If scales are fitted, the sum is not doubled for the product, and `clamped` includes the shift.
     """
 
     adds_sign: bool
-    clamped: str  # C of {v}
+    clamped: str  # C code for {v}
     calls: tuple[ScalarFunction, ...]
     is_fitted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class StoreQuantised:
-    """Says how sums become stored integers: `prepare(right)` once per channel, `store` for every sum.
+    """Converts sums to stored integers: `prepare(right)` runs once per channel, `store` once per sum.
 
-    `store` takes (sum, mult, right), then what `prepare` gave; where scales are fitted, (sum, mult, addend).
+    `store` gets (sum, mult, right) and the result of `prepare`; if scales are fitted, (sum, mult, addend).
     """
 
     prepare: ScalarFunction | None
     store: ScalarFunction
     sum_dtype: DType = DType.I32
-    parts: ShiftedRight | None = None  # of `store`, where it has nothing else
+    parts: ShiftedRight | None = None  # of `store`, if it has this form
     is_fitted: bool = False
-    addends: DType = DType.I16  # of channels, where scales are fitted
-    is_prepared: bool = False  # what `prepare` gives is in a table, and so is the zero point
+    addends: DType = DType.I16  # type of the channels' addends if scales are fitted
+    is_prepared: bool = False  # the result of `prepare` is in a table, including the zero point
 
 
 def store_quantised(requant: Requant) -> StoreQuantised:
-    """Chooses the shortest functions that are exact for what is known."""
+    """Returns the shortest functions that are exact given the known facts."""
     if requant.rounding is RequantRounding.SINGLE:
         return StoreQuantised(None, _rounding_once(requant), requant.sum_dtype)
     if requant.rounding is RequantRounding.REDUCED:
@@ -102,12 +103,12 @@ def store_quantised(requant: Requant) -> StoreQuantised:
 
 
 def exact_store(requant: Requant) -> StoreQuantised:
-    """The reference's arithmetic as one scalar function of (sum, mult, right), as vectors mean it."""
+    """Returns the reference's arithmetic as one function of (sum, mult, right), for use in vector code."""
     return store_quantised(replace(requant, sum_fits_30_bits=False, math=PORTABLE))
 
 
 def _rounding_term(r: Requant) -> ScalarFunction:
-    """Half a step plus the zero point in steps of 2^right, that is (1 + 2 * zero point) * 2^right / 2."""
+    """Returns half a step plus the zero point in steps of 2^right: (1 + 2 * zero point) * 2^right / 2."""
     twice = 1 + 2 * r.zero_point
     name = f"rounding_zero_{in_name(r.zero_point)}"
     definition = f"""\
@@ -176,7 +177,7 @@ static inline int32_t doubling_high_mul_wide(int32_t a, int32_t b)
 
 
 _PRODUCT = "    const int64_t v = ((int64_t)sum * mult + ((int64_t)1 << (30 + right))) >> (31 + right);"
-# In two halves, so that a sum beyond 32 bits times 31 bits stays within 64.
+# In two halves, so that the product of a wide sum and a 31-bit multiplier fits into 64 bits.
 _PRODUCT_OF_WIDE = """\
     const int64_t low = (sum & 0xFFFF) * mult + ((int64_t)1 << (30 + right));
     const int64_t v = ((sum >> 16) * mult + (low >> 16)) >> (15 + right);"""
@@ -228,7 +229,7 @@ def _meaning(r: Requant) -> Callable[..., int]:
 
 
 def _prepared_meaning(r: Requant) -> Callable[..., int]:
-    """The meaning in the steps of the C, so that a wrong rounding term shows."""
+    """Returns the meaning, computed in the steps of the C code, so that a wrong rounding term is detected."""
     sign = 1 if r.low < r.zero_point else 0
 
     def compute(total: int, mult: int, right: int, rounding: int) -> int:
@@ -239,7 +240,7 @@ def _prepared_meaning(r: Requant) -> Callable[..., int]:
 
 
 def _clamp_any(value: str, r: Requant) -> str:
-    """Clamps before the zero point is added, so that no 32-bit value overflows."""
+    """Clamps before adding the zero point, so that no 32-bit value overflows."""
     return (
         f"(clamp({value}, {r.low - r.zero_point}, {r.high - r.zero_point}) + {parenthesised(r.zero_point)})"
     )

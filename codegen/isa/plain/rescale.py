@@ -1,4 +1,4 @@
-"""Stored integers of one quantization in the steps of another, where a table would be too large."""
+"""Converts stored integers between quantizations, if a table would be too large."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from codegen.loops.ir import ScalarFunction
 
 
 def requantise(source: Quant, result: Quant, dtype: DType) -> ScalarFunction:
-    """f(stored) -> stored in the other quantization, rounded twice as the reference does."""
+    """f(stored) -> stored in the other quantization, rounded twice as in the reference."""
     mult, shift = quantize_multiplier(source.scale / result.scale)
     low, high = dtype.limits
     name = numbered_name(f"requantise_{dtype.value}", source, result)

@@ -1,4 +1,4 @@
-"""Scalar functions of the non-convolution ops: their C text and their exact meaning."""
+"""Scalar functions of ops other than convolutions: C code and exact meaning."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ static inline int32_t divide_by_pot(int32_t v, int32_t exponent)
 
 
 def _wrapped(total: int) -> int:
-    """The number from -2**31 to 2**31 - 1 that is equal to it modulo 2**32."""
+    """Wraps a number to int32."""
     return (total + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
@@ -46,7 +46,7 @@ static inline int32_t add_wrapping(int32_t a, int32_t b)
 def mean_of(count: int, halves: Halves) -> ScalarFunction:
     """f(sum) -> sum / count, rounded to the nearest."""
     if halves in (Halves.TO_EVEN, Halves.TO_ODD) and count % 2:
-        halves = Halves.AWAY  # no sum lies between two
+        halves = Halves.AWAY  # no sum is halfway
     name, said = _mean_name(f"mean_of_{count}", halves)
     definition = f"""\
 /* sum / {count}, {said}. */

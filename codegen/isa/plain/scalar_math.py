@@ -1,6 +1,6 @@
-"""The scalar functions of requantization and of sums of bytes, for which some cores have instructions.
+"""The scalar functions of requantization and int8 sums, for which some cores have instructions.
 
-Everything else is written in terms of these few functions, so that it need not know the core.
+All other code uses these few functions and does not depend on the core.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ static inline int32_t clamp(int32_t v, int32_t low, int32_t high)
 
 @dataclass(frozen=True, slots=True)
 class FunctionLines:
-    """Lines of a function's body, what they call, and what they need of a core themselves."""
+    """Lines of a function's body, the functions that they call, and the features that they need."""
 
     lines: tuple[str, ...]
     calls: tuple[ScalarFunction, ...] = ()
@@ -44,42 +44,44 @@ class FunctionLines:
 
 @dataclass(frozen=True, slots=True)
 class ScalarMath:
-    """One core's versions of the same functions: names and meanings do not differ, C and cost do."""
+    """One core's versions of the common functions. Names and meanings are the same; C code and cost
+    differ.
+    """
 
     high_mul: ScalarFunction  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
-    high_mul_add: ScalarFunction  # (a, b, c) -> the same plus c
-    high_word_add: ScalarFunction  # (a, b, c) -> the high word of a * b + high_word_half, plus c
-    high_word_half: int  # 2^31 where the core rounds, 0 where it does not
-    rounded_share: ScalarFunction  # a sum of shares of a resized image, rounded
+    high_mul_add: ScalarFunction  # (a, b, c) -> high_mul(a, b) + c
+    high_word_add: ScalarFunction  # (a, b, c) -> the high half of a * b + high_word_half, plus c
+    high_word_half: int  # 2^31 if the core rounds, otherwise 0
+    rounded_share: ScalarFunction  # f(weighted sum of a resized image) -> rounded element
     line: Callable[
         [SumLine, int, int], FunctionLines
-    ]  # it returns a sum of bytes a and b, clamped from low to high
+    ]  # returns a sum of int8 a and b, clamped from low to high
     saturate: ScalarFunction | None = None  # to the range of int8, by an instruction
-    # By how much -> to the range of int8 after a shift to the right, by one instruction.
+    # shift -> saturates to int8 after a right shift, by one instruction.
     shifted_and_saturated: Callable[[int], ScalarFunction] | None = None
-    # (result, count) -> bytes of the other signedness, several at a time.
+    # (result, count) -> converts several bytes at a time between int8 and uint8.
     flipped_bytes: Callable[[DType, int], Instruction] | None = None
 
     def clamped(self, value: str, low: int, high: int) -> str:
-        """C of the value from low to high."""
+        """Returns C code that clamps the value."""
         if self.saturate is not None and (low, high) == DType.I8.limits:
             return f"{self.saturate.name}({value})"
         return f"{CLAMP.name}({value}, {low}, {high})"
 
     def clamped_shift(self, value: str, shift: int, low: int, high: int) -> tuple[str, ScalarFunction]:
-        """C of the value shifted to the right, from low to high, and the function that it calls."""
+        """Returns C code that shifts the value right and clamps it, and the function that it calls."""
         if self.shifted_and_saturated is not None and (low, high) == DType.I8.limits:
             function = self.shifted_and_saturated(shift)
             return f"{function.name}({value})", function
         return self.clamped(f"{value} >> {shift}", low, high), self.clamp(low, high)
 
     def clamp(self, low: int, high: int) -> ScalarFunction:
-        """The function that `clamped` calls."""
+        """Returns the function that `clamped` calls."""
         return self.saturate if self.saturate is not None and (low, high) == DType.I8.limits else CLAMP
 
 
 def parenthesised(value: int) -> str:
-    """A number as an operand in C."""
+    """Returns a number as an operand in C."""
     return f"({value})" if value < 0 else str(value)
 
 

@@ -1,4 +1,4 @@
-"""The end of a resized image's element: a sum of four shares, in steps of 2^-(2 * FRACTION_BITS)."""
+"""The last step of resizing: rounds a sum of four weighted pixels, in steps of 2^-(2 * FRACTION_BITS)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from codegen.loops.ir import ScalarFunction
 
 
 def rounded_share(wide: DType) -> ScalarFunction:
-    """f(sum) -> the element, half away from zero, in integers of that type."""
+    """f(sum) -> the element, rounded half away from zero, in integers of that type."""
     half = 1 << (2 * FRACTION_BITS - 1)
     text = f"(a + {half} + (a >> {8 * wide.bytes - 1})) >> {2 * FRACTION_BITS}"
     says = f"a / {2 * half}, half away from zero: a sign is -1."
@@ -17,6 +17,6 @@ def rounded_share(wide: DType) -> ScalarFunction:
 
 
 def rounded(total: int) -> int:
-    """The value that the functions compute."""
+    """Returns the value that the functions compute."""
     magnitude = (abs(total) + (1 << (2 * FRACTION_BITS - 1))) >> (2 * FRACTION_BITS)
     return magnitude if total > 0 else -magnitude

@@ -1,4 +1,4 @@
-"""Sigmoid and tanh of 16-bit fixed-point numbers in C: the table, and lines between its entries."""
+"""Sigmoid and tanh of 16-bit fixed-point numbers in C: a table, and interpolation between its entries."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ static inline int32_t sigmoid_entry(int32_t i)
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A curve by its table; `bits` is how far the entries of the table lie from each other."""
+    """A curve and its table, whose entries are 2**bits apart."""
 
     name: str
     formula: str
-    behind: str  # how the comment ends
+    behind: str  # end of the comment
     bits: int
-    largest: str  # at the table's end
-    result: str  # from the fine result of the argument's size
+    largest: str  # C expression at the table's end
+    result: str  # C expression from the fine result for the magnitude of the argument
     compute: Callable[[Ints, int, int], Ints]
 
 
@@ -68,12 +68,12 @@ _TANH = _Curve(
 
 
 def sigmoid_of(multiplier: int, right: int) -> ScalarFunction:
-    """f(v) -> sigmoid as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits of fraction."""
+    """f(v) -> sigmoid as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 fraction bits."""
     return _of(_SIGMOID, multiplier, right)
 
 
 def tanh_of(multiplier: int, right: int) -> ScalarFunction:
-    """f(v) -> tanh as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 bits behind the point."""
+    """f(v) -> tanh as a fraction of 2**15, of v * multiplier / 2**right / 3 with 12 fraction bits."""
     return _of(_TANH, multiplier, right)
 
 

@@ -1,4 +1,4 @@
-"""Scalar functions of a front end for audio: bits of a number, roots and logarithms of unsigned integers."""
+"""Scalar functions of audio front ends: bit counts, roots and logarithms of unsigned integers."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ static inline int16_t {name}(int16_t a, int16_t b)
 
 
 def noise_estimate(up: int, down: int, limited: bool) -> ScalarFunction:
-    """A function of (level, noise, share of the level, share of the noise)."""
+    """f(level, noise, weight of the level, weight of the noise) -> the new noise estimate."""
     name, types = f"noise_{up}_{down}{'_limited' if limited else ''}", (DType.U32,) * 4
     result = "made < scaled ? made : scaled" if limited else "made"
     definition = f"""\
@@ -148,7 +148,7 @@ static inline uint32_t {name}(uint32_t level, uint32_t noise, uint32_t a, uint32
 
 
 def without_noise(up: int, down: int, least: int) -> ScalarFunction:
-    """A function of (level, noise)."""
+    """f(level, noise) -> the level after noise reduction."""
     name, types = f"without_noise_{up}_{down}_{least}", (DType.U32, DType.U32)
     definition = f"""\
 /* The level less the noise, but a share of it at least. */
@@ -204,7 +204,7 @@ def _lines(numbers: Sequence[int]) -> str:
 
 
 def _meaning(op: Op, types: Sequence[DType], made: DType) -> Callable[..., int]:
-    """One element by the op's own reference."""
+    """Returns a function that computes one element with the op's reference."""
     inputs, outputs = [TensorType(t, (1,)) for t in types], [TensorType(made, (1,))]
 
     def compute(*values: int) -> int:

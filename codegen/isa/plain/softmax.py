@@ -1,4 +1,4 @@
-"""The fixed-point pieces of the int8 softmax, in C and in their exact meaning."""
+"""The fixed-point parts of the int8 softmax, in C and with their exact meaning."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ static int32_t exp_of_negative(int32_t x)
 
 
 def exp_of_difference(p: SoftmaxParameters) -> ScalarFunction:
-    """f(x - max) -> exp(beta * scale * (x - max)) as a fraction of 2**31; zero where it is too small."""
+    """f(x - max) -> exp(beta * scale * (x - max)) as a fraction of 2**31; zero if it is too small."""
     name = f"exp_of_difference_{_suffix(p)}"
     definition = f"""\
 /* exp of a difference to the maximum, as a fraction of 2^31; below {p.diff_min} it counts as zero. */
@@ -95,7 +95,7 @@ static inline int32_t {name}(int32_t difference)
 
 
 def exp_for_sum(p: SoftmaxParameters) -> ScalarFunction:
-    """f(x - max) -> the exponential as it enters the sum, with 12 integer bits."""
+    """f(x - max) -> the exponential as a term of the sum, with 12 integer bits."""
     exp, name = exp_of_difference(p), f"exp_for_sum_{_suffix(p)}"
     definition = f"""\
 static inline int32_t {name}(int32_t difference)
@@ -181,7 +181,7 @@ static int32_t reciprocal(int32_t sum)
 
 
 def share(p: SoftmaxParameters, dtype: DType = DType.I8) -> ScalarFunction:
-    """f(x - max, reciprocal, bits) -> the stored probability: all steps of the type from 0 to 1."""
+    """f(x - max, reciprocal, bits) -> the stored probability, in the full range of the type."""
     wide = "" if dtype is DType.I8 else f"_{dtype.value}"
     exp, name = exp_of_difference(p), f"share_{_suffix(p)}{wide}"
     (low, high), shift = dtype.limits, 31 - 8 * dtype.bytes
@@ -202,7 +202,7 @@ static inline {dtype.c_name} {name}(int32_t difference, int32_t reciprocal_of_su
 
 
 def share_by(dtype: DType = DType.I8) -> ScalarFunction:
-    """The same with the parameters behind: f(x - max, reciprocal, bits, mult, shift, least)."""
+    """f(x - max, reciprocal, bits, mult, shift, least) -> the stored probability."""
     name, (low, high), shift = f"share_by_{dtype.value}", dtype.limits, 31 - 8 * dtype.bytes
     definition = f"""\
 static inline {dtype.c_name} {name}(
@@ -222,5 +222,5 @@ static inline {dtype.c_name} {name}(
 
 
 def _suffix(p: SoftmaxParameters) -> str:
-    """Softmaxes of one scale share their functions, those of others have their own."""
+    """Returns a suffix by scale. Softmaxes of one scale share functions."""
     return f"{p.mult}_{p.left_shift}"

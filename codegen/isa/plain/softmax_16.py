@@ -1,4 +1,4 @@
-"""The pieces of the 16-bit softmax, in C and in their exact meaning."""
+"""The parts of the 16-bit softmax, in C and with their exact meaning."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ static inline int32_t sum_bits(int32_t sum)
 
 
 def reciprocal_of_sum() -> ScalarFunction:
-    """f(sum of exponentials) -> its reciprocal as a fraction of 2**15, to be shifted."""
+    """f(sum of exponentials) -> its reciprocal as a fraction of 2**15, before a shift."""
     line = line_function("reciprocal", reciprocal_points())
     definition = f"""\
 /* 1 / sum, brought between 1 and 2, as a fraction of 2^15. */

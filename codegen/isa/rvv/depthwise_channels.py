@@ -1,4 +1,4 @@
-"""RISC-V's vectors, depthwise windows: the channels of a pixel by weights that lie side by side, too."""
+"""RISC-V vectors, depthwise windows: multiplies the channels of a pixel by contiguous weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PIXEL_INSTRUCTIONS = 3  # VLE8, VSEXT, VWMACC
 
 
 def depthwise_channels(block: RowBlock, requant: Requant) -> Instruction:
-    """Weights of a tap lie side by side, as many as the block has channels."""
+    """Returns the instruction. The weights of a tap are contiguous, one per channel of the block."""
     i, j, r, t = (variable(v) for v in ("i", "j", "r", "t"))
     weight = (r * block.taps + t) * block.channels + j
     element = load(rows_read(block), i * block.x_step + t * block.tap_step + j, r)

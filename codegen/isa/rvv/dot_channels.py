@@ -1,7 +1,7 @@
-"""RISC-V's vectors, dot products: each element of a window by the weights of all channels of a block.
+"""RISC-V vectors, dot products: multiplies each element of a window by the weights of a block of channels.
 
-VWMACC adds the products of a byte, which lies in a core register, by the channels' weights to their sums of
-32 bits. Neither rows nor weights are padded.
+VWMACC multiplies a byte in a core register by the channels' weights and adds the products to 32-bit sums.
+Neither rows nor weights are padded.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from codegen.isa.rvv.row_block import TOTAL, WEIGHTS, Products, RowBlock, row_bl
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, For, Instruction, at, load
 
-_PIXEL_INSTRUCTIONS = 2  # the load of a byte, VWMACC
+_PIXEL_INSTRUCTIONS = 2  # a byte load, VWMACC
 
 
 def dot_channels(block: RowBlock, length: int, requant: Requant) -> Instruction:
-    """The products of a tap are of `length` bytes and of as many weights for each channel."""
+    """Returns the instruction. A tap has `length` bytes, and that many weights per channel."""
     i, j, r, t, k = (variable(v) for v in ("i", "j", "r", "t", "k"))
     weight = ((r * block.taps + t) * length + k) * block.channels + j
     element = load(rows_read(block), i * block.x_step + t * block.tap_step + k, r)

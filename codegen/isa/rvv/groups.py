@@ -1,7 +1,8 @@
-"""Groups of vector registers: how many hold the sums of a block of channels, and their names in C.
+"""Vector register groups: how many registers hold the sums of a block of channels, and their type suffixes in
+C.
 
-A register has 128 bits at least, and 1, 2, 4 or 8 that follow each other are one operand. Sums have 32 bits,
-what is multiplied 16 and what is stored 8, so that a block of 16 channels takes 4, 2 and 1 registers.
+A register has at least 128 bits, and 1, 2, 4 or 8 consecutive ones form an operand. Sums have 32 bits,
+factors 16 and results 8, so a block of 16 channels needs 4, 2 and 1 registers.
 """
 
 from __future__ import annotations
@@ -9,26 +10,26 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 _REGISTER_BYTES = 16
-_MOST_REGISTERS = 8  # of a group
+_MOST_REGISTERS = 8  # per group
 MOST_CHANNELS = _MOST_REGISTERS * _REGISTER_BYTES // 4
 _REGISTERS = 32
-_OTHERS = 1  # v0, which only masks can lie in
+_OTHERS = 1  # v0, reserved for masks
 
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """The groups for a block of so many channels."""
+    """The register groups for a block of `channels` channels."""
 
     channels: int
 
     @property
     def sums(self) -> int:
-        """Registers of a group of sums."""
+        """Returns the registers of a group of sums."""
         return next(n for n in (4, 8) if n * _REGISTER_BYTES >= 4 * self.channels)
 
     @property
     def words(self) -> str:
-        """The suffix of groups of 32 bits."""
+        """Returns the type suffix of 32-bit groups."""
         return f"32m{self.sums}"
 
     @property
@@ -40,6 +41,6 @@ class Groups:
         return f"8m{self.sums // 4}"
 
     def sums_at_once(self, wide: int) -> int:
-        """Groups of sums for which there are registers beside `wide` operands of 16 bits and one of 8."""
+        """Returns how many groups of sums fit, together with `wide` 16-bit operands and one 8-bit operand."""
         others = _OTHERS + wide * self.sums // 2 + self.sums // 4
         return (_REGISTERS - others) // self.sums

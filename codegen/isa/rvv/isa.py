@@ -1,4 +1,4 @@
-"""RISC-V's vectors as processors without an operating system have them: integers, of 128 bits at least."""
+"""RISC-V vectors of processors without an operating system: integers, at least 128 bits wide."""
 
 from __future__ import annotations
 

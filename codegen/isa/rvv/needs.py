@@ -1,4 +1,4 @@
-"""The needs of all code for RISC-V's vectors: the core's, and the compiler's header with their C types."""
+"""Requirements of all code for RISC-V vectors: features of the core, and the header of the C types."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""RISC-V's vectors: requantization of the sums of a block of channels, a lane for each.
+"""RISC-V vectors: requantizes the sums of a block of channels, one per lane.
 
-VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VNCLIP shifts right,
-rounds half up as well and saturates to half the width, where the reference rounds half away from zero: one
-is taken from negative values first, unless the clamp cuts off everything below the zero point anyway.
+VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VNCLIP shifts right, also
+rounds half up, and saturates to half the width. The reference rounds half away from zero there, so negative
+values are first reduced by one, unless the clamp cuts off everything below the zero point anyway.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from codegen.isa.rvv.needs import INCLUDES, NEEDS
 from codegen.loops.ir import Instruction
 
 _HALF_UP = "__RISCV_VXRM_RNU"
-# Machine instructions of what requantization is made of.
+# Machine instructions of the parts of requantization.
 _SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
-CONSTANTS = 3  # those of `constants`
+CONSTANTS = 3  # machine instructions of `constants`
 
 
 def suffix(r: Requant) -> str:
@@ -27,7 +27,7 @@ def suffix(r: Requant) -> str:
 
 
 def constants(groups: Groups) -> list[str]:
-    """C that loads `scale` and `shift`, the channels' multipliers and right shifts."""
+    """Returns C code that loads `scale` and `shift`, the channels' multipliers and right shifts."""
     words, halves, eights = groups.words, groups.halves, groups.bytes
     return [
         f"const vint{words}_t scale = __riscv_vle32_v_i{words}(mult, vl);",
@@ -36,7 +36,7 @@ def constants(groups: Groups) -> list[str]:
 
 
 def as_bytes(groups: Groups, r: Requant) -> Instruction:
-    """C that stands in no nest, so that it needs no meaning of its own."""
+    """Returns a C function. It has no meaning as loops, because no nest contains it."""
     name = f"as_bytes_m{groups.sums}_{suffix(r)}"
     words, halves = groups.words, groups.halves
     lines = [
@@ -80,13 +80,13 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
 
 
 def _machine_instructions(r: Requant) -> int:
-    """Counts one for each function of vectors that the C calls."""
+    """Counts one instruction per vector intrinsic."""
     each = (
         (_SCALED_AND_NARROWED, True),
         (_SHIFTED_LEFT, r.rights[0] < 0),
         (_SIGN_TAKEN, r.sign_matters),
         (_SIGN_MASKED, r.sign_matters and r.rights[0] < 1),
-        (_BOUND, r.rights[0] < 0),  # of shifts, to the right alone
+        (_BOUND, r.rights[0] < 0),  # of shifts: right shifts only
         (_BOUND, r.zero_point != 0),
         (_BOUND, r.low > -128),
         (_BOUND, r.high < 127),
@@ -99,7 +99,7 @@ def _in_words(groups: Groups) -> str:
 
 
 def _negative(groups: Groups, r: Requant) -> str:
-    """Negative where the value is, and is shifted right."""
+    """Returns a value that is negative for negative sums that are shifted right."""
     if r.rights[0] >= 1:
         return "v"
     words = groups.words

@@ -1,8 +1,9 @@
-"""RISC-V's vectors: a row of outputs of a block of channels, a lane for each, as one instruction.
+"""RISC-V vectors: computes a row of outputs for a block of channels, one channel per lane, as one
+instruction.
 
-The sums of some pixels lie in groups of registers while the weights of the block stream by, those of one
-tap and its channels side by side, and are widened once for all these pixels. What is left of a row after
-whole tiles is a smaller tile. How products are made, `dot_channels` and `depthwise_channels` say.
+The sums of some pixels stay in register groups while the weights of the block are read, those of one tap for
+all channels, and widened once for all these pixels. The remainder of a row is a smaller tile. See
+`dot_channels` and `depthwise_channels` for the products.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from codegen.isa.rvv.requantise import CONSTANTS, as_bytes, constants, suffix
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Buffer, Declare, For, Instruction, Role, Stmt, Store, at, load
 
-# Of a tile of several pixels: LLVM keeps all constants in registers while their sums are stored, and so puts
-# sums onto the stack. As builds of eight models paint it.
+# In a tile of several pixels, LLVM keeps all constants in registers while it stores sums, and spills sums to
+# the stack. Measured by stack painting with builds of eight models.
 _SPILLED_BYTES = 232
-# Machine instructions: the length and the first sums; a tap's weights, loaded and widened; a store.
+# Machine instructions: length and first sums; load and widening of a tap's weights; a store.
 _BEGIN, _WEIGHTS, _STORE = 2, 2, 1
 _INLINE = "__attribute__((always_inline)) "
 _TABLES = "const int32_t *bias, const int32_t *mult, const int8_t *right"
@@ -29,7 +30,7 @@ _TABLES = "const int32_t *bias, const int32_t *mult, const int8_t *right"
 
 @dataclass(frozen=True, slots=True)
 class RowBlock:
-    """`outputs` pixels by up to 32 channels, windows of `rows` by `taps`."""
+    """`outputs` pixels by up to 32 channels, with windows of `rows` by `taps`."""
 
     channels: int
     rows: int
@@ -46,7 +47,7 @@ class RowBlock:
 
     @property
     def steps(self) -> str:
-        """The part of its name that tells it from others of its size."""
+        """Returns the part of the name that distinguishes blocks of equal size."""
         taps = f"_{self.taps}_taps_{self.tap_step}" if self.taps > 1 else ""
         outputs = f"_{self.outputs}_by_{self.x_step}_to_{self.y_step}" if self.outputs > 1 else "_1"
         planes = f"_and_{self.y_channel_step}" if self.y_channel_step > 1 else ""
@@ -54,7 +55,7 @@ class RowBlock:
 
     @property
     def said(self) -> str:
-        """Says in a comment what its windows and results are apart."""
+        """Describes the distances of windows and results in a comment."""
         taps = f", taps {self.tap_step}" if self.taps > 1 else ""
         planes = f", channels {self.y_channel_step}" if self.y_channel_step > 1 else ""
         return f"{self.x_step} bytes apart{taps}, results {self.y_step}{planes}"
@@ -62,14 +63,14 @@ class RowBlock:
 
 @dataclass(frozen=True)
 class Products:
-    """The way in which a block's products are made: as a nest, and in C for each pixel of a tile."""
+    """How the products of a block are computed: as a nest, and in C for each pixel of a tile."""
 
     name: str
     says: str
     at_once: int  # pixels of a tile
     window: tuple[Stmt, ...]  # adds to `total` of output i and channel j, from x and w
-    lines: Callable[[int], Sequence[str]]  # of a kernel row, from p and v on, for so many pixels
-    pixel_instructions: int  # of `lines` for each pixel: its loads, and its products
+    lines: Callable[[int], Sequence[str]]  # of a kernel row, from p and v on, for that many pixels
+    pixel_instructions: int  # of `lines` per pixel: loads and products
 
 
 TOTAL = Buffer("total", DType.I32, 1, Role.LOCAL)
@@ -122,13 +123,13 @@ def row_block(block: RowBlock, products: Products, requant: Requant) -> Instruct
 
 
 def _machine_instructions(products: Products, stores: Instruction, pixels: int) -> int:
-    """Counts those of a tile: one for each function of vectors, and the loads of single bytes."""
+    """Counts the instructions of a tile: one per vector intrinsic, and the byte loads."""
     each = products.pixel_instructions + stores.machine_instructions + _STORE
     return _BEGIN + _WEIGHTS + CONSTANTS + pixels * each
 
 
 def _tiles(block: RowBlock, products: Products) -> list[tuple[int, int]]:
-    """(pixels, how many tiles of so many), along the row."""
+    """Returns (pixels, number of tiles) along the row."""
     whole, rest = divmod(block.outputs, products.at_once)
     return [(n, many) for n, many in ((products.at_once, whole), (rest, 1)) if n and many]
 
@@ -138,7 +139,7 @@ def _row_type(block: RowBlock) -> str:
 
 
 def _part(block: RowBlock, products: Products, requant: Requant, row: str, count: int) -> Instruction:
-    """C that stands in no nest, so that it needs no meaning of its own."""
+    """Returns a C function. It has no meaning as loops, because no nest contains it."""
     name = f"{row}_tile_{count}"
     return Instruction(name, (), (), "", _tile(block, products, requant, name, count), INCLUDES, needs=NEEDS)
 
@@ -158,7 +159,7 @@ def _row_of_tiles(block: RowBlock, products: Products, requant: Requant, name: s
 
 
 def _tile(block: RowBlock, products: Products, requant: Requant, name: str, count: int) -> str:
-    """The function of some outputs, from `offset` on."""
+    """Returns C code for some outputs, from `offset` on."""
     groups, pixels = block.groups, range(count)
     words = groups.words
     body = [

@@ -1,4 +1,4 @@
-"""Bytes of the other signedness: a value moved by 128 is its highest bit turned, four to a word."""
+"""Converts bytes between int8 and uint8 by inverting the highest bit, four bytes at a time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _OTHER = {DType.I8: DType.U8, DType.U8: DType.I8}
 
 
 def flipped_bytes(to: DType, count: int) -> Instruction:
-    """y[i] = flipped_byte(x[i]). It needs nothing: where words lie apart, it is only slow."""
+    """y[i] = flipped_byte(x[i]). It is correct for any alignment, but slow if words must be aligned."""
     byte, source = flipped_byte(to), _OTHER[to]
     x, y = Buffer("x", source, 0, Role.INPUT), Buffer("y", to, 0, Role.OUTPUT)
     i = variable("i")

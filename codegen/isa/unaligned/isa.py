@@ -1,4 +1,4 @@
-"""Cores that read words at any address: bytes can be taken four at a time, wherever they begin."""
+"""Cores with unaligned 32-bit access: four bytes can be loaded at once from any address."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.isa.unaligned.flipped_bytes import flipped_bytes
 
 
 def with_words(math: ScalarMath) -> ScalarMath:
-    """Returns the functions with those that work by words."""
+    """Returns the functions with 32-bit versions where available."""
     return replace(math, flipped_bytes=flipped_bytes)
 
 

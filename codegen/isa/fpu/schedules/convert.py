@@ -1,4 +1,4 @@
-"""Conversions of floats to integers by the FPU's instruction, which clamps."""
+"""Converts floats to integers with the FPU's saturating instruction."""
 
 from __future__ import annotations
 

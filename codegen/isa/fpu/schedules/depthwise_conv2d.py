@@ -1,4 +1,4 @@
-"""depthwise_conv2d with an FPU: tiles of as many sums as it has registers for."""
+"""depthwise_conv2d with an FPU: tiles with as many sums as fit into its registers."""
 
 from __future__ import annotations
 

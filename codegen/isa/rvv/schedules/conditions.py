@@ -1,4 +1,4 @@
-"""The conditions that vectors of 32 bits put to a layer."""
+"""Conditions on layers for vectors of 32-bit sums."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""conv2d on RISC-V's vectors: rows of bytes in place."""
+"""conv2d on RISC-V vectors: reads int8 rows in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense layers on RISC-V's vectors: a vector of bytes in place."""
+"""Dense layers on RISC-V vectors: reads an int8 vector in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""depthwise_conv2d on RISC-V's vectors: up to 32 channels of a row of pixels at a time."""
+"""depthwise_conv2d on RISC-V vectors: up to 32 channels of a row of pixels at a time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dot products over rows on RISC-V's vectors: blocks of up to 32 channels, side by side in vectors."""
+"""Dot products over rows on RISC-V vectors: blocks of up to 32 channels, one per lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codegen.loops.tensorize import tensorize
 
 
 def vector_dot(site: Site, p: DotProblem) -> ScheduledDot:
-    """Sums that are added to sums in memory are made without vectors."""
+    """Returns the schedule. Layers that accumulate to sums in memory are computed without vectors."""
     if p.tail is None:
         return plain_dot(Tile(2, 2))(site, p)
     requant = p.tail.requant
@@ -49,7 +49,7 @@ def _sizes(channels: int) -> list[int]:
 
 
 def _in_blocks(proc: Proc, channels: int) -> Proc:
-    """Blocks of the most channels, and what is left as a smaller one."""
+    """Splits channels into blocks of the largest size, and a smaller one for the remainder."""
     whole, rest = channels // MOST_CHANNELS * MOST_CHANNELS, channels % MOST_CHANNELS
     if whole and rest:
         proc = partition(proc, "o", whole, "o", "o_rest")
