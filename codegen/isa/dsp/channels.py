@@ -1,9 +1,9 @@
-"""Cortex-M DSP extension, depthwise windows of any size: four channels of pixels that lie side by side.
+"""Cortex-M DSP extension, depthwise windows of any size: four channels of neighboring pixels.
 
-SMLABB, SMLABT, SMLATB and SMLATT multiply any half of one register by any half of another, so a channel
-meets its weight wherever SXTB16 has put the two. A word of weights is widened once for the pixels of a
-tile. Two pixels by four channels take every register; compilers that keep some get a pixel at a time, and
-where registers are too few for that, its taps are written out and the end of its weights lies in memory.
+SMLABB, SMLABT, SMLATB and SMLATT multiply any half of one register by any half of another, so a channel finds
+its weight in whichever half SXTB16 put them. Four weights are widened once for the pixels of a tile. Two
+pixels by four channels need every register. Compilers that reserve some get one pixel at a time. If registers
+do not suffice for that, its taps are unrolled and the end pointer of its weights is in memory.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Accumulate, Binary, Buffer, For, Instruction, Role, at, load
 
-CHANNELS = 4  # to a word of weights
+CHANNELS = 4  # per 32-bit load of weights
 PIXELS = 2
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps of a kernel row, or of a whole window
-_FEW = 12  # registers that every compiler leaves to one statement, with a frame pointer and at -O0 too
+_FEW = 12  # registers that every compiler leaves to one statement, even with a frame pointer and at -O0
 LDR_REACH, LDRD_REACH, _POST_REACH = 4092, 1020, 255  # bytes
 
 
@@ -35,8 +35,8 @@ class ChannelsTile:
     pixel_step: int
     x_dtype: DType  # I16: widened activations; I8: widened in registers
     x_aligned: bool  # every four channels begin at a multiple of four bytes
-    is_small: bool = False  # loops even where taps are few
-    w_dtype: DType = DType.I8  # I16: weights that do not fit 8 bits
+    is_small: bool = False  # loops even over few taps
+    w_dtype: DType = DType.I8  # I16: weights that do not fit into 8 bits
 
     @property
     def name(self) -> str:
@@ -57,18 +57,18 @@ class ChannelsTile:
 
     @property
     def has_straight_rows(self) -> bool:
-        """True where all rows of the window are written out."""
+        """Returns True if all rows of the window are unrolled."""
         return self.rows * self.columns <= self.written_out
 
     @property
     def is_indexed(self) -> bool:
-        """True where the one load of a row says itself where in the row it begins."""
+        """Returns True if the only load of a row includes its offset in the row."""
         only = self.pixels == 1 == self.columns and self.rows > 1
         return only and (self.x_dtype is DType.I8 or self.channels <= 2)
 
     @property
     def is_possible(self) -> bool:
-        """True where registers suffice: two pixels leave none to count taps in or for steps that are far."""
+        """Returns True if registers suffice. Two pixels leave none for a tap counter or for far steps."""
         reach = LDR_REACH if self.x_dtype is DType.I8 else LDRD_REACH - 4
         near = self.pixel_step * self.x_dtype.bytes <= reach and not _is_far(self)
         return self.pixels == 1 or (near and self.columns <= self.written_out)
@@ -147,7 +147,7 @@ def _by_pixels(tile: ChannelsTile) -> list[str]:
 
 
 def _usual(tile: ChannelsTile) -> _Kept:
-    """The statement of a core that has all its registers for it."""
+    """Returns the statement for a core on which it can use all registers."""
     return _kept(tile, tile.written_out)
 
 
@@ -158,7 +158,7 @@ def _kept(tile: ChannelsTile, most: int, is_few: bool = False) -> _Kept:
 
 
 def _in_memory(tile: ChannelsTile, is_few: bool) -> tuple[str, ...]:
-    """The operands of a row that take no register, but a load a row."""
+    """Returns the operands of a row in memory; each costs a load per row instead of a register."""
     if tile.pixels > 1:
         return ("row", "begin", "end")
     if is_few:
@@ -167,7 +167,7 @@ def _in_memory(tile: ChannelsTile, is_few: bool) -> tuple[str, ...]:
 
 
 def _in_asm(kept: _Kept) -> list[str]:
-    """One statement: between several, compilers move what is in all those registers."""
+    """Returns one asm statement; with several, compilers would move all these registers in between."""
     tile = kept.tile
     return [
         f"    int32_t {', '.join(f'sum_{s} = *{s}' for s in tile.sums)};",
@@ -185,7 +185,7 @@ def _in_asm(kept: _Kept) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """The operands that a statement needs beside the sums."""
+    """The operands of a statement besides the sums."""
 
     tile: ChannelsTile
     in_memory: tuple[str, ...]
@@ -197,7 +197,7 @@ class _Kept:
 
     @property
     def in_registers(self) -> list[str]:
-        """All of a pixel's, the sums too."""
+        """Returns all registers of a pixel, including its sums."""
         once = [n for n in ("row", "begin", "end", "step") if self._has(n) and n not in self.in_memory]
         return [*self.tile.sums, "x", "w", *self.temporary, *once]
 
@@ -207,7 +207,7 @@ class _Kept:
 
     @property
     def own_registers(self) -> int:
-        """Counts those beside what the statement is given; of several rows each loads the pixel's pointer."""
+        """Counts the registers besides the operands. With several rows, each loads the pixel's pointer."""
         return len(self.temporary) + (self.tile.rows > 1)
 
     @property
@@ -247,7 +247,7 @@ def _line(text: str) -> str:
 
 
 def _rows(tile: ChannelsTile, macro: str, most: int, in_memory: tuple[str, ...]) -> list[str]:
-    """The rows of the window; at most `most` taps of a row are written out."""
+    """Returns the rows of the window, with at most `most` taps of a row unrolled."""
     if tile.rows == 1:
         return _row(tile, macro, most)
     row = [*(_line(text) for text in _begin_of_row(tile, in_memory)), *_row(tile, macro, most)]
@@ -269,7 +269,7 @@ def _begin_of_row(tile: ChannelsTile, in_memory: tuple[str, ...]) -> list[str]:
 
 
 def _row(tile: ChannelsTile, macro: str, most: int) -> list[str]:
-    """Taps of one kernel row: as many as may be written out in a loop, and the rest."""
+    """Returns the taps of one kernel row: a loop with as many as may be unrolled, and the rest."""
     turns, rest = divmod(tile.columns, most)
     if turns == 0 or tile.columns == most:
         return _taps(macro, tile.columns)
@@ -287,7 +287,7 @@ def _tap_bytes(tile: ChannelsTile) -> int:
 
 
 def _is_far(tile: ChannelsTile) -> bool:
-    """True where the way to the next tap fits no instruction; a lone pixel has a register for it."""
+    """Returns True if the offset to the next tap fits no instruction. A single pixel has a register."""
     return _tap_bytes(tile) > LDR_REACH
 
 
@@ -302,7 +302,7 @@ def _tap(tile: ChannelsTile) -> list[str]:
     return lines
 
 
-# Where channels 0 to 3 and their weights are: a register, and b for its lower half or t for the upper one.
+# The registers of channels 0 to 3 and of their weights, with b for the lower half or t for the upper one.
 _BYTES = ("pb", "qb", "pt", "qt")
 _HALVES = ("pb", "pt", "qb", "qt")
 _WEIGHTS_OF = {DType.I8: ("bb", "ab", "bt", "at"), DType.I16: ("ab", "at", "bb", "bt")}
@@ -330,7 +330,7 @@ def _load_halves(tile: ChannelsTile, i: int) -> list[str]:
 
 
 def _moved(tile: ChannelsTile, i: int, loads: list[str], reach: int) -> list[str]:
-    """The loads of a pixel's words, the last of them of the first word; pixel 0 moves on to the next tap."""
+    """Returns the loads of a pixel, its first word last. Pixel 0's pointer advances to the next tap."""
     begin, step = i * tile.pixel_step * tile.x_dtype.bytes, _tap_bytes(tile) if i == 0 else 0
     places = [begin + 4 * word for word in reversed(range(len(loads)))]
     lines = [

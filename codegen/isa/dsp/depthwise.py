@@ -1,9 +1,9 @@
 """Cortex-M DSP extension, depthwise: a row of 3x3 windows over planes, requantized and stored at once.
 
-In planes the pixels of a channel are side by side. One word holds pixels 0..3; SXTB16 gives the
-pairs (0, 2) and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 +
-odd.low * tap1 and output 1, one pixel on, is odd.taps02 + even.high * tap1: four multiplications
-for six products (`dsp_window.py`). The nine weights of a channel stay in five registers along the whole row.
+In planes, the pixels of a channel are contiguous. One word holds pixels 0..3; SXTB16 gives the pairs (0, 2)
+and (1, 3). With a kernel row's taps as (0, 2) and (1), output 0 is even.taps02 + odd.low * tap1, and output
+1, one pixel further, is odd.taps02 + even.high * tap1: four multiplications for six products (see
+`window.py`). The nine weights of a channel stay in five registers along the whole row.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ from codegen.loops.ir import (
 )
 
 STRIDES = (1, 2)
-_SHORT = 5  # outputs of a row whose loop would cost more than its code
-_TAP_INSTRUCTIONS = 8  # loading and widening them
-READ_AHEAD = 1  # bytes past a window that are loaded and not used
+_SHORT = 5  # outputs of a row; a loop would cost more than its code saves
+_TAP_INSTRUCTIONS = 8  # to load and widen them
+READ_AHEAD = 1  # unused bytes loaded past a window
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,9 @@ class DepthwiseRow:
     stride: int
     y_dtype: DType
     y_step: int  # elements from one output to the next
-    turns: int = 1  # of the loop, written out; they divide the pairs of outputs
-    is_general: bool = False  # a loop however few outputs there are
-    edges: Edges | None = None  # of planes without padding: such a row is neither general nor turned by more
+    turns: int = 1  # unrolled iterations; they divide the pairs of outputs
+    is_general: bool = False  # a loop for any number of outputs
+    edges: Edges | None = None  # of unpadded planes; such a row is neither general nor unrolled further
     weight_bits: int = 8
 
     @property
@@ -77,7 +77,7 @@ class DepthwiseRow:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The numbers that a call gives to its function."""
+        """Returns the numbers that a call passes to its function."""
         if not self.is_short:
             return (("outputs", self.outputs), ("y_step", self.y_step))
         return (("y_step", self.y_step),) if self.outputs > 1 else ()
@@ -122,7 +122,7 @@ def depthwise_row(row: DepthwiseRow, storing: StoreQuantised) -> Instruction:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """The C function of a row. With gcc two outputs stay in registers until they are stored."""
+    """The C function of a row. With gcc, two outputs stay in registers until they are stored."""
 
     row: DepthwiseRow
     storing: StoreQuantised
@@ -139,7 +139,7 @@ class _Text:
 
     @property
     def end(self) -> End:
-        """The instructions that sums in registers end in."""
+        """Returns the instructions that finish sums in registers."""
         parts = self.storing.parts
         assert parts is not None
         return End.FITTED if parts.is_fitted else End.SIGNED if parts.adds_sign else End.RELU
@@ -178,7 +178,7 @@ class _Text:
         return [] if edges is None else [f"    const int32_t zero = {edges.zero_point}; /* beside a plane */"]
 
     def _looped(self) -> list[str]:
-        """The row as a loop; without padding the blocks at the edges stand before it and behind it."""
+        """Returns the row as a loop. If it is unpadded, the edge blocks come before and after the loop."""
         blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         before = [block for block in blocks[:1] if block.left]
         behind = [block for block in blocks[-1:] if block.right]
@@ -187,7 +187,7 @@ class _Text:
         return [*at_first, *moved, *self._loop(len(before), len(behind)), *self._last(behind)]
 
     def _loop(self, before: int, behind: int) -> list[str]:
-        """The loop over pairs of outputs, without the `before` and `behind` blocks that stand outside it."""
+        """Returns the loop over pairs of outputs, without `before` and `behind` blocks at the edges."""
         outputs, c_type = 2 * self.row.turns, self.row.y_dtype.c_name
         step = _steps(outputs)
         pairs = [self._block(WindowBlock(first, 2, self.row.stride)) for first in range(0, outputs, 2)]
@@ -210,12 +210,12 @@ class _Text:
         return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
     def _written_out(self) -> list[str]:
-        """A short row without a loop."""
+        """Returns a short row without a loop."""
         blocks = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         return [line for block in blocks for line in ("    {", *self._block(block), "    }")]
 
     def _block(self, block: WindowBlock) -> list[str]:
-        """One or two outputs, the first of them at y[first * step]."""
+        """Returns one or two outputs, the first at y[first * step]."""
         parts, scales = self.storing.parts, ", ".join(self.constants[1:])
         sums = [f"sum{n}" for n in range(block.together)]
         in_c = [f"{self.storing.store.name}({total}, {scales})" for total in sums]
@@ -229,7 +229,7 @@ class _Text:
 
     @property
     def blocks(self) -> tuple[WindowBlock, ...]:
-        """The kinds of blocks that the text has, each once."""
+        """Returns the kinds of blocks in the text, each once."""
         every = blocks_of(self.row.outputs, self.row.stride, self.row.edges)
         always = () if self.row.is_short else (WindowBlock(0, 2, self.row.stride),)
         last = (
@@ -256,7 +256,7 @@ class _Text:
 
 
 def _steps(outputs: int) -> str:
-    """C of the elements that so many outputs are apart."""
+    """Returns C code for the distance of that many outputs, in elements."""
     return {0: "0", 1: "y_step"}.get(outputs, f"y_step * {outputs}")
 
 

@@ -1,8 +1,8 @@
-"""The C of blocks of one or two outputs of 3x3 windows along planes, as macros that rows of them share.
+"""C code for blocks of one or two outputs of 3x3 windows along planes, as macros that rows share.
 
-gcc keeps the sums of a block in registers until they are stored, in one statement that takes all registers
-there are. clang keeps two to itself: there a statement has one row of the windows, and sums are requantized
-in C. The macros know which of the two it is, so that a row is the same for both.
+gcc keeps the sums of a block in registers until they are stored, in one statement that uses all registers.
+clang reserves two of them, so there a statement computes one row of the windows, and C code requantizes the
+sums. The macros select the variant, so that a row's code is the same for both compilers.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ TAPS = """\
     __asm__("sxtb16 %0, %1, ror #8" : "=r"(tap1[2]) : "r"(second));
     __asm__("pkhbt %0, %0, %1" : "+r"(taps02[2]) : "r"(tap1[2]));"""
 TAPS_BYTES = len(TAPS_ORDER)
-# Weights of four bits are 8 larger: four are in the lower halves of bytes, and the next four above them.
+# 4-bit weights are stored plus 8: four in the lower halves of bytes, and the next four in the upper halves.
 _DIGITS, _HALF, _MASK = 4, 8, 15
-FOUR_BIT_BYTES = _DIGITS + 1  # the last one has a byte
+FOUR_BIT_BYTES = _DIGITS + 1  # the last weight has a whole byte
 FOUR_BIT_TAPS = TAPS.replace(
     """\
     memcpy(&first, w, sizeof first);
@@ -56,14 +56,14 @@ FOUR_BIT_TAPS = TAPS.replace(
 
 
 def four_bit_taps(weights: Array) -> Array:
-    """Weights [channel][place in `TAPS_ORDER`] as bytes, five for each channel."""
+    """Packs weights [channel][position in `TAPS_ORDER`] into five bytes per channel."""
     low, high, last = np.split(weights.astype(np.int16), (_DIGITS, 2 * _DIGITS), axis=1)
     both = (low + _HALF) | (high + _HALF) << _DIGITS
     return np.concatenate([both.astype(np.uint8).view(np.int8), last.astype(np.int8)], axis=1)
 
 
 def four_bit_tap(number: int, w: Buffer, first: Affine) -> Expr:
-    """The weight at that place of `TAPS_ORDER`, from the bytes of a channel that begin at `first`."""
+    """Returns the weight at that position of `TAPS_ORDER`; a channel's bytes begin at `first`."""
     byte = load(w, first + (number % _DIGITS if number < 2 * _DIGITS else _DIGITS))
     if number == 2 * _DIGITS:
         return byte
@@ -89,32 +89,32 @@ _ZERO = ', [zero] "r"(zero)'
 
 
 class End(Enum):
-    """The ways in which sums in registers end; the value is a part of the macro's name."""
+    """How sums in registers are finished. The value is a part of the macro's name."""
 
-    SIGNED = ""  # doubled sums: rounded away from zero, on both sides of it
-    RELU = "_RELU"  # doubled sums, of which none below the zero point is stored
-    FITTED = "_FITTED"  # scales are fitted to the sums, and the shift is the saturation's
+    SIGNED = ""  # doubled sums, rounded away from zero on both sides
+    RELU = "_RELU"  # doubled sums; none below the zero point is stored
+    FITTED = "_FITTED"  # scales are fitted to the sums, and the saturation includes the shift
 
 
 def constants_in_memory(end: End) -> str:
-    """Declares what the statement takes from memory; twice the taps make twice the sums."""
+    """Declares the statement's operands in memory. Doubled taps give doubled sums."""
     return _FITTED_IN_MEMORY if end is End.FITTED else _DOUBLED_IN_MEMORY
 
 
 def in_registers(blocks: Sequence[WindowBlock], end: End) -> tuple[Instruction, ...]:
-    """The macros of blocks whose sums are requantized before they leave their registers."""
+    """Returns the macros of blocks whose sums are requantized in registers."""
     at_edge = (_sums_at_edge(),) if True in _edges(blocks) else ()
     ends = (_requantised(together, end) for together in sorted({b.together for b in blocks}))
     return (_sums_by_rows(is_edge=False), *in_c(blocks), _sums(), *at_edge, *ends)
 
 
 def in_c(blocks: Sequence[WindowBlock]) -> tuple[Instruction, ...]:
-    """The macros of blocks whose sums are requantized in C."""
+    """Returns the macros of blocks whose sums are requantized in C."""
     return (*(_sums_by_rows(is_edge) for is_edge in _edges(blocks)), *(_windows(block) for block in blocks))
 
 
 def block_in_registers(block: WindowBlock, end: End) -> list[str]:
-    """Declares sum0 and sum1, and has the results in them."""
+    """Returns code that declares sum0 and sum1 and computes the results in them."""
     names = [f"sum{n}" for n in range(block.together)]
     scales = "FITTED_SCALES" if end is End.FITTED else "SCALES"
     given = [_windows_name(block), f"START_OF_{block.together}", _end_name(block.together, end), scales]
@@ -126,7 +126,7 @@ def block_in_registers(block: WindowBlock, end: End) -> list[str]:
 
 
 def block_in_c(block: WindowBlock) -> list[str]:
-    """Declares sum0 and sum1, which become sums of products."""
+    """Returns code that declares sum0 and sum1 and computes the sums of products in them."""
     names = [f"sum{n}" for n in range(block.together)]
     sums = [f'[{name}] "+r"({name})' for name in names]
     given = ", ".join([_windows_name(block), *sums])
@@ -137,12 +137,12 @@ def block_in_c(block: WindowBlock) -> list[str]:
 
 
 def instructions_of(block: WindowBlock, end: End) -> int:
-    """Counts the instructions that a block of this kind puts into the code."""
+    """Returns the number of instructions of a block of this kind."""
     return 3 * len(window_row(block)) + len(_START[: block.together]) + len(_end(block.together, end))
 
 
 def _shared(name: str, definition: str, calls: tuple[ScalarFunction, ...] = ()) -> Instruction:
-    """Macros stand in no nest, so they need no meaning of their own."""
+    """Returns a macro. It has no meaning as loops, because no nest contains it."""
     return Instruction(name, (), (), "", definition, calls=calls, needs=NEEDS)
 
 
@@ -165,7 +165,7 @@ def _windows_name(block: WindowBlock) -> str:
 
 @cache
 def _windows(block: WindowBlock) -> Instruction:
-    """The products of one row of the windows; its operands are known by their names."""
+    """Returns the products of one row of the windows. Operands are passed by their names."""
     lines = [
         f'    "{line}\\n\\t"'.format(x='" x "', outer='" outer "', middle='" middle "', half='" half "')
         for line in window_row(block)
@@ -195,7 +195,7 @@ def _sums_by_rows(is_edge: bool) -> Instruction:
 
 
 def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
-    """The macros with which sums begin and end in one statement: for clang, and for gcc."""
+    """Returns the macros that begin and end sums in one statement, for clang and for gcc."""
     edge, zero = _at_edge(is_edge), _ZERO if is_edge else ""
     head = f"SUMS_OF_WINDOWS{edge}(text, start_text, end_text, scale_operands, ...)"
     lines = [
@@ -214,7 +214,7 @@ def _sums_in_registers(is_edge: bool) -> tuple[str, str]:
 
 @cache
 def _sums() -> Instruction:
-    """The macros that say which of the two it is."""
+    """Returns the macros that distinguish the compilers."""
     clang, gcc = _sums_in_registers(is_edge=False)
     starts = "".join(f"#define START_OF_{n} {_quoted(_START[:n]).strip()}\n" for n in (1, 2))
     return _shared(
@@ -250,12 +250,12 @@ def _end_name(together: int, end: End) -> str:
     return f"END_OF_{together}{end.value}"
 
 
-# Loads, so that the pixels' first load stands right behind one: such a row of loads takes a cycle each.
+# Loads, so that the pixels' first load follows a load: consecutive loads need one cycle each.
 _START = ("ldr %[sum0], %[start]", "ldr %[sum1], %[start]")
 
 
 def _end(together: int, end: End) -> list[str]:
-    """Multiplies sums by the scale and adds what rounds; shifts to the right where scales are not fitted."""
+    """Multiplies sums by the scale and adds the rounding term; shifts right unless scales are fitted."""
     sums = [f"%[sum{n}]" for n in range(together)]
     text = ["ldrd %[even], %[odd], %[scales]"]
     for n, total in enumerate(sums):

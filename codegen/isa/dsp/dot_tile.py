@@ -1,4 +1,4 @@
-"""The register tile of a dot product: its shape is the knob of the DSP schedules."""
+"""The register tile of a dot product. Its shape is the knob of the DSP schedules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ UNROLLS = (1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 24, 32, 48)
 
 
 def unroll_text(unroll: int, is_straight: bool) -> str:
-    """Says in a comment how often a group is written out."""
+    """Describes in a comment how often a group is unrolled."""
     often = {1: "once", 2: "twice"}.get(unroll, f"{unroll} times")
     return often if is_straight else f"{often} in a turn"
 
@@ -26,10 +26,10 @@ class SmladDotTile:
     pixel_step: int  # elements from one pixel of x to the next
     x_dtype: DType  # I16: widened activations; I8: widened in registers
     x_aligned: bool  # every x is at a multiple of four bytes, so LDRD may be used
-    most_unrolled: int  # groups per turn of the loop
-    w_dtype: DType = DType.I8  # I16: widened when they were stored, which takes twice the flash
-    in_pairs: bool = False  # for cores that begin two instructions in a cycle
-    is_general: bool = False  # one function for any number of groups and any way from pixel to pixel
+    most_unrolled: int  # groups per iteration
+    w_dtype: DType = DType.I8  # I16: stored widened, which needs twice the flash
+    in_pairs: bool = False  # for cores that issue two instructions per cycle
+    is_general: bool = False  # one function for any number of groups and any distance between pixels
 
     @property
     def name(self) -> str:
@@ -44,22 +44,22 @@ class SmladDotTile:
 
     @property
     def pairs_cross(self) -> bool:
-        """One factor's pairs are neighbors in memory and the other's are every second element."""
+        """Returns True if one factor pairs neighbors in memory and the other every second element."""
         return self.x_dtype is not self.w_dtype
 
     @property
     def is_step_known(self) -> bool:
-        """The way to the other pixels stands in the code; else they have pointers of their own."""
+        """Returns True if the distance between pixels is in the code; otherwise each pixel has a pointer."""
         return self.pixels > 1 and not self.is_general
 
     @property
     def is_straight(self) -> bool:
-        """All groups are written out, without a loop."""
+        """Returns True if all groups are unrolled, without a loop."""
         return self.unroll == self.steps and not self.is_general
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The numbers that a call gives to its function."""
+        """Returns the numbers that a call passes to its function."""
         if self.is_straight:
             return ()
         step = (("pixel_step", self.pixel_step),) if self.pixels > 1 and self.is_general else ()
@@ -67,7 +67,7 @@ class SmladDotTile:
 
     @property
     def unroll(self) -> int:
-        """Groups per turn of the loop: the most allowed that divides the steps."""
+        """Returns the groups per iteration: the largest allowed divisor of the steps."""
         if self.is_general:
             return 1
         return max(u for u in UNROLLS if u <= self.most_unrolled and self.steps % u == 0)

@@ -1,9 +1,9 @@
 """Cortex-M DSP extension: SMLAD adds two 16-bit products; SXTB16 widens two of four bytes.
 
-Weights stay 8 bits wide in flash and are widened in registers. SXTB16 takes bytes 0 and 2, with a
-rotation bytes 1 and 3; where only one of the factors is 16 bits wide in memory, the weights of four
-steps are therefore stored in the order 0 2 1 3, so that the pairs meet. The inner step is inline
-assembly because no compiler folds the rotation into SXTB16 or uses the post-incremented LDRD by itself.
+Weights have 8 bits in flash and are widened in registers. SXTB16 widens bytes 0 and 2, with a rotation bytes
+1 and 3. If only one factor has 16 bits in memory, weights are therefore stored in the order 0 2 1 3, so that
+the pairs match. The inner step is inline assembly, because no compiler merges the rotation into SXTB16 or
+uses the post-incremented LDRD.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from codegen.loops.ir import (
 )
 
 
-@lru_cache(maxsize=256)  # layers ask for the same tiles, and tiles for their parts
+@lru_cache(maxsize=256)  # layers share tiles, and tiles share parts
 def dot(tile: SmladDotTile) -> Instruction:
     """sums[i][j] += sum over k of x[i * pixel_step + k] * w[k][j], four k at a time."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
@@ -61,7 +61,7 @@ def dot(tile: SmladDotTile) -> Instruction:
 
 
 def _called(tile: SmladDotTile) -> tuple[Instruction | ScalarFunction, ...]:
-    """What it is made of where there are few registers."""
+    """Returns the C functions that it falls back to if there are few registers."""
     return (_in_c(tile),) if takes_all_registers(tile) else ()
 
 

@@ -1,7 +1,7 @@
-"""Cortex-M DSP extension: sums of a tile with half-words of four weights.
+"""Cortex-M DSP extension: sums of a tile with halfwords of four weights.
 
-A word of eight weights serves four channels: as it is, and three times without its highest digits. Of two
-pixels, 16 products are in 14 instructions and 15 cycles of Cortex-M4.
+A word of eight weights serves four channels: unchanged, and three times without its highest digits. For two
+pixels, 16 products need 14 instructions and 15 cycles of a Cortex-M4.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from codegen.loops.affine import Affine
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
 _WORD = 4
-_VALUES = "pq"  # registers; that of weights is a
-_FIRST_DIGITS = ("0xf000f000", "0xf000f00", "0xf000f0")  # that are taken away, one after the other
+_VALUES = "pq"  # registers of values; weights are in a
+_FIRST_DIGITS = ("0xf000f000", "0xf000f00", "0xf000f0")  # masks of the digits removed, one after the other
 
 BALANCING_PAIR = ScalarFunction(
     "balancing_pair",
@@ -53,11 +53,11 @@ class FourBitTile:
 
     shape: SumTile
     window: WindowOfPairs
-    most_unrolled: int  # pairs per turn of the loop
+    most_unrolled: int  # pairs per iteration
 
     @property
     def unroll(self) -> int:
-        """As many pairs as leave no more than one behind the last turn."""
+        """Returns the largest unrolling that leaves at most one pair after the last iteration."""
         pairs = self.window.pairs
         return max(u for u in range(1, min(self.most_unrolled, pairs) + 1) if pairs % u <= 1)
 
@@ -67,12 +67,12 @@ class FourBitTile:
 
     @property
     def rest(self) -> int:
-        """Pairs behind the last turn."""
+        """Returns the pairs after the last iteration."""
         return self.window.pairs % self.unroll
 
     @property
     def is_straight(self) -> bool:
-        """All pairs are written out, without a loop."""
+        """Returns True if all pairs are unrolled, without a loop."""
         return self.turns == 1
 
     @property
@@ -85,7 +85,7 @@ class FourBitTile:
 
 @lru_cache(maxsize=256)
 def widened(pixels: int, x_step: int, window: WindowOfPairs, is_aligned: bool) -> Instruction:
-    """Makes the values of a tile of pixels in pairs."""
+    """Returns an instruction that writes the values of a tile of pixels in pairs."""
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     is_one_row = window.kernel_rows == 1
     x = Buffer("x", DType.I8, 0, Role.INPUT if is_one_row else Role.ROWS, window.kernel_rows)
@@ -110,7 +110,7 @@ def _values_text(name: str, pixels: int, x_step: int, window: WindowOfPairs) -> 
     is_one_row = window.kernel_rows == 1
     x = "const int8_t *x" if is_one_row else "const int8_t *const *x, int32_t offset"
     step = f"{'x' if is_one_row else 'offset'} += {x_step}"
-    at_once = 2 if of_row % 2 == 0 else 1  # groups to a turn
+    at_once = 2 if of_row % 2 == 0 else 1  # groups per iteration
     widens = [f"for (int32_t n = 0; n < {of_row // at_once}; ++n) {{", "    int32_t word, odd;"]
     for n in range(at_once):
         places = (2 * n * each, (2 * n + 1) * each)
@@ -180,9 +180,10 @@ def _sums(shape: SumTile) -> list[str]:
 
 
 def _pair(shape: SumTile) -> Iterator[str]:
-    """Two products of each sum; loads stand in a row, pointers move in those that nothing waits for.
+    """Yields two products of each sum. Loads are grouped, and pointers advance in those with no waiting
+    reader.
 
-    Several words come one after the other into the same register: gcc does not find one more everywhere.
+    Several words use the same register one after the other, because gcc cannot always find another one.
     """
     for number in range(shape.pixels - 1, 0, -1):
         yield f"ldr %[{_VALUES[number]}], [%[v], #{_WORD * number}]"
@@ -198,7 +199,7 @@ def _pair(shape: SumTile) -> Iterator[str]:
 
 
 def _temps(shape: SumTile) -> list[str]:
-    """The registers of a word and of values."""
+    """Returns the registers of a word and of values."""
     return ["a", *_VALUES[: shape.pixels]]
 
 
@@ -240,7 +241,7 @@ def _straight(tile: FourBitTile, pair: str) -> list[str]:
 
 
 def _looped(tile: FourBitTile, pair: str) -> list[str]:
-    """The loop's end is compared from memory, in a register that is free just then."""
+    """Returns the loop. Its end is in memory, and compared in a register that is free at that point."""
     return [
         f"    const int16_t *const end = w + turns * {tile.unroll * tile.shape.words * HALVES};",
         "    __asm__ volatile(",
@@ -257,7 +258,7 @@ def _repeated(macro_name: str, times: int) -> list[str]:
 
 
 def _in_c(tile: FourBitTile) -> list[str]:
-    """The same by intrinsics, for a compiler to find registers for."""
+    """Returns the same in intrinsics, for compilers that allocate registers themselves."""
     shape = tile.shape
     rest = f" + {tile.rest}" if tile.rest else ""
     pairs = str(tile.window.pairs) if tile.is_straight else f"turns * {tile.unroll}{rest}"

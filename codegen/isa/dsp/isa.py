@@ -1,4 +1,4 @@
-"""Arm's DSP extension: two products of 16 bits in an instruction, and rounding high products."""
+"""Arm's DSP extension: two 16-bit products per instruction, and rounding high products."""
 
 from __future__ import annotations
 

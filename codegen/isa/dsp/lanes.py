@@ -1,4 +1,4 @@
-"""Four bytes in a word: the greatest or least of each, by SSUB8 and SEL; sums, differences and bits."""
+"""Four bytes per register: maxima and minima by SSUB8 and SEL; sums, differences and bit operations."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ static inline uint32_t word_of_bytes(const int8_t *p)
     return word;
 }
 """,
-    lambda *_bytes: 0,  # only definitions call it
+    lambda *_bytes: 0,  # called by definitions only
     includes=("string.h",),
 )
 _EXTREME = """\

@@ -1,7 +1,7 @@
-"""Cortex-M DSP extension: sums of a tile of pixels with half-words of two weights.
+"""Cortex-M DSP extension: sums of a tile of pixels with halfwords of two weights.
 
-The factors of a group lie one behind the other for all pixels of the tile, so that one LDM takes them: of
-three pixels and two channels, 48 products in 33 instructions and 49 cycles of Cortex-M4.
+The factors of a group are contiguous for all pixels of the tile, so that one LDM loads them. For three pixels
+and two channels, 48 products need 33 instructions and 49 cycles of a Cortex-M4.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from codegen.loops.affine import Affine, variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
 
 _WORD = 4
-_WORDS = ("a", "b")  # of weights
+_WORDS = ("a", "b")  # registers of weights
 _FACTORS = ("p", "q", "e", "f")
 FACTOR_REGISTERS = ScalarFunction(
     "FACTOR_REGISTERS",
@@ -46,8 +46,8 @@ FACTOR_REGISTERS = ScalarFunction(
 """,
     lambda: 0,
 )
-_LEAST_GROUPS = 10  # that are taken two and two
-_MOST_PIXELS = 3  # of a tile, whose factors do not come at once
+_LEAST_GROUPS = 10  # at least, to process groups in pairs
+_MOST_PIXELS = 3  # of a tile whose factors are not loaded at once
 UNROLLS = tuple(range(1, 25))
 
 
@@ -58,7 +58,7 @@ class PairedTile:
     pixels: int  # up to 3
     channels: int  # up to 2
     groups: int
-    most_unrolled: int  # groups per turn of the loop
+    most_unrolled: int  # groups per iteration
 
     @property
     def unroll(self) -> int:
@@ -66,7 +66,7 @@ class PairedTile:
 
     @property
     def is_straight(self) -> bool:
-        """All groups are written out, without a loop."""
+        """Returns True if all groups are unrolled, without a loop."""
         return self.unroll == self.groups
 
     @property
@@ -78,7 +78,7 @@ class PairedTile:
 
 @lru_cache(maxsize=256)
 def factors_of(pixels: int, x_step: int, groups: int, is_aligned: bool) -> Instruction:
-    """Makes the factors of a tile of pixels over the groups of a kernel row."""
+    """Returns an instruction that computes the factors of a tile over the groups of a kernel row."""
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.INPUT)
     zero = Affine()
@@ -120,13 +120,13 @@ def _factors_text(name: str, pixels: int) -> str:
 
 
 def _steps(count: int) -> str:
-    """C of what leads that many pixels on."""
+    """Returns C code for an offset of that many pixels."""
     return {0: "", 1: " + x_step"}.get(count, f" + x_step * {count}")
 
 
 @lru_cache(maxsize=256)
 def rests_of(pixels: int, x_step: int, rows: int, rest: int) -> Instruction:
-    """Makes the factors of what kernel rows have beside whole groups, joined."""
+    """Returns an instruction that computes the factors of the joined remainders of kernel rows."""
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
     name = f"paired_rests_{pixels}_{rest}_of_{rows}_rows"
@@ -169,7 +169,7 @@ def _rests_text(name: str, pixels: int, rows: int, rest: int) -> str:
 
 
 def _shifted(row: int, place: int, shift: int) -> str:
-    """C of a byte of a row, at its place in a word."""
+    """Returns C code for a byte of a row, shifted to its position in a word."""
     byte = f"(uint32_t)(uint8_t)x[{row}][offset{f' + {place}' if place else ''}]"
     return f"{byte} << {shift}" if shift else byte
 
@@ -207,7 +207,7 @@ def paired_dot(tile: PairedTile) -> Instruction:
 
 
 def _group(tile: PairedTile) -> Iterator[str]:
-    """Four products of each sum; of fewer than three pixels all factors come at once."""
+    """Yields four products of each sum. With fewer than three pixels, all factors are loaded at once."""
     words, at_once = _WORDS[: tile.channels], tile.pixels < _MOST_PIXELS
     taken = _FACTORS[: tile.pixels * (FACTORS_EACH if at_once else 1)]
     yield _load_many("w", words)
@@ -220,7 +220,7 @@ def _group(tile: PairedTile) -> Iterator[str]:
 
 
 def _two_groups(tile: PairedTile) -> Iterator[str]:
-    """The same of three pixels and two groups, with fewer loads: factors come in fours."""
+    """Yields the same for three pixels and two groups, with fewer loads: factors are loaded in fours."""
     words, (p, q, e, f) = _WORDS[: tile.channels], _FACTORS
     yield _load_many("w", words)
     yield _load_many("v", _FACTORS)
@@ -234,7 +234,7 @@ def _two_groups(tile: PairedTile) -> Iterator[str]:
 
 
 def _load_many(pointer: str, registers: Sequence[str]) -> str:
-    """Loads words one behind the other, the pointer moving on."""
+    """Returns a load of consecutive words that advances the pointer."""
     each = ", ".join(f"%[{register}]" for register in registers)
     if len(registers) > 2:
         return f"ldm %[{pointer}]!, {{{each}}}"
@@ -246,22 +246,22 @@ def _low_bytes(words: Sequence[str]) -> Iterator[str]:
 
 
 def _products(words: Sequence[str], factors: Sequence[str], first: int = 0) -> Iterator[str]:
-    """Adds products of the pixels from the `first` one on, which have these factors."""
+    """Yields products of the pixels from `first` on, which have these factors."""
     for j, word in enumerate(words):
         for i, factor in enumerate(factors, first):
             yield f"smlad %[s{i}{j}], %[{factor}], %[{word}], %[s{i}{j}]"
 
 
 def _temps(tile: PairedTile) -> list[str]:
-    """The registers of weights and factors that a turn uses."""
+    """Returns the registers of weights and factors that an iteration uses."""
     lines = "".join(_turn_lines(tile))
     return [name for name in (*_WORDS, *_FACTORS) if f"%[{name}]" in lines]
 
 
 def _twos_and_ones(tile: PairedTile) -> tuple[int, int]:
-    """The groups of a turn: two and two where so many save more than what the registers hold around them.
+    """Returns the groups of an iteration, in pairs and singly; pairs only if they save more than spills cost.
 
-    That takes every register, and the end of a loop may want one more.
+    Pairs use every register, and the end of a loop may need one more.
     """
     in_twos = tile.pixels == _MOST_PIXELS and tile.groups >= _LEAST_GROUPS and tile.is_straight
     return divmod(tile.unroll, 2) if in_twos else (0, tile.unroll)
@@ -273,7 +273,7 @@ def _turn_lines(tile: PairedTile) -> list[str]:
 
 
 def _declared(tile: PairedTile) -> list[str]:
-    """Variables for them: those of factors in registers that LDM can load."""
+    """Returns the declarations of these; factors are in registers that LDM can load."""
     words = [name for name in _temps(tile) if name in _WORDS]
     fixed = [f"{name} __asm__(REGISTER_{name.upper()})" for name in _temps(tile) if name in _FACTORS]
     return [f"    int32_t {', '.join(words)};", f"    register int32_t {', '.join(fixed)};"]
@@ -309,7 +309,7 @@ def _macro_name(tile: PairedTile, groups: int) -> str:
 
 
 def _turn_macros(tile: PairedTile) -> list[str]:
-    """The macros of a turn, one behind the other."""
+    """Returns the macros of an iteration in order."""
     twos, ones = _twos_and_ones(tile)
     return [_macro_name(tile, 2)] * twos + [_macro_name(tile, 1)] * ones
 
@@ -320,7 +320,7 @@ def _macros(tile: PairedTile) -> list[Instruction]:
 
 
 def _macro(name: str, tile: PairedTile) -> Instruction:
-    """Assembly that functions of several lengths share."""
+    """Returns assembly that functions of several lengths share."""
     lines = _two_groups(tile) if name.endswith("TWO_GROUPS") else _group(tile)
     return Instruction(name, (), (), "", "\n".join(macro(name, list(lines))) + "\n", needs=NEEDS)
 
@@ -330,7 +330,7 @@ def _straight(tile: PairedTile) -> list[str]:
 
 
 def _looped(tile: PairedTile) -> list[str]:
-    """The loop's end is compared from memory, in a register that is free just then."""
+    """Returns the loop. Its end is in memory, and compared in a register that is free at that point."""
     return [
         f"    const int16_t *const end = w + groups * {tile.channels * HALVES};",
         "    __asm__ volatile(",
@@ -364,7 +364,7 @@ def _name_in_c(pixels: int, channels: int) -> str:
 
 @lru_cache(maxsize=16)
 def _in_c(pixels: int, channels: int) -> Instruction:
-    """The same by intrinsics, for a compiler to find registers for."""
+    """Returns the same in intrinsics, for compilers that allocate registers themselves."""
     sums = _sums(pixels, channels)
     lines = [
         "#ifdef FEW_REGISTERS",

@@ -1,4 +1,4 @@
-"""Cortex-M DSP extension: sums of products of a vector with half-words of two weights, for some channels."""
+"""Cortex-M DSP extension: sums of products of a vector with halfwords of two weights, for some channels."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, ScalarFunction, at, load
 
 _WORD = 4
-_WORDS = "abc"  # of weights, one behind the other; with six sums they leave the compiler a register
+_WORDS = "abc"  # registers of consecutive weights; with six sums they leave the compiler one register
 
 FACTORS_OF_WORD = ScalarFunction(
     "factors_of_word",
@@ -69,7 +69,7 @@ class PairedVector:
 
     channels: int  # up to 6
     groups: int
-    most_unrolled: int  # groups per turn of the loop
+    most_unrolled: int  # groups per iteration
     x_aligned: bool
 
     @property
@@ -108,7 +108,7 @@ def vector_dot(tile: PairedVector) -> Instruction:
 
 
 def _group(tile: PairedVector) -> Iterator[str]:
-    """Loads stand in rows; the vector's word goes before the first weights."""
+    """Yields the group. Loads are consecutive; the vector's load comes before the first weights."""
     yield "ldr %[p], [%[x]], #4"
     for first in range(0, tile.channels, len(_WORDS)):
         words = [f"%[{name}]" for name in _WORDS[: tile.channels - first]]
@@ -128,7 +128,7 @@ def macro(name: str, lines: list[str]) -> list[str]:
 
 
 def _temps(tile: PairedVector) -> list[str]:
-    """The registers of weights and factors."""
+    """Returns the registers of weights and factors."""
     return [*_WORDS[: tile.channels], "p", "q"]
 
 
@@ -167,7 +167,7 @@ def _text(tile: PairedVector) -> str:
 
 
 def _in_c(tile: PairedVector) -> list[str]:
-    """The same by intrinsics, for a compiler to find registers for."""
+    """Returns the same in intrinsics, for compilers that allocate registers themselves."""
     lines = [
         "    for (int32_t n = 0; n < groups; ++n) {",
         "        int32_t firsts, mixed;",

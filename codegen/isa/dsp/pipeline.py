@@ -1,10 +1,10 @@
-"""The pipeline of cores that begin two instructions in a cycle: a product, and beside it another one."""
+"""The pipeline of cores that issue two instructions per cycle, at most one of them a product."""
 
 from __future__ import annotations
 
 from codegen.isa.asm_order import Pipeline, Unit
 
-# LDRD begins alone, so words are loaded one by one. What widens begins before its neighbor.
+# LDRD is issued alone, so words are loaded one by one. Widening instructions are issued first in a cycle.
 IN_PAIRS = Pipeline(
     2,
     {

@@ -1,7 +1,7 @@
-"""Cortex-M DSP extension: dot products over several short rows, written out one after the other.
+"""Cortex-M DSP extension: dot products over several short rows, unrolled one after the other.
 
-Where a kernel row has only a few groups of four, starting it costs as much as computing it. The
-weights of all rows lie one after the other, so their pointer runs through.
+If a kernel row has only a few groups of four, starting it costs as much as computing it. The weights of all
+rows are contiguous, so their pointer advances through all of them.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ static inline int32_t {name}(int32_t v)
 
 
 def _line(line: SumLine, low: int, high: int) -> FunctionLines:
-    """Compilers prefer to add the start in several parts, as immediates."""
+    """Returns the line with its start split into parts, which compilers prefer as immediates."""
     lines = (
         "int32_t v;",
         f'__asm__("mla %0, %1, %2, %3" : "=r"(v) : "r"(a), "r"({line.first}), "r"({line.start}));',
@@ -119,7 +119,7 @@ static inline int32_t rounded_share_i32(int32_t a)
 
 
 def with_dsp(math: ScalarMath) -> ScalarMath:
-    """Returns the functions with those that the extension has instructions for in place of others."""
+    """Returns the functions, with the extension's instructions where available."""
     return replace(
         math,
         high_mul=_HIGH_MUL,

@@ -1,4 +1,4 @@
-"""The C and assembly of SMLAD dot products, written out for one tile."""
+"""C code and assembly of SMLAD dot products for one tile."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from codegen.isa.dsp.pipeline import IN_PAIRS
 
 
 def takes_all_registers(tile: SmladDotTile) -> bool:
-    """True where one asm statement needs more registers than every compiler leaves to it."""
+    """Returns True if one asm statement needs more registers than every compiler guarantees."""
     return tile.pixels > 2 or (tile.pixels == 2 and not tile.is_step_known)
 
 
 def dot_text(tile: SmladDotTile) -> str:
-    """The C function: sums in registers, one asm statement per turn of the loop."""
+    """Returns the C function: sums in registers, one asm statement per iteration."""
     if not takes_all_registers(tile):
         return _function(tile, _loop(tile))
     groups, step = (str(tile.steps) if tile.is_straight else "groups"), _step_text(tile, 1)
@@ -34,13 +34,13 @@ def dot_text(tile: SmladDotTile) -> str:
 
 
 def name_in_c(tile: SmladDotTile) -> str:
-    """The function by intrinsics, whatever the number of groups and the way from pixel to pixel."""
+    """Returns the name of the function in intrinsics, for any number of groups and pixel distance."""
     aligned = "" if tile.x_aligned else "_unaligned"
     return f"dot_{tile.pixels}x{tile.channels}_{tile.x_dtype.value}_{tile.w_dtype.value}{aligned}_in_c"
 
 
 def text_in_c(tile: SmladDotTile) -> str:
-    """Its C, for compilers to find registers for."""
+    """Returns its C code, for compilers that allocate registers themselves."""
     x, w = tile.x_dtype, tile.w_dtype
     lines = [
         "#ifdef FEW_REGISTERS",
@@ -74,7 +74,7 @@ def text_in_c(tile: SmladDotTile) -> str:
 
 
 def _two_pairs(dtype: DType, name: str, place: str, is_aligned: bool) -> list[str]:
-    """C of two registers with two values each, of four in memory."""
+    """Returns C code that loads four values from memory into two registers of two."""
     load = "aligned_word" if is_aligned else "word_at"
     if dtype is DType.I16:
         return [f"        const int32_t {name}_01 = {load}({place}), {name}_23 = {load}({place} + 2);"]
@@ -85,12 +85,12 @@ def _two_pairs(dtype: DType, name: str, place: str, is_aligned: bool) -> list[st
 
 
 def instructions_of(tile: SmladDotTile) -> int:
-    """Counts the instructions that one call puts into the code."""
+    """Returns the number of instructions of one call."""
     return len(_asm_step(tile).lines) * tile.unroll
 
 
 def registers_of(tile: SmladDotTile) -> int:
-    """Counts the registers that its statement works in, beside what it is given."""
+    """Returns the number of registers of its statement besides the operands."""
     return len(_asm_step(tile).temps)
 
 
@@ -99,7 +99,7 @@ def _step_macro(tile: SmladDotTile) -> str:
 
 
 def _step_definition(tile: SmladDotTile) -> list[str]:
-    """The assembly of one group of four, to be written out `unroll` times, or of all in another order."""
+    """Returns the assembly of one group of four, repeated `unroll` times; for dual issue, all groups."""
     step = _asm_step(tile).lines
     lines = in_order(step * tile.unroll, IN_PAIRS) if tile.in_pairs else step
     *most, last = (f'    "{line.text}\\n\\t"' for line in lines)
@@ -107,7 +107,7 @@ def _step_definition(tile: SmladDotTile) -> list[str]:
 
 
 def _steps(tile: SmladDotTile) -> list[str]:
-    """The macro as often as it is unrolled, a few to a line."""
+    """Returns the macro as often as it is unrolled, a few per line."""
     names = [_step_macro(tile)] * (1 if tile.in_pairs else tile.unroll)
     return [" ".join(names[first : first + 2]) for first in range(0, len(names), 2)]
 
@@ -148,7 +148,7 @@ def _locals(tile: SmladDotTile, temps: tuple[str, ...]) -> list[str]:
 
 
 def _pointer(tile: SmladDotTile, pixel: int) -> str:
-    """The register that a pixel is read by."""
+    """Returns the pointer register of a pixel."""
     return f"x{pixel}" if 0 < pixel < tile.pixels and not tile.is_step_known else "x"
 
 
@@ -160,7 +160,7 @@ def _operands(tile: SmladDotTile, temps: tuple[str, ...]) -> list[str]:
 
 
 def _results(tile: SmladDotTile) -> list[str]:
-    """The sums, and where the weights of what follows begin."""
+    """Returns code that stores the sums and returns the pointer to the next weights."""
     return [*(f"    *sum{i}{j} = s{i}{j};" for i, j in _sums(tile)), "    return w;"]
 
 
@@ -180,7 +180,7 @@ def _loop(tile: SmladDotTile) -> list[str]:
 
 
 def _loop_in_asm(tile: SmladDotTile) -> list[str]:
-    """The loop as one statement; its end is compared from memory, in a register that is free just then."""
+    """Returns the loop as one statement. Its end is in memory, and compared in a free register."""
     step = _asm_step(tile)
     if tile.is_straight:
         return [*_locals(tile, step.temps), *_asm(tile, step, _steps(tile), ""), *_results(tile)]
@@ -214,7 +214,7 @@ def _describe(tile: SmladDotTile) -> str:
 
 
 def _kinds_text(tile: SmladDotTile) -> str:
-    """Says what another function of the same sums may do otherwise."""
+    """Describes the types, alignment and issue width, which distinguish functions of the same sums."""
     address = "" if tile.x_aligned else " at any address"
     pairs = ", two instructions at a time" if tile.in_pairs else ""
     return f"x of {tile.x_dtype.value}{address}, weights of {tile.w_dtype.value}{pairs}"
@@ -227,7 +227,7 @@ class _Step:
 
 
 def _asm_step(tile: SmladDotTile) -> _Step:
-    """Widened weights of two channels stay in registers while the pixels pass; a lone pixel stays itself."""
+    """Returns the step. It keeps the widened weights of two channels, or a single pixel, in registers."""
     return _one_pixel_step(tile) if tile.pixels == 1 else _many_pixels_step(tile)
 
 
@@ -263,7 +263,7 @@ def _many_pixels_step(tile: SmladDotTile) -> _Step:
 
 
 def _widened(even: str, word: str) -> list[AsmLine]:
-    """Bytes 0 and 2 of a word in one register, bytes 1 and 3 in the word's own."""
+    """Returns bytes 0 and 2 of a word in one register, and bytes 1 and 3 in the word's register."""
     return [
         computes("sxtb16", operand(even), operand(word)),
         computes("sxtb16", operand(word), operand(word), end="ror #8"),
@@ -291,12 +291,12 @@ def _product(pixel: int, channel: int, x: str, w: str) -> AsmLine:
 
 
 def _products(pixel: int, channel: int, first: str, second: str) -> list[AsmLine]:
-    """Four of them: the pairs p and q of a pixel with a channel's."""
+    """Returns four products: the pairs p and q of a pixel with a channel's."""
     return [_product(pixel, channel, "p", first), _product(pixel, channel, "q", second)]
 
 
 def _wide_many_pixels_step(tile: SmladDotTile) -> _Step:
-    """Weights that need no widening: two registers of pairs for each channel."""
+    """Returns the step for weights without widening: two registers of pairs per channel."""
     pairs = (("a", "b"), ("e", "f"))[: tile.channels]
     lines = [line for pair in pairs for line in _load_wide(tile, *pair)]
     for i in reversed(range(tile.pixels)):
@@ -313,9 +313,9 @@ def _load_w(tile: SmladDotTile, channels: int) -> list[AsmLine]:
 
 
 def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool) -> list[AsmLine]:
-    """Four activations of a pixel as two registers of 16-bit pairs; the last load moves the pointer on."""
+    """Returns the loads of a pixel's four activations as 16-bit pairs; the last load advances the pointer."""
     pointer = operand(_pointer(tile, pixel))
-    last = last or pointer != operand("x")  # nobody else reads by it
+    last = last or pointer != operand("x")  # the pointer has no other reader
     offset = pixel * tile.pixel_step * tile.x_dtype.bytes
     if tile.x_dtype is DType.I8:
         address = Address(pointer, 4, moves=True) if last else Address(pointer, offset)
@@ -323,7 +323,7 @@ def _load_x(tile: SmladDotTile, pixel: int, first: str, second: str, last: bool)
     on = Address(pointer, 8, moves=True)
     if tile.x_aligned and not tile.in_pairs:
         return [_load_two(first, second, on if last else Address(pointer, offset))]
-    if last and tile.in_pairs:  # the word first that is free first
+    if last and tile.in_pairs:  # first the word whose register is free first
         return [_load_word(first, on), _load_word(second, Address(pointer, -4))]
     if last:
         return [_load_word(second, Address(pointer, 4)), _load_word(first, on)]

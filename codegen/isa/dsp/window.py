@@ -1,8 +1,8 @@
-"""Cortex-M DSP extension: the products of one kernel row of 3x3 windows over planes, padding there or not.
+"""Cortex-M DSP extension: the products of one kernel row of 3x3 windows over padded or unpadded planes.
 
-One word holds pixels 0..3; SXTB16 gives the pairs (0, 2) and (1, 3). Where a plane has no padding, PKHBT puts
-the zero point into the half of a pair that would lie outside: one instruction for each row of a window that
-hangs over an edge, and none where the window's last pixel has a multiplication to itself.
+One word holds pixels 0..3; SXTB16 gives the pairs (0, 2) and (1, 3). If a plane has no padding, PKHBT inserts
+the zero point into the half of a pair that is outside. This costs one instruction per row of a window past an
+edge, and none if the window's last pixel has a separate multiplication.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _WORD = 4
 
 @dataclass(frozen=True, slots=True)
 class Edges:
-    """A plane without padding: `width` pixels, and 0 or 1 that the first window takes in before them."""
+    """An unpadded plane: its `width` in pixels, and the 0 or 1 pixels of the first window before it."""
 
     width: int
     left: int
@@ -31,12 +31,15 @@ class Edges:
 
     @property
     def said(self) -> str:
-        """Says it in a comment."""
+        """Describes it in a comment."""
         first = "before it" if self.left else "in it"
         return f"of planes of {self.width} without padding, the first window beginning {first}"
 
     def value(self, x: Buffer, plane: Affine | int, pixel: Affine, row: Affine) -> Expr:
-        """The value of a pixel, which may lie outside, counted from the first window's in its plane."""
+        """Returns the value of a pixel, counted from the first window's start in its plane.
+
+        Pixels outside of the plane have the zero point.
+        """
         padding = Const(self.zero_point)
         here = load(x, pixel - self.left + plane, row)
         before, within = (Binary("<", Index(pixel), Const(self.left + n)) for n in (0, self.width))
@@ -45,7 +48,7 @@ class Edges:
 
 @dataclass(frozen=True, slots=True)
 class WindowBlock:
-    """One output or two neighbors; whether the first window and the last hang over an edge."""
+    """One output or two neighbors, and whether the first and last window extend past an edge."""
 
     first: int
     together: int
@@ -55,17 +58,17 @@ class WindowBlock:
 
     @property
     def inside(self) -> int:
-        """Pixels of the windows that the plane has."""
+        """Returns how many pixels of the windows are inside the plane."""
         return self.stride * (self.together - 1) + KERNEL - self.left - self.right
 
     @property
     def loaded(self) -> int:
-        """Pixels from the first one inside to the last one loaded."""
+        """Returns the pixels from the first one inside to the last one loaded."""
         return max(self.inside, _WORD) if _LOADS[self.inside] == "ldr" else self.inside
 
 
 def blocks_of(outputs: int, stride: int, edges: Edges | None) -> tuple[WindowBlock, ...]:
-    """All outputs of a row, two at a time."""
+    """Returns all outputs of a row, two at a time."""
     blocks = []
     for first in range(0, outputs, 2):
         together = min(2, outputs - first)
@@ -78,7 +81,7 @@ def blocks_of(outputs: int, stride: int, edges: Edges | None) -> tuple[WindowBlo
 
 
 def read_past(outputs: int, stride: int, edges: Edges) -> int:
-    """Bytes behind a plane that are loaded and not used."""
+    """Returns how many bytes after a plane are loaded and not used."""
     ends = (
         max(block.first * stride - edges.left, 0) + block.loaded
         for block in blocks_of(outputs, stride, edges)
@@ -87,10 +90,10 @@ def read_past(outputs: int, stride: int, edges: Edges) -> int:
 
 
 def window_row(block: WindowBlock) -> list[str]:
-    """A kernel row's products for the outputs of a block.
+    """Returns a kernel row's products for the outputs of a block.
 
-    {x} is the operand that points to its pixels, {outer} and {middle} have its taps: the middle one in that
-    {half}.
+    {x} is the operand that points to its pixels. {outer} and {middle} have its taps; the middle one is in the
+    half {half}.
     """
     taps, tap, half = "%[{outer}]", "%[{middle}]", "{half}"
     text = [
@@ -124,7 +127,7 @@ def _pairs(block: WindowBlock) -> list[str]:
 
 
 def _pairs_at_the_left(block: WindowBlock) -> list[str]:
-    """Pixel 0 is the window's second: what is loaded as even is odd, and padding comes before the rest."""
+    """Returns the loads at the left edge, where pixel 0 is the window's second and padding precedes it."""
     step = block.stride * block.together - 1
     last = ["smlatt %[sum1], %[even], %[{outer}], %[sum1]"]
     return [
@@ -137,7 +140,7 @@ def _pairs_at_the_left(block: WindowBlock) -> list[str]:
 
 
 def _padding_at_the_right(block: WindowBlock) -> list[str]:
-    """Puts the zero point into the upper half of the pair that the last window ends with."""
+    """Inserts the zero point into the upper half of the last window's last pair."""
     if not block.right or _has_last_pixel(block):
         return []
     pair = "odd" if block.together == 2 else "even"
@@ -145,7 +148,7 @@ def _padding_at_the_right(block: WindowBlock) -> list[str]:
 
 
 def _has_last_pixel(block: WindowBlock) -> bool:
-    """True where the last window ends with a pixel that is in none of the pairs."""
+    """Returns True if the last window ends with a pixel that is in no pair."""
     return block.together == 2 == block.stride
 
 

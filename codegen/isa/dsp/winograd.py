@@ -1,9 +1,9 @@
 """Cortex-M DSP extension: Winograd's transformation of pixels, and its products, two channels at a time.
 
 A word holds two channels of a pixel, so that SADD16 and SSUB16 transform both. The products have eight sums
-in registers, of four tiles and two output channels, which with two pointers and four factors are all that
-there are. Single loads in a row take a cycle each and pairs of loads three, so both are used where they cost
-least: twelve instructions and sixteen cycles of Cortex-M4 for sixteen products.
+in registers, of four tiles and two output channels; with two pointers and four factors these are all
+registers. Consecutive single loads need one cycle each and paired loads three, so each is used where it costs
+least: twelve instructions and sixteen cycles of a Cortex-M4 for sixteen products.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.isa.few_registers import FEW_REGISTERS
 from codegen.kernels.winograd import PAIR, POSITIONS, RECORD, TILES, V_OF_PAIR, input_nest, products_nest
 from codegen.loops.ir import Buffer, Instruction, Role, ScalarFunction
 
-MOST_STRAIGHT = 16  # pairs of channels that are written out
+MOST_STRAIGHT = 16  # unrolled pairs of channels
 
 
 TWO_HALVES = ScalarFunction(
@@ -132,16 +132,15 @@ static inline void NAME(int16_t *v, const int16_t *const *x, int32_t offset)
 
 
 def longest_turn(pairs: int) -> int:
-    """The most pairs of channels that are written out, of a number that they divide."""
+    """Returns the largest unrolling that divides the number of pairs."""
     return next(count for count in range(MOST_STRAIGHT, 0, -1) if pairs % count == 0)
 
 
 @lru_cache(maxsize=64)
 def products_of_pair(pairs: int, turn: int, in_pairs: bool = False) -> Instruction:
-    """All sixteen products of four tiles and two output channels, over so many pairs of input channels.
+    """Returns all sixteen products of four tiles and two output channels, over `pairs` input channel pairs.
 
-    So many of them stand in the code one behind the other as a turn of the loop has, on cores that begin
-    two instructions in a cycle in the order for that.
+    `turn` of them are unrolled per iteration, for dual-issue cores (`in_pairs`) in the order that suits them.
     """
     m = Buffer("m", DType.I32, 0, Role.SCRATCH)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
@@ -168,7 +167,7 @@ _SUMS = tuple(f"s{tile}{channel}" for tile in range(TILES) for channel in range(
 
 
 def _step(sets: bool) -> list[AsmLine]:
-    """Sixteen products: the weights of two channels, two tiles at a time."""
+    """Returns sixteen products: the weights of two channels, two tiles at a time."""
     v = operand("v")
     lines = [loads("ldrd", (operand("a"), operand("b")), Address(operand("w"), 8, moves=True))]
     lines += [loads("ldr", (operand("p"),), Address(v, 8)), loads("ldr", (operand("q"),), Address(v, 12))]
@@ -178,7 +177,7 @@ def _step(sets: bool) -> list[AsmLine]:
 
 
 def _turn_in_pairs(turn: int, is_straight: bool) -> list[AsmLine]:
-    """All steps of a turn for cores that begin two instructions in a cycle: words are loaded one by one."""
+    """Returns all steps of an iteration for dual-issue cores, which load words one by one."""
     v, w = operand("v"), operand("w")
     lines = []
     for n in range(turn):
@@ -194,7 +193,7 @@ def _turn_in_pairs(turn: int, is_straight: bool) -> list[AsmLine]:
 
 
 def _four(first: int, sets: bool) -> list[AsmLine]:
-    """The products of two tiles, the first one's pixels in p; they set their sums or add to them."""
+    """Returns the products of two tiles, with the first one's pixels in p; they set sums or add to them."""
     return [
         _product(operand(f"s{first + tile}{channel}"), operand(x), operand(w), sets)
         for channel, w in enumerate("ab")
@@ -235,7 +234,7 @@ def _products(name: str, pairs: int, turn: int, in_pairs: bool) -> str:
 
 
 def _turn(name: str, turn: int, is_straight: bool, in_pairs: bool) -> tuple[list[str], list[str]]:
-    """Macros of a turn's assembly, and the turn made of them; a straight one first sets the sums."""
+    """Returns the macros of an iteration's assembly, and the iteration; a straight one sets sums first."""
     if in_pairs:
         return _macro(f"{name}_TURN", _turn_in_pairs(turn, is_straight)), [f"{name}_TURN"]
     first, step = _step(sets=True), _step(sets=False)
@@ -244,7 +243,7 @@ def _turn(name: str, turn: int, is_straight: bool, in_pairs: bool) -> tuple[list
 
 
 def _in_c(pairs: int) -> list[str]:
-    """The same by intrinsics, for a compiler to find registers for."""
+    """Returns the same in intrinsics, for compilers that allocate registers themselves."""
     tiles = range(TILES)
     return [
         f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
@@ -259,12 +258,12 @@ def _in_c(pairs: int) -> list[str]:
 
 
 def _straight(turn: list[str]) -> list[str]:
-    """All pairs written out."""
+    """Returns all pairs unrolled."""
     return [f"        int32_t {', '.join(_SUMS)};", *_asm(turn, "=&r", "")]
 
 
 def _in_turns(turn: list[str], pairs: int) -> list[str]:
-    """The loop over pairs, some to a turn; its end is compared from memory, in a register that is free."""
+    """Returns the loop over pairs. Its end is in memory, and compared in a free register."""
     again = ['"ldr %[p], %[end]\\n\\t"', '"cmp %[w], %[p]\\n\\t"', '"bne 1b\\n\\t"']
     return [
         f"        int32_t {', '.join(f'{s} = 0' for s in _SUMS)};",
@@ -274,7 +273,7 @@ def _in_turns(turn: list[str], pairs: int) -> list[str]:
 
 
 def _asm(lines: list[str], sums: str, inputs: str) -> list[str]:
-    """The statement; four lines of it to one of C."""
+    """Returns the statement, with four lines of assembly per line of C."""
     return [
         f"        int32_t {', '.join(_TEMPORARY)};",
         "        const int16_t *pixels = v;",

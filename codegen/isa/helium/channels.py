@@ -1,8 +1,8 @@
-"""Helium, depthwise windows of any size: a lane for each channel of pixels that lie side by side.
+"""Helium, depthwise windows of any size: a lane per channel of neighboring pixels.
 
-VLDRB widens eight channels to 16 bits, VMULLB and VMULLT make their products, of the even and of the odd
-ones, in 32 bits. Sixteen channels share what it costs to find a row of the window. Weights are packed by
-tap, so that their pointer runs through.
+VLDRB widens eight channels to 16 bits; VMULLB and VMULLT compute the 32-bit products of the even and the odd
+ones. Sixteen channels share the cost of finding a row of the window. Weights are packed by tap, so that their
+pointer advances through all of them.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from codegen.loops.ir import (
     load,
 )
 
-LANES = 8  # channels of 16 bits in a vector
-MOST = 16  # channels of a call
+LANES = 8  # 16-bit channels per vector
+MOST = 16  # channels per call
 _WRITTEN_OUT, _WRITTEN_OUT_SMALL = 9, 3  # taps
 _ENDS = 60  # instructions that load constants, requantize and store
-_REACH = 127  # bytes that a load of bytes can move its pointer by
+_REACH = 127  # bytes by which a byte load can advance its pointer
 _PARITIES = ("even", "odd")
 
 
@@ -48,7 +48,7 @@ class DepthwiseChannels:
     x_step: int  # bytes from one output's window to the next
     y_step: int
     y_channel_step: int
-    is_small: bool = False  # loops even where taps are few
+    is_small: bool = False  # loops even over few taps
 
     @property
     def name(self) -> str:
@@ -59,17 +59,17 @@ class DepthwiseChannels:
 
     @property
     def counts(self) -> tuple[int, ...]:
-        """Channels in each vector of eight."""
+        """Returns the number of channels in each vector of eight."""
         return tuple(min(LANES, self.channels - first) for first in range(0, self.channels, LANES))
 
     @property
     def written_out(self) -> int:
-        """Taps of a kernel row, or of a whole window, that need no loop."""
+        """Returns the largest number of unrolled taps of a kernel row, or of a whole window."""
         return _WRITTEN_OUT_SMALL if self.is_small else _WRITTEN_OUT
 
     @property
     def packed(self) -> int:
-        """Weights of a tap, as they are stored."""
+        """Returns the stored weights of a tap, including padding."""
         return LANES * len(self.counts)
 
 
@@ -153,7 +153,7 @@ def _definition(name: str, tile: DepthwiseChannels, r: Requant) -> str:
 
 
 def _table(name: str, half: int, parity: str, count: int) -> str:
-    """C of the constants of the even or the odd channels of a vector."""
+    """Returns C code for the constants of the even or the odd channels of a vector."""
     load = "vldrbq_gather_offset" if name == "right" else "vldrwq_gather_shifted_offset"
     place = f"{name} + {half * LANES}" if half else name
     if count == LANES:
@@ -163,7 +163,7 @@ def _table(name: str, half: int, parity: str, count: int) -> str:
 
 
 def _window(tile: DepthwiseChannels) -> list[str]:
-    """One asm statement: compilers move the loads of many taps together and spill what they loaded."""
+    """Returns one asm statement; otherwise compilers group the loads of many taps and spill the values."""
     text = _rows(tile)
     sums = [f"sum{h}_{p}" for h in range(len(tile.counts)) for p in _PARITIES]
     moved = [*sums, "taps", *(["row"] if tile.rows > 1 else ["p"])]
@@ -193,7 +193,7 @@ def _window(tile: DepthwiseChannels) -> list[str]:
 
 
 def _counts(tile: DepthwiseChannels) -> bool:
-    """True where rows are counted in a register, for the loop register counts taps."""
+    """Returns True if a register counts rows, because the loop register counts taps."""
     return tile.rows > 1 and tile.columns > tile.written_out
 
 
@@ -219,7 +219,7 @@ def _row(tile: DepthwiseChannels) -> list[str]:
 
 
 def _tap(tile: DepthwiseChannels, is_last: bool) -> list[str]:
-    """Products of one pixel; the load of its first channels moves on to the next tap."""
+    """Returns the products of one pixel. The load of its first channels advances to the next tap."""
     if len(tile.counts) == 1:
         lines = _half(0, "[%[p]]", "[%[taps]]", tile, is_last)
     else:
@@ -229,7 +229,7 @@ def _tap(tile: DepthwiseChannels, is_last: bool) -> list[str]:
 
 
 def _half(half: int, pixel: str, weights: str, tile: DepthwiseChannels, is_last: bool) -> list[str]:
-    """Eight channels' products, added to the sums of even and odd ones."""
+    """Adds eight channels' products to the sums of the even and odd ones."""
     even, odd = (f"%q[sum{half}_{p}]" for p in _PARITIES)
     moves_on = not (is_last or _steps_far(tile))
     return [

@@ -1,9 +1,9 @@
-"""Helium, depthwise: rows interleaved so that a window lies in sixteen bytes side by side.
+"""Helium, depthwise: interleaves rows so that a window is sixteen contiguous bytes.
 
-In planes the pixels of a channel are side by side, but a window's rows are not. VST4 interleaves up to
-four rows (zeros for those that lack), four bytes to a pixel; then sixteen bytes are four columns of
-the window, and one VMLADAV is one output. Where the window is narrower, the next output needs no load of its
-own: its weights are the same ones, four bytes on.
+In planes, the pixels of a channel are contiguous, but the rows of a window are not. VST4 interleaves up to
+four rows (zeros for missing ones), four bytes per pixel. Sixteen bytes then are four columns of the window,
+and one VMLADAV computes one output. For narrower windows, the next output needs no additional load: its
+weights are the same, shifted by four bytes.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ from codegen.loops.ir import (
     load,
 )
 
-PIXEL = 4  # bytes of a pixel where rows are interleaved: as many rows as there may be
-COLUMNS = 4  # of a window, at most
+PIXEL = 4  # bytes of an interleaved pixel: the maximum number of rows
+COLUMNS = 4  # maximum of a window
 _COLUMN_NAMES = "abcd"
 CHUNK = 16  # pixels interleaved at a time
-_STORE_REACH = 127  # bytes, of a store of bytes
-READ_AHEAD = PIXEL - 1  # bytes past a channel's weights that are loaded and not used
-_UNROLLED = 6  # outputs of a row so short that its loop would cost more than its code
+_STORE_REACH = 127  # bytes, of a byte store
+READ_AHEAD = PIXEL - 1  # unused bytes loaded past a channel's weights
+_UNROLLED = 6  # outputs of a short row; a loop would cost more than its code saves
 
 
 def interleaved_elements(pixels: int) -> int:
-    """Bytes for interleaved pixels: whole chunks are written, and a whole window is read at the last one."""
+    """Returns the bytes of interleaved pixels, with whole chunks and a whole window at the last pixel."""
     return (-(-pixels // CHUNK) * CHUNK + COLUMNS) * PIXEL
 
 
 def interleave(rows: int, pixels: int) -> Instruction:
-    """lines[4 * i + r] = x[r][i], zeros where there is no row; reads and writes up to a whole chunk."""
+    """lines[4 * i + r] = x[r][i], zeros for missing rows. Reads and writes up to a whole chunk."""
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
     i, r = variable("i"), variable("r")
@@ -121,9 +121,9 @@ class InterleavedRows:
     pitch: int  # pixels from one channel to the next
     y_step: int  # bytes from one output to the next
     y_channel_step: int
-    is_general: bool = False  # one function for any number of outputs and any way from one to the next
-    is_padded: bool = False  # a column of weights is four bytes, however many rows there are
-    is_inlined: bool = False  # into a function that has nothing else in registers
+    is_general: bool = False  # one function for any number of outputs and any distance between them
+    is_padded: bool = False  # a column of weights has four bytes for any number of rows
+    is_inlined: bool = False  # into a function that keeps nothing else in registers
     form: WeightForm = WeightForm.BYTES
 
     @property
@@ -132,12 +132,12 @@ class InterleavedRows:
 
     @property
     def loads_columns(self) -> bool:
-        """True where weights come column by column, through core registers."""
+        """Returns True if weights are loaded column by column through core registers."""
         return not (self.form.is_four_bits or self.is_padded)
 
     @property
     def weight_bytes(self) -> int:
-        """The weights of all channels."""
+        """Returns the bytes of all channels' weights."""
         return self.form.vectors(self.channels) * self.columns * self.weight_rows
 
     @property
@@ -158,7 +158,7 @@ class InterleavedRows:
 
     @property
     def numbers(self) -> tuple[tuple[str, int], ...]:
-        """The numbers that a call gives to its function."""
+        """Returns the numbers that a call passes to its function."""
         if not self.is_general:
             return ()
         pitch = (("pitch", self.pitch * PIXEL),) if self.channels > 1 else ()
@@ -166,14 +166,14 @@ class InterleavedRows:
 
     @property
     def said(self) -> str:
-        """Says in a comment where pixels and results lie."""
+        """Describes the layout of pixels and results in a comment."""
         apart = [] if self.is_general else [f"results {self.y_step} apart"]
         apart += [f"channels {self.y_channel_step} apart"] if self.y_channel_step != 1 else []
         apart += [f"planes of {self.pitch} pixels"] if self.channels > 1 and not self.is_general else []
         return ", ".join([f"{self.rows}x{self.columns} windows, stride {self.stride}", *apart])
 
     def plane(self, channel: int) -> str:
-        """C of where a channel begins."""
+        """Returns C code for the start of a channel."""
         if channel == 0:
             return "lines"
         apart = f"{channel} * pitch" if self.is_general else str(channel * self.pitch * PIXEL)
@@ -216,7 +216,7 @@ def depthwise_rows(tile: InterleavedRows, requant: Requant) -> Instruction:
 
 
 def by_channel(tile: InterleavedRows, output: Callable[[Affine, int | None], For]) -> tuple[For, ...]:
-    """The outputs of each channel; one by one where weights have four bits, for each has its own digit."""
+    """Returns the outputs of each channel; unrolled for 4-bit weights, whose digits differ by channel."""
     if tile.form is WeightForm.BYTES:
         return (For("j", tile.channels, (output(variable("j"), None),)),)
     return (For("channels", 1, tuple(output(to_affine(c), c) for c in range(tile.channels))),)
@@ -229,7 +229,7 @@ def output_sums(
     channel: tuple[Affine, Affine],
     number: int | None,
 ) -> tuple[Stmt, ...]:
-    """A sum from zero on, of a channel by its number in its four and that of the four."""
+    """Returns a sum from zero, for a channel given by its number in its four and the number of the four."""
     (lines, w), (j, four), (i, t, r) = buffers, channel, (variable(v) for v in ("i", "t", "r"))
     pixel = (four * WORDS + j) * tile.pitch + i * tile.stride + t
     vector = j if number is None else to_affine(number // DIGITS)
@@ -255,7 +255,7 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
     lines_of_c = [
         f"/* {count} outputs of {counted(tile.channels, 'channel')}, a lane for each channel:",
         f"   {tile.said}; {r.said}. */",
-        # Inside another function's loops compilers spill its vectors, which take all registers.
+        # Inlined into other loops, compilers would spill its vectors, which use all registers.
         f"static {inlined if tile.is_inlined else '__attribute__((noinline))'} void {name}(",
         "    int8_t *y, const int8_t *lines, const int8_t *w,",
         f"    int32x4_t start, int32x4_t scale, int32x4_t right{numbers})",
@@ -271,21 +271,21 @@ def _definition(name: str, tile: InterleavedRows, r: Requant) -> str:
 
 
 def _in_order(tile: InterleavedRows, r: Requant) -> DepthwiseLines | None:
-    """The outputs as one statement, where it can do them."""
+    """Returns the outputs as one statement, or None if that is not possible."""
     if tile.channels != WORDS or tile.is_general or r.rights[0] < 1:
         return None
     return DepthwiseLines(tile.outputs, tile.stride * PIXEL, tile.y_step, tile.y_channel_step, r)
 
 
 def _lines_of_asm(tile: InterleavedRows, r: Requant) -> int:
-    """Counts the lines of all statements, of both ways where there are two."""
+    """Counts the lines of all statements, in both variants if there are two."""
     lines, outputs = _in_order(tile, r), tile.outputs if tile.is_written_out else 1
     in_order = 0 if lines is None else sum(1 for _ in lines.lines())
     return len(_column_loads(tile)) + outputs * len(_sum_lines(tile)) + in_order
 
 
 def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
-    """The outputs one after the other, in intrinsics."""
+    """Returns the outputs one after the other, in intrinsics."""
     if tile.is_written_out:
         return ["    {", *_output(tile, r), "    }"] * tile.outputs
     return [
@@ -296,7 +296,7 @@ def _outputs(tile: InterleavedRows, r: Requant) -> list[str]:
 
 
 def _load_weights(tile: InterleavedRows) -> list[str]:
-    """A column of weights in each lane; what a load has too much meets a zero."""
+    """Loads a column of weights into each lane. Extra bytes are multiplied by zero."""
     if tile.form.is_four_bits:
         return _load_digits(tile)
     if tile.is_padded:
@@ -321,7 +321,7 @@ def _load_weights(tile: InterleavedRows) -> list[str]:
 
 
 def _column_loads(tile: InterleavedRows) -> list[str]:
-    """The assembly that loads columns and puts them into lanes; none where no column comes by itself."""
+    """Returns the assembly that loads columns into lanes; empty if columns are not loaded separately."""
     if not tile.loads_columns:
         return []
     names = _COLUMN_NAMES[: tile.columns]
@@ -336,7 +336,7 @@ def _column_loads(tile: InterleavedRows) -> list[str]:
 
 
 def _load_digits(tile: InterleavedRows) -> list[str]:
-    """The weights of two channels from the halves of their bytes."""
+    """Loads the weights of two channels from the halves of their bytes."""
     size = tile.columns * PIXEL
     lines = [f"    const mve_pred16_t valid = vctp8q({size});"]
     for j in range(0, tile.channels, DIGITS):
@@ -348,7 +348,7 @@ def _load_digits(tile: InterleavedRows) -> list[str]:
 
 
 def _output(tile: InterleavedRows, r: Requant) -> list[str]:
-    """One output of each channel."""
+    """Returns one output of each channel."""
     every = range(tile.channels)
     sums = ", ".join(f"s{min(j, tile.channels - 1)}" for j in range(WORDS))
     one = RequantTile(1, tile.channels, tile.y_step, tile.y_channel_step)
@@ -373,7 +373,7 @@ def _output(tile: InterleavedRows, r: Requant) -> list[str]:
 
 
 def _sum_lines(tile: InterleavedRows) -> list[str]:
-    """The assembly of the sums of one output."""
+    """Returns the assembly of the sums of one output."""
     return [
         line
         for j in range(tile.channels)
@@ -385,7 +385,7 @@ def _sum_lines(tile: InterleavedRows) -> list[str]:
 
 
 def _moves_on(one: RequantTile) -> bool:
-    """True where one instruction stores four channels and moves the pointer to the next pixel."""
+    """Returns True if one instruction stores four channels and advances the pointer to the next pixel."""
     return one.channels == WORDS and one.channel_step == 1 and one.pixel_step <= _STORE_REACH
 
 

@@ -1,4 +1,4 @@
-"""Helium, depthwise: rows of outputs of all fours of channels, in one function that has all registers."""
+"""Helium, depthwise: rows of outputs of all fours of channels, in one function that uses all registers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from codegen.loops.ir import (
 
 
 def depthwise_fours(tile: InterleavedRows, fours: int, requant: Requant) -> Instruction:
-    """Does what `depthwise_rows` does for each four channels, with their constants from tables."""
+    """Applies `depthwise_rows` to each four channels, with their constants from tables."""
     row = depthwise_rows(replace(tile, is_inlined=True), requant)
     y = Buffer("y", DType.I8, 0, Role.OUTPUT)
     lines = Buffer("lines", DType.I8, 0, Role.SCRATCH)

@@ -1,7 +1,7 @@
-"""Helium, a row of depthwise outputs of four channels: while sums are made, the last ones are requantized.
+"""Helium, a row of depthwise outputs of four channels: computes sums while it requantizes the previous ones.
 
-Four vectors hold the channels' weights along the row. One more takes pixels, and in between what has no
-register of its own: shifts, signs, bounds, and where bytes are stored.
+Four vectors hold the channels' weights along the row. One more is for pixels and, between sums, for values
+without a register: shifts, signs, bounds, and offsets of stored bytes.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DepthwiseLines:
     requant: Requant
 
     def statement(self) -> list[str]:
-        """C, for a function that has pointers to pixels and results, and vectors of weights and constants."""
+        """Returns C code for a function with pointers to pixels and results, and vectors of constants."""
         every = range(WORDS)
         outputs = [
             ", ".join(f'[s{j}] "=&Te"(s{j})' for j in every),
@@ -69,7 +69,7 @@ class DepthwiseLines:
         ]
 
     def lines(self) -> Iterator[AsmLine]:
-        """The instructions of the statement."""
+        """Yields the instructions of the statement."""
         first, moved = list(self._sums(())), list(_into_vector())
         body = [*self._sums(list(self._rounded())), *self._stored(), *moved]
         if self.outputs <= _WRITTEN_OUT:
@@ -83,7 +83,7 @@ class DepthwiseLines:
         yield from in_order([*self._rounded(), *self._stored()], WITH_ENDS)
 
     def _sums(self, between: list[AsmLine] | tuple[()]) -> Iterator[AsmLine]:
-        """A sum for each channel; other lines stand amid them, with the vector of pixels."""
+        """Yields a sum per channel, with the lines `between` inserted, which may use the pixels' vector."""
         for j, total in enumerate(_SUMS):
             if j == WORDS // 2:
                 yield from between

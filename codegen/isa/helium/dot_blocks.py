@@ -1,7 +1,8 @@
-"""Helium, one vector by blocks of four channels: while a block is summed, the last one is requantized.
+"""Helium, one vector by blocks of four channels: computes a block's sums while it requantizes the previous
+one's.
 
-Each weight is loaded for one product, so loads are the bound. The vector's first bytes stay in registers, and
-the constants of four channels are loaded as vectors when their sums are there.
+Each weight is loaded for one product, so loads are the bottleneck. The vector's first bytes stay in
+registers. The constants of four channels are loaded as vectors after their sums.
 """
 
 from __future__ import annotations
@@ -43,11 +44,11 @@ from codegen.loops.ir import (
     load,
 )
 
-MOST_STEPS = 40  # of sixteen products, written out
+MOST_STEPS = 40  # of sixteen products, unrolled
 _X, _W, _V, _FREE = "q0", "q1", "q2", "q3"
 _KEPT = ("q4", "q5", "q6", "q7")  # the vector's first bytes
-_W_OF_JOINED = (_W, "q7")  # in turns, since each is written over while the next one is loaded
-_ABOVE = "q7"  # what lies above others in bytes
+_W_OF_JOINED = (_W, "q7")  # alternating, since each is overwritten while the next one is loaded
+_ABOVE = "q7"  # the upper halves of bytes
 _SUMS = tuple(operand(f"s{j}") for j in range(WORDS))
 
 
@@ -66,12 +67,12 @@ class DotBlocks:
 
     @property
     def kept(self) -> tuple[str, ...]:
-        """Registers of the vector's first bytes."""
+        """Returns the registers of the vector's first bytes."""
         return _KEPT if self.form is WeightForm.BYTES else _KEPT[:-1]
 
     @property
     def block_bytes(self) -> int:
-        """The weights of four channels."""
+        """Returns the bytes of four channels' weights."""
         return self.form.vectors(WORDS) * self.steps * LANES
 
 
@@ -110,7 +111,7 @@ def _channel(
     tables: tuple[Buffer, Buffer, Buffer],
     number: int | None,
 ) -> tuple[Stmt, ...]:
-    """A channel's result; `number` is that of the channel in its block, where weights have four bits."""
+    """Returns a channel's result; `number` is its position in its block if weights have four bits."""
     (y, x, w), (bias, mult, right) = memory, tables
     start, scale, shift, total = (Buffer(n, DType.I32, 1, Role.LOCAL) for n in ("a", "b", "c", "sum"))
     b, j, n, lane = (variable(v) for v in ("b", "j", "n", "lane"))
@@ -137,12 +138,12 @@ def _channel(
 
 
 def _sums(tile: DotBlocks) -> HeliumDotTile:
-    """The sums of a block."""
+    """Returns the sums of a block."""
     return HeliumDotTile(1, WORDS, 1, 1, tile.steps * LANES, 0, 0, x_aligned=False, form=tile.form)
 
 
 def _parts(tile: DotBlocks) -> tuple[Instruction, Instruction]:
-    """The instructions that do a block."""
+    """Returns the instructions of a block."""
     return dot(_sums(tile)), requantise_tile(RequantTile(1, WORDS, 0, 1), tile.requant)
 
 
@@ -201,7 +202,7 @@ def _counted(turns: int, body: list[AsmLine]) -> Iterator[AsmLine]:
 
 
 def _first_sums(tile: DotBlocks) -> Iterator[AsmLine]:
-    """The vector's first bytes, and the sums of the first block, which need no haste."""
+    """Yields the loads of the vector's first bytes, and the sums of the first block, without overlap."""
     kept = min(tile.steps, len(tile.kept))
     lines = [loads("vldrb.8", (q,), Address(operand("x"), LANES, moves=True)) for q in tile.kept[:kept]]
     yield from in_order([*lines, *(line for n in range(kept) for line in _step(tile, n, n == 0))], WITH_ENDS)

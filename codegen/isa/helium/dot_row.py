@@ -1,14 +1,14 @@
-"""Helium, a row of tiles of sums: while one tile is made, the one before it is requantized.
+"""Helium, a row of tiles of sums: computes one tile while it requantizes the previous one.
 
-Products take one unit, loads another one, and what makes stored bytes of sums a third, which would stand idle
-while sums are made. So one asm statement goes along the whole row:
+Products use one unit, loads another, and the conversion of sums to bytes a third, which would be idle during
+sums. Therefore one asm statement computes the whole row:
 
     the sums of two pixels, moved into vectors
     for the next pairs: [the last pair's vectors to bytes | the sums of this one], moved into vectors
     the last pair's vectors to bytes
 
-Sums take all even registers. While LR, which counts, is one of them, the count lies in the predicate's
-register, or on the stack where a predicate is needed.
+Sums use all even registers. While the loop counter LR holds one of them, the count is in the predicate
+register, or on the stack if a predicate is needed.
 """
 
 from __future__ import annotations
@@ -59,21 +59,21 @@ _ODD_REGISTERS = (
     "r3",
     "r7",
     "r9",
-)  # R11 is left to the compiler; four lanes are stored by a low one
+)  # R11 is left to the compiler; four lanes are stored by a low register
 _MOST_STEPS = 40  # of a tile, without a loop: LE reaches back 4 KB
 _MOST_STEPS_SMALL = 8
-_IN_TURNS = 9  # steps, up to which what hides behind them is worth that they are written twice
+_IN_TURNS = 9  # steps; for longer tiles, overlap is not worth doubling the code
 
 
 @dataclass(frozen=True, slots=True)
 class DotRow:
-    """A row of pixels by up to four channels: the sums of the whole window, requantized."""
+    """A row of pixels by up to four channels: the requantized sums of the whole window."""
 
     sums: HeliumDotTile  # of a pair of pixels
     ends: RequantTile
     pixels: int
     requant: Requant
-    is_small: bool = False  # steps are not written twice
+    is_small: bool = False  # steps are not duplicated
 
     @property
     def name(self) -> str:
@@ -88,7 +88,7 @@ class DotRow:
 
     @property
     def is_in_asm(self) -> bool:
-        """One statement can do it; otherwise the row is tile after tile."""
+        """Returns True if one statement can compute the row; otherwise it is computed tile by tile."""
         most = _MOST_STEPS_SMALL if self.is_small else _MOST_STEPS
         shifts_right = self.requant.rights[0] >= 1
         is_whole = self.sums.channels == CHANNELS and self.pixels >= PIXELS
@@ -99,12 +99,12 @@ class DotRow:
 
     @property
     def has_words(self) -> bool:
-        """A pointer to a few words is needed."""
+        """Returns True if a pointer to constants on the stack is needed."""
         return self.counts_in_memory or self.ends.channel_step != 1
 
     @property
     def counts_in_memory(self) -> bool:
-        """The predicate's register is taken."""
+        """Returns True if the predicate register is in use."""
         return self.sums.rest > 0 and _turns(self) > 1
 
     @property
@@ -114,7 +114,7 @@ class DotRow:
 
     @property
     def parts(self) -> list[Instruction]:
-        """The instructions that do a pair of pixels, and a last lone one."""
+        """Returns the instructions of a pair of pixels, and of a last single one."""
         pairs, lone = divmod(self.pixels, PIXELS)
         counts = [n for n, there in ((PIXELS, pairs), (1, lone)) if there]
         tiles = [(replace(self.sums, pixels=n), replace(self.ends, pixels=n)) for n in counts]
@@ -184,7 +184,7 @@ def _meaning(
 
 @lru_cache(maxsize=256)
 def _definition(row: DotRow) -> str:
-    """Kept: the same layer is lowered for each variant of a plan, and its lines are put into order."""
+    """Returns the function. Cached: each variant of a plan lowers the same layer, and ordering is slow."""
     tile = row.sums
     rows = [f"const int8_t *x{r}" for r in range(tile.kernel_rows)]
     weights = (["const int8_t *w"] if tile.steps else []) + (["const int8_t *rest"] if tile.rest else [])
@@ -256,7 +256,10 @@ def _in_asm(row: DotRow) -> list[str]:
 
 
 def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
-    """The pointers with C of their types and values; compilers do not find registers for so many."""
+    """Returns the pointers, with C code of their types and values.
+
+    They are pinned, because compilers fail to allocate so many registers.
+    """
     tile = row.sums
     taps = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
     begins = [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in taps]
@@ -267,7 +270,7 @@ def _pinned(row: DotRow) -> dict[str, tuple[str, str]]:
 
 
 def _words(row: DotRow) -> list[str]:
-    """The places of bytes, if a pixel's are not side by side, and the count, if it lies in memory."""
+    """Returns the offsets of bytes, if a pixel's are not contiguous, and the count, if it is in memory."""
     pixel, channel = row.ends.pixel_step, row.ends.channel_step
     lines = []
     if channel != 1:
@@ -283,7 +286,7 @@ def _words(row: DotRow) -> list[str]:
 
 
 def _turns(row: DotRow) -> int:
-    """Turns of the loop over pairs; one pair needs none."""
+    """Returns the iterations of the loop over pairs; one pair needs none."""
     turns = row.pixels // PIXELS - row.overlaps
     return turns if turns > (not row.overlaps) else 0
 
@@ -298,7 +301,7 @@ def _lines(row: DotRow) -> Iterator[AsmLine]:
     ends, lone_ends = (RowEnds(row.ends, row.requant, n, row.sums.form) for n in (PIXELS, 1))
     moved, stored = list(ends.into_vectors()), ends.lines()
     if row.sums.rest:
-        first = SUMS[0][0]  # which is not a sum yet
+        first = SUMS[0][0]  # not yet in use as a sum
         yield from (stays(f"mov {first}, #{row.sums.rest}"), stays(f"vctp.8 {first}"))
     if row.overlaps:
         yield from _ordered([*sums.lines(), *moved])
@@ -315,7 +318,7 @@ def _lines(row: DotRow) -> Iterator[AsmLine]:
 
 
 def _looped(row: DotRow, body: list[AsmLine]) -> list[AsmLine]:
-    """The body so many times; LR is a sum, or it counts."""
+    """Returns the loop around the body; LR is used for a sum, or as counter."""
     turns = _turns(row)
     if not turns:
         return [] if row.overlaps else _ordered(body)

@@ -1,9 +1,9 @@
 """Helium: VMLADAVA adds sixteen products of bytes to a sum in a core register.
 
-A tile of sums of some pixels and channels walks along the kernel's rows: the pixels' sixteen bytes stay
-in vector registers while the channels' weights stream by. Sums want even core registers, which compilers
-assign badly; the inner steps are therefore inline assembly. What is left of a row after whole
-sixteens is loaded with its lanes past the end as zeros, so neither weights nor activations are padded.
+A tile of sums of some pixels and channels advances along the kernel's rows: the pixels' sixteen bytes stay in
+vector registers while the channels' weights are read. Sums need even core registers, which compilers assign
+badly, so the inner steps are inline assembly. The remainder of a row after whole sixteens is loaded with the
+lanes past the end as zeros, so neither weights nor activations are padded.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from codegen.loops.ir import (
 )
 
 LANES = 16
-READ_AHEAD = LANES - 1  # bytes past the last weight that are loaded; in the pixels those lanes are zero
+READ_AHEAD = LANES - 1  # bytes loaded past the last weight; these lanes are zero in the pixels
 _WORD_REACH, _BYTE_REACH = 508, 127  # largest offsets of vector loads
-_UNROLLED = 4  # steps per turn of a loop
-_ODD_REGISTERS = 5  # that sums cannot take, one left to the compiler
+_UNROLLED = 4  # steps per iteration
+_ODD_REGISTERS = 5  # not usable for sums; one is left to the compiler
 _STRAIGHT = 8  # steps of a row without a loop
 
 
@@ -48,7 +48,7 @@ class HeliumDotTile:
     """Sums of `pixels` by `channels` over a whole window: kernel rows of taps of `length` bytes each."""
 
     pixels: int  # 1 or 2
-    channels: int  # 1 to 4; up to 8 for a lone pixel
+    channels: int  # 1 to 4; up to 8 for a single pixel
     kernel_rows: int
     taps: int
     length: int
@@ -59,7 +59,7 @@ class HeliumDotTile:
 
     @property
     def vectors(self) -> int:
-        """Vectors of weights of a step."""
+        """Returns the number of weight vectors per step."""
         return self.form.vectors(self.channels)
 
     @property
@@ -80,7 +80,7 @@ class HeliumDotTile:
 
     @property
     def window_text(self) -> str:
-        """Says in a comment what the sums run over."""
+        """Describes the window in a comment."""
         taps = f", {self.taps} of them {self.tap_step} apart" if self.taps > 1 else ""
         address = "" if self.x_aligned else ", at any address"
         return f"{counted(self.kernel_rows, 'row')} of {self.length} bytes{taps}{address}"
@@ -91,7 +91,7 @@ class HeliumDotTile:
 
 
 def dot(tile: HeliumDotTile) -> Instruction:
-    """sums[i][j] = sum over the window of x * w; `w` holds whole steps, `rest` what is left of each tap."""
+    """sums[i][j] = sum over the window of x * w; `w` has whole steps, `rest` the remainder of each tap."""
     sums = Buffer("sums", DType.I32, tile.pixels * tile.channels, Role.LOCAL)
     x = Buffer("x", DType.I8, 0, Role.ROWS, tile.kernel_rows)
     w = Buffer("w", DType.I8, 0, Role.CONSTANT)
@@ -188,7 +188,7 @@ def _definition(tile: HeliumDotTile) -> str:
 
 
 def _body(tile: HeliumDotTile) -> list[str]:
-    if tile.form.is_four_bits:  # of what no row or vector in one statement does
+    if tile.form.is_four_bits:  # for code outside of the single statements for rows and vectors
         return [*_in_intrinsics(tile), *_of_digits(tile)]
     return [
         "#ifdef FEW_REGISTERS /* compilers find even ones, and the predicate's, for intrinsics */",
@@ -201,7 +201,7 @@ def _body(tile: HeliumDotTile) -> list[str]:
 
 
 def _of_digits(tile: HeliumDotTile) -> list[str]:
-    """The sums of channels, of those with bytes and with what they end with."""
+    """Computes the channels' sums from those with bytes and with low digits."""
     lines = []
     for i, j in tile.sums:
         if j % DIGITS:
@@ -262,7 +262,7 @@ def _describe(tile: HeliumDotTile) -> str:
 
 
 def _window(tile: HeliumDotTile) -> list[str]:
-    """One asm statement for the whole window; pointers to its taps lie on the stack where they are many."""
+    """Returns one asm statement for the whole window. Many tap pointers are on the stack."""
     pointers = [f"p{n}" for n in range(len(_taps(tile)))] if _in_registers(tile) else ["p"]
     temporary = _temporary(tile)
     moved = pointers if _in_registers(tile) else ["tap"]
@@ -284,22 +284,22 @@ def _window(tile: HeliumDotTile) -> list[str]:
 
 @lru_cache(maxsize=256)
 def _asm_lines(tile: HeliumDotTile) -> tuple[AsmLine, ...]:
-    """The instructions of the window; kept, since they are put into order and counted."""
+    """Returns the instructions of the window. Cached, since they are ordered and counted."""
     lines = [line for n in range(len(_taps(tile))) for line in _tap(tile, n)]
     if tile.rest:
-        count = "count" if _counts(tile) else "s00"  # which is not a sum yet
+        count = "count" if _counts(tile) else "s00"  # not yet in use as a sum
         lines = [stays(f"mov %[{count}], #{tile.rest}"), stays(f"vctp.8 %[{count}]"), *lines]
     return tuple(in_order(lines, HELIUM))
 
 
 def _temporary(tile: HeliumDotTile) -> list[str]:
-    """The registers beside sums and pointers that move."""
+    """Returns the registers other than sums and advancing pointers."""
     names = [*([] if _in_registers(tile) else ["p"]), *(["next"] if _is_far(tile) else [])]
     return [*names, *(["count"] if _counts(tile) else [])]
 
 
 def _taps(tile: HeliumDotTile) -> list[str]:
-    """C of where each tap of the first pixel's window begins."""
+    """Returns C code for the start of each tap of the first pixel's window."""
     every = [(r, t * tile.tap_step) for r in range(tile.kernel_rows) for t in range(tile.taps)]
     return [f"x{r} + {offset}" if offset else f"x{r}" for r, offset in every]
 
@@ -315,13 +315,13 @@ def _declared(tile: HeliumDotTile) -> list[str]:
 
 
 def _in_registers(tile: HeliumDotTile) -> bool:
-    """True where each tap's begin has a register. A rest takes one more, for where its weights begin."""
+    """Returns True if each tap's pointer has a register. A remainder needs one more, for its weights."""
     others = (tile.steps > 0) + 2 * (tile.rest > 0) + _is_far(tile) + (_turns(tile) > 0)
     return len(_taps(tile)) + others <= _ODD_REGISTERS
 
 
 def _counts(tile: HeliumDotTile) -> bool:
-    """True where a register is there for counting only."""
+    """Returns True if a register is only a counter."""
     return _turns(tile) > 0 or (tile.rest > 0 and len(_taps(tile)) == 1)
 
 
@@ -344,7 +344,7 @@ def _turns(tile: HeliumDotTile) -> int:
 
 
 def _whole_steps(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
-    """The first steps one by one, the others in a loop; the very first sets the sums."""
+    """Returns the first steps one by one and the others in a loop; the very first sets the sums."""
     turns = _turns(tile)
     lines = []
     for n in range(tile.steps - turns * _UNROLLED):
@@ -364,7 +364,7 @@ def _step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
 
 
 def _rest_step(tile: HeliumDotTile, pointer: str, sets: bool) -> list[AsmLine]:
-    """The products past whole groups: pixels past the tap's end count as zero, whatever the weights there."""
+    """Returns the products of a remainder; pixels past the tap's end count as zero, with any weights."""
     lines = [predicate(f"vps{'t' * tile.pixels}", tile.pixels)]
     lines += [_load_x(tile, pointer, i, None) for i in reversed(range(tile.pixels))]
     for j in range(tile.channels):
@@ -384,9 +384,10 @@ def _products(tile: HeliumDotTile, j: int, sets: bool) -> list[AsmLine]:
 
 
 def _load_x(tile: HeliumDotTile, pointer: str, pixel: int, advance: int | None) -> AsmLine:
-    """Pixel 0 is loaded last and moves the pointer on; a neighbor out of reach has a pointer of its own.
+    """Returns the load of a pixel. Pixel 0 is loaded last and advances the pointer.
 
-    Without an advance it is a load under the predicate, the last by its pointer.
+    A neighbor out of reach has a separate pointer. Without `advance`, it is a predicated load, the last by
+    its pointer.
     """
     name = "vldrbt.8" if advance is None else "vldrw.32" if tile.x_aligned else "vldrb.8"
     if pixel and not _is_far(tile):

@@ -1,9 +1,9 @@
-"""Helium: a byte of two weights of four bits, those of two channels with the same value of the input.
+"""Helium: a byte of two 4-bit weights, of two channels for the same input value.
 
-A byte 16 a + b is a factor of VMLADAVA as it lies in memory, and so is 16 b, which a shift by four makes of
-it. Products with the same values make two sums, 16 A + B and 16 B, of which a core register makes 16 A. A
-byte does not hold 16 * -8 + b where b is negative: where there is such a pair, the halves of the byte are the
-two weights, and shifts make factors of both.
+A byte 16 a + b can be a factor of VMLADAVA directly, and so can 16 b, which a shift by four extracts.
+Products with the same values give two sums, 16 A + B and 16 B, from which a core register computes 16 A. A
+byte cannot hold 16 * -8 + b if b is negative. If there is such a pair, the halves of the byte are the two
+weights, and shifts extract both.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from aot.ir.types import Array
 from codegen.kernels.four_bit_weights import has_four_bits
 from codegen.loops.ir import Binary, Const, Expr
 
-DIGITS = 2  # of a byte
+DIGITS = 2  # per byte
 SHIFT = 4  # bits of a digit
 _HALF, _MASK = 8, 15
-_MOST_VALUES = 1 << 16  # of a window: 32 bits hold sums of as many products of bytes
+_MOST_VALUES = 1 << 16  # of a window; 32-bit sums hold that many products of bytes
 
 
 class WeightForm(Enum):
-    """The bytes of weights; the value is a part of names."""
+    """The encoding of weights in bytes. The value is a part of names."""
 
     BYTES = ""  # one weight
     JOINED = "_joined_fours"  # 16 a + b
-    NIBBLES = "_four_bits"  # a above, b below
+    NIBBLES = "_four_bits"  # a in the upper half, b in the lower
 
     @property
     def is_four_bits(self) -> bool:
         return self is not WeightForm.BYTES
 
     def vectors(self, channels: int) -> int:
-        """The vectors that hold a weight of each channel."""
+        """Returns how many vectors hold a weight of each channel."""
         return -(-channels // DIGITS) if self.is_four_bits else channels
 
 
@@ -44,7 +44,7 @@ def _low(byte: Expr) -> Expr:
 
 
 def weight_of(form: WeightForm, channel: int, channels: int, byte: Expr) -> Expr:
-    """The weight of one of so many channels from its byte, which a lone last one has for itself."""
+    """Returns the weight of a channel from its byte. A last channel without partner has a whole byte."""
     if channel % DIGITS:
         return _low(byte)
     if channel == channels - 1:
@@ -54,9 +54,10 @@ def weight_of(form: WeightForm, channel: int, channels: int, byte: Expr) -> Expr
 
 
 def form_of(weights: Array) -> WeightForm:
-    """The form of weights [channel]..., which share bytes if they have four bits: joined if bytes hold that.
+    """Returns the encoding of weights [channel]...; those of four bits share bytes, joined if bytes hold
+    that.
 
-    Fours of channels begin at even ones, so neighbors are the same in blocks and in what is left.
+    Fours of channels begin at even ones, so pairs are the same in blocks and in the remainder.
     """
     if not has_four_bits(weights) or weights[0].size > _MOST_VALUES:
         return WeightForm.BYTES
@@ -65,7 +66,7 @@ def form_of(weights: Array) -> WeightForm:
 
 
 def in_bytes(form: WeightForm, weights: Array, dtype: type[np.integer[Any]] = np.int8) -> Array:
-    """Weights [channel]... as bytes [pair of channels]...; a lone last channel is alone in its byte."""
+    """Packs weights [channel]... as bytes [pair of channels]...; an odd last channel has whole bytes."""
     wide = weights.astype(np.int16)
     pairs = len(wide) // DIGITS * DIGITS
     high, low = wide[:pairs:2] << SHIFT, wide[1:pairs:2]

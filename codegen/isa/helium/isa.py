@@ -1,4 +1,4 @@
-"""Helium, Arm's vectors of sixteen bytes on the Cortex-M55 and M85."""
+"""Helium, Arm's 16-byte vectors on Cortex-M55 and M85."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codegen.isa.helium.schedules import SCHEDULES
 from codegen.isa.isa import Isa
 from codegen.isa.schedule_table import listed_schedules
 
-_SAVED_BYTES = 64  # d8 to d15, which a function that uses vectors saves
+_SAVED_BYTES = 64  # d8 to d15, saved by functions that use vectors
 
 ISA = Isa(
     "helium",

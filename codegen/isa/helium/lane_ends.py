@@ -1,4 +1,4 @@
-"""Helium, lines of assembly that tiles share: sums of digits, a number in each lane, lowest bytes stored."""
+"""Helium, lines of assembly that tiles share: sums of digits, constants in lanes, stores of low bytes."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _STORE_REACH = 127  # bytes
 
 
 def in_eight_lanes(vector: str, number: int) -> AsmLine:
-    """The number in lanes of 16 bits."""
+    """Sets 16-bit lanes to a number."""
     text = f"vmov.i16 {vector}, #{number}" if number >= 0 else f"vmvn.i16 {vector}, #{~number}"
     return AsmLine("vmov", text, (vector,))
 
 
 def stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
-    """The lowest byte of each word, and the pointer at the next pixel."""
+    """Stores the lowest byte of each lane, and advances the pointer to the next pixel."""
     if step <= _STORE_REACH:
         yield AsmLine("vstrb.32", f"vstrb.32 {vector}, [{y}], #{step}", (y,), (y, vector))
     else:
@@ -27,7 +27,7 @@ def stored_channels(vector: str, y: str, step: int) -> Iterator[AsmLine]:
 
 
 def of_channels(form: WeightForm, sums: Sequence[str]) -> Iterator[AsmLine]:
-    """Makes the channels' sums of those with bytes of two weights; joined ones stay 16 times as large."""
+    """Computes the channels' sums from those with bytes of two weights; joined ones stay enlarged by 16."""
     for high, low in zip(sums[::DIGITS], sums[1::DIGITS], strict=True):
         if form is WeightForm.JOINED:
             yield computes("sub", high, high, low, end=f"asr #{SHIFT}")
@@ -36,6 +36,6 @@ def of_channels(form: WeightForm, sums: Sequence[str]) -> Iterator[AsmLine]:
 
 
 def to_halves(vector: str, r: Requant) -> Iterator[AsmLine]:
-    """Words to 16 bits in even places, where they lie already unless they have to be saturated."""
+    """Saturates 32-bit lanes to 16 bits in even positions, if they need it."""
     if not r.scaled_fits_16_bits:
         yield AsmLine("vqmovnb.s32", f"vqmovnb.s32 {vector}, {vector}", (vector,), (vector,))

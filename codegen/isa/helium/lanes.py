@@ -1,4 +1,4 @@
-"""Sixteen bytes in a vector: the greatest or least of each, sums, differences and products that fit; bits."""
+"""Sixteen bytes per vector: minima, maxima, sums, differences and products that fit; bit operations."""
 
 from __future__ import annotations
 

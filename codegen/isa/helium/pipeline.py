@@ -1,10 +1,10 @@
-"""The pipeline of cores with Helium: a vector instruction takes its unit two cycles, and units take turns."""
+"""The pipeline of Helium cores: a vector instruction occupies its unit for two cycles; units alternate."""
 
 from __future__ import annotations
 
 from codegen.isa.asm_order import Pipeline, Unit
 
-_CORE_RANK = 2  # products first, of which there are most
+_CORE_RANK = 2  # products first, since they are the most frequent
 
 HELIUM = Pipeline(
     1,
@@ -15,7 +15,8 @@ HELIUM = Pipeline(
         "add": Unit("core", 1, 1, _CORE_RANK),
     },
 )
-# Sums with what becomes of them: products come last, for all else is on the way from loads to stores.
+# Sums with requantization: products have the lowest rank, since all others are on the path from load to
+# store.
 WITH_ENDS = Pipeline(
     1,
     {

@@ -1,4 +1,4 @@
-"""Helium: pixels added to sums of 32 bits, a lane for each channel."""
+"""Helium: adds pixels to 32-bit sums, one channel per lane."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Helium: requantization of four or eight sums at once, a lane for each channel.
+"""Helium: requantizes four or eight sums at once, one channel per lane.
 
-VQRDMULH is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VRSHL rounds half
-up as well where the reference rounds half away from zero: one is taken from negative values
-first, unless the clamp cuts off everything below the zero point anyway. Narrowing saturates.
+VQRDMULH is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VRSHL also rounds half
+up, but the reference half away from zero. So negative values are first reduced by one, unless the clamp cuts
+off everything below the zero point anyway. Narrowing saturates.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from codegen.isa.plain.requantise import Requant, exact_store
 from codegen.loops.affine import variable
 from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Store, at, load
 
-WORDS = 4  # lanes of 32 bits
+WORDS = 4  # 32-bit lanes
 
 
 def is_vectorised(requant: Requant) -> bool:
-    """Rounding once takes 64 bits, which lanes do not have."""
+    """Returns True if sums are rounded twice. Rounding once needs 64 bits, which lanes do not have."""
     return requant.rounding is RequantRounding.DOUBLE
 
 
 def in_vector(name: str, count: int) -> Buffer:
-    """The parameter of an instruction that takes a number for each channel, one in each lane."""
+    """Returns an instruction's parameter with a number per channel, one in each lane."""
     return Buffer(name, DType.I32, count, Role.LOCAL, vector_type=INT32X4)
 
 
@@ -63,7 +63,7 @@ class RequantTile:
 
     @property
     def steps_text(self) -> str:
-        """Says in a comment where the results go."""
+        """Describes the distances of results in a comment."""
         pixels = f", pixels {self.pixel_step} apart" if self.pixels > 1 else ""
         channels = f", channels {self.channel_step} apart" if self.channel_step > 1 < self.channels else ""
         return pixels + channels
@@ -93,7 +93,7 @@ def requantise_tile(tile: RequantTile, requant: Requant) -> Instruction:
 
 
 def _shared(name: str, definition: str) -> Instruction:
-    """C that instructions share. It stands in no nest, so it needs no meaning of its own."""
+    """Returns C code that instructions share. It has no meaning as loops, because no nest contains it."""
     return Instruction(name, (), (), "", definition, INCLUDES, needs=NEEDS)
 
 
@@ -162,7 +162,7 @@ def rounded(r: Requant) -> Instruction:
 
 
 def narrowed(r: Requant, halves: str) -> list[str]:
-    """C that adds the zero point to `halves`, an int16x8_t, and makes `bytes` of them, in even places."""
+    """Returns C code that adds the zero point to `halves`, an int16x8_t, and narrows them to `bytes`."""
     lines = [f"    {halves} = vqaddq_n_s16({halves}, {r.zero_point});"] if r.zero_point else []
     if r.low > -128:
         lines.append(f"    {halves} = vmaxq_s16({halves}, vdupq_n_s16({r.low}));")
@@ -192,7 +192,7 @@ def _tile_definition(name: str, tile: RequantTile, r: Requant) -> str:
 
 
 def stored(tile: RequantTile, r: Requant) -> list[str]:
-    """C that narrows v0, and v1 where there are two pixels, and stores them at y."""
+    """Returns C code that narrows v0, and v1 if there are two pixels, and stores them at y."""
     lines = ["    int16x8_t halves = narrow_words(v0);"]
     if tile.pixels == 2:
         lines.append("    halves = vqmovntq_s32(halves, v1);")
@@ -211,7 +211,7 @@ def _store(tile: RequantTile) -> str:
 
 
 def _masked(text: str, tile: RequantTile, lane: int) -> str:
-    """Lanes past the last channel are not stored."""
+    """Disables lanes past the last channel in a store."""
     if tile.channels == WORDS:
         return text.replace("{p}", "").replace("{mask}", "")
     return text.replace("{p}", "_p").replace("{mask}", f", vctp{lane}q({tile.channels * tile.pixels})")

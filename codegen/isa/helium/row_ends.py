@@ -1,6 +1,6 @@
-"""Helium, the ends of a row's tile as lines of assembly: sums into vectors, vectors to bytes, into memory.
+"""Helium, the end of a row's tile as assembly: sums to vectors, vectors to bytes, bytes to memory.
 
-A pixel's four sums are a vector, a lane for each channel.
+The four sums of a pixel are a vector, one channel per lane.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from codegen.isa.helium.requantise import RequantTile
 from codegen.isa.helium.row_sums import PIXELS, SUMS, VECTORS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
 
-PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: where the bytes of two pixels, and of one, are stored
-_FREE = VECTORS[1]  # once both pixels lie in the first one
+PLACES, LONE_PLACES = 0, 16  # bytes from `ends`: offsets of the stored bytes of two pixels, and of one
+_FREE = VECTORS[1]  # once both pixels are in the first one
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ class RowEnds:
             yield computes("vrshl.s32", v, v, _vector("shift"))
 
     def _narrowed(self) -> Iterator[AsmLine]:
-        """The zero point added, saturated twice; two pixels lie in the halves of each word."""
+        """Adds the zero point and saturates twice. Two pixels are in the halves of each lane."""
         r, v = self.requant, VECTORS[0]
         yield from to_halves(v, r)
         if self.pixels == PIXELS:

@@ -1,6 +1,6 @@
-"""Helium, the sums of a row's tile as lines of assembly: one or two pixels by four channels.
+"""Helium, the sums of a row's tile as assembly: one or two pixels by four channels.
 
-Pointers move on from tile to tile with the last load of each tap; that of the weights goes back.
+The last load of each tap advances its pointer to the next tile; the weights' pointer is reset.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from codegen.isa.helium.dots import LANES, HeliumDotTile
 from codegen.isa.helium.four_bits import DIGITS, SHIFT, WeightForm
 
 PIXELS, CHANNELS = 2, 4
-# By pixel and channel: all even registers, and so LR is one of them.
+# By pixel and channel: all even registers, including LR.
 SUMS = tuple(tuple(operand(f"s{i}{j}") for j in range(CHANNELS)) for i in range(PIXELS))
 _WORD_REACH, _BYTE_REACH, _SUBTRACTED = 508, 127, 4095  # bytes
 WEIGHTS = "q2"
@@ -29,7 +29,7 @@ class RowSums:
     moves_on: bool = True  # to the next tile
 
     def lines(self, between: Sequence[AsmLine] = ()) -> list[AsmLine]:
-        """The lines, with others behind the first products, whose registers they may use."""
+        """Returns the lines. The lines `between` follow the first products, whose registers they may use."""
         first, *others = (list(self._products(group)) for group in self._groups())
         return [*first, *between, *(line for group in others for line in group), *self._back()]
 
@@ -39,7 +39,7 @@ class RowSums:
         return t.kernel_rows * t.taps + (t.steps > 0) + (t.rest > 0)
 
     def is_in_reach(self) -> bool:
-        """Every load reaches what it is to load."""
+        """Returns True if every load is within the range of its offset."""
         steps = [offset for group in self._groups() for offset in self._offsets(group)]
         in_reach = all(-self._reach(rest) <= offset <= self._reach(rest) for offset, rest in steps)
         return in_reach and self._weights <= _SUBTRACTED
@@ -64,7 +64,7 @@ class RowSums:
             yield self.tile.x_step - advance, group.is_rest
 
     def _advance(self, group: _Products) -> int:
-        """Bytes from what the group loads to what the pointer's next load is to load."""
+        """Returns the bytes from the group's load to the next load of its pointer."""
         if not group.ends_tap:
             return LANES
         return self.pixels * self.tile.x_step - LANES * group.step if self.moves_on else 0
@@ -73,7 +73,7 @@ class RowSums:
         return _WORD_REACH if self.tile.x_aligned and not rest else _BYTE_REACH
 
     def _products(self, group: _Products) -> Iterator[AsmLine]:
-        """The first pixel's load, the first weights, and the second pixel's where it is needed."""
+        """Yields the first pixel's load, the first weights, and the second pixel's load when it is needed."""
         yield from self._pixel(group, 0)
         for j in range(CHANNELS):
             yield from self._weights_of(group, j)
@@ -97,7 +97,7 @@ class RowSums:
             yield loads(name, ("q1",), Address(pointer, self.tile.x_step - advance))
 
     def _weights_of(self, group: _Products, channel: int) -> Iterator[AsmLine]:
-        """A channel's weights; of four bits, every other channel's from the byte of the one before."""
+        """Loads a channel's weights; for 4-bit weights, every other channel's come from the previous byte."""
         form = self.tile.form
         if form.is_four_bits and channel % DIGITS:
             yield computes("vshl.i8", WEIGHTS, WEIGHTS, end=f"#{SHIFT}")
@@ -109,7 +109,7 @@ class RowSums:
             yield computes("vshr.s8", self._factor(channel), WEIGHTS, end=f"#{SHIFT}")
 
     def _factor(self, channel: int) -> str:
-        """The register of a channel's weights; those above others have one of what is made of sums later."""
+        """Returns the register of a channel's weights; upper halves use one that is needed only later."""
         is_above = self.tile.form is WeightForm.NIBBLES and channel % DIGITS == 0
         return VECTORS[channel // DIGITS] if is_above else WEIGHTS
 

@@ -1,7 +1,7 @@
-"""Helium: the sum or difference of two rows of bytes in different scales, eight at a time.
+"""Helium: the sum or difference of two int8 rows in different scales, eight elements at a time.
 
-Differences to the zero point fit sixteen bits with room for four more, and VSHLL widens them by the other
-sixteen. An operand whose multiplier is one half, the one of the larger scale, is only shifted.
+A difference to the zero point can be shifted left by four in sixteen bits; VSHLL shifts by the other sixteen.
+An operand whose multiplier is one half, which is the one with the larger scale, is only shifted.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _eight(
     if line is None:
         sums = _in_steps(sign, p, zero_points, masked)
     else:
-        clamp = replace(clamp, zero_point=0)  # it is in the line
+        clamp = replace(clamp, zero_point=0)  # the line includes it
         sums = _on_line(line, masked)
     return [
         *sums,
@@ -101,7 +101,7 @@ def _stored_values(name: str, masked: bool) -> str:
 
 
 def _on_line(line: SumLine, masked: bool) -> list[str]:
-    """`even` and `odd` results."""
+    """Computes `even` and `odd` results with the line."""
     lines = [f"        const int16x8_t {name}_wide = {_stored_values(name, masked)};" for name in "ab"]
     for half, letter in (("even", "b"), ("odd", "t")):
         a, b = (f"vmovl{letter}q_s16({name}_wide)" for name in "ab")
@@ -113,7 +113,7 @@ def _on_line(line: SumLine, masked: bool) -> list[str]:
 
 
 def _in_steps(sign: str, p: AddParameters, zero_points: tuple[int, int], masked: bool) -> list[str]:
-    """`even` and `odd` results, rounded as often as by the reference."""
+    """Computes `even` and `odd` results, rounded as often as in the reference."""
     return [
         *_scaled("a", zero_points[0], p.first, p.left_shift, masked),
         *_scaled("b", zero_points[1], p.second, p.left_shift, masked),
@@ -123,7 +123,7 @@ def _in_steps(sign: str, p: AddParameters, zero_points: tuple[int, int], masked:
 
 
 def _scaled(name: str, zero_point: int, multiplier: Multiplier, left_shift: int, masked: bool) -> list[str]:
-    """`name`_even and `name`_odd: the operand's stored values at the scale of the sum."""
+    """Computes `name`_even and `name`_odd: the operand's stored values at the scale of the sum."""
     exact = multiplier == _HALF
     shift = left_shift - (1 if exact else 0) - _WIDENED
     factor, offset = 1 << shift, -zero_point * (1 << shift)
@@ -144,7 +144,7 @@ def _result(half: str, sign: str, multiplier: Multiplier) -> list[str]:
 
 
 def _times(value: str, multiplier: Multiplier) -> list[str]:
-    """Multiplies by the multiplier; each division is rounded as in the reference."""
+    """Multiplies by the multiplier, and rounds after each division, as the reference does."""
     mult, shift = multiplier
     lines = [f"        {value} = vqrdmulhq_n_s32({value}, {mult});"]
     if shift:

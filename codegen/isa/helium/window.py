@@ -1,4 +1,4 @@
-"""Helium: windows of thin rows copied side by side, so that sixteen products need no more than one load."""
+"""Helium: copies windows of thin rows to contiguous memory, so that sixteen products need one load."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from codegen.isa.helium.needs import INCLUDES, NEEDS
 from codegen.loops.affine import variable
 from codegen.loops.ir import Buffer, For, Instruction, Role, Store, at, load
 
-MOST_ROWS = 10  # a register points to each
+MOST_ROWS = 10  # each has a pointer in a register
 LONGEST = 127  # bytes of a window: the largest offset of a byte store
 _BLOCK = 4  # instructions under one VPST
-_MOST_INLINE = 6  # pointers, beside which a caller may keep what it needs in registers
+_MOST_INLINE = 6  # pointers; with more, a caller would lack registers
 
 
 def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instruction:
-    """windows[i][r][k] = x[r][i * x_step + k] for the `length` bytes of each row, less than sixteen."""
+    """windows[i][r][k] = x[r][i * x_step + k] for the `length` bytes of each row, fewer than sixteen."""
     windows = Buffer("windows", DType.I8, 0, Role.SCRATCH)
     x = Buffer("x", DType.I8, 0, Role.ROWS, rows)
     i, r, k = variable("i"), variable("r"), variable("k")
@@ -32,7 +32,7 @@ def copy_windows(pixels: int, rows: int, length: int, x_step: int) -> Instructio
         calls=(FEW_REGISTERS,),
         needs=NEEDS,
         machine_instructions=len(_asm_lines(rows, length, x_step)),
-        is_asm=True,  # estimates of stack were fitted as if it never stayed a function of its own
+        is_asm=True,  # stack estimates assume that it is always inlined
     )
 
 

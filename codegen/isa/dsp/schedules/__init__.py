@@ -1,11 +1,11 @@
-"""The schedules of the DSP extension, each `SCHEDULE` of a module here; for one op, the best comes first."""
+"""The schedules of the DSP extension, each `SCHEDULE` of a module here; the best for an op comes first."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
-# Module -> the ops that it is for.
+# Module -> its ops.
 SCHEDULES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "winograd": ("conv2d", "conv2d+add"),

@@ -29,13 +29,13 @@ from codegen.kernels.schedule import Condition
 
 
 def _is_paired(site: Site) -> bool:
-    """True where weights are taken in pairs: where that is faster and memory has room for factors."""
+    """Returns True if weights are processed in pairs: if that is faster and memory suffices for factors."""
     w, op = site.constants[1], conv_op(site)
     channels, rows, columns, depth = w.shape
     is_bare = site.unpadded and op.padding[1] != (0, 0)
     return (
         site.allow_widened_rows
-        and site.optimize is Optimize.SPEED  # where memory is the goal, rows of 16 bits find room more often
+        and site.optimize is Optimize.SPEED  # for less RAM, 16-bit rows fit more often
         and op.dilation[1] == 1
         and not is_bare
         and saves_cycles(site.outputs[0].shape[2], channels, rows, columns * depth)
@@ -44,7 +44,7 @@ def _is_paired(site: Site) -> bool:
 
 
 def _four_bit_tail(site: Site) -> Requantised | None:
-    """The tail where half-words have four weights; None where they have not."""
+    """Returns the tail for halfwords of four weights, or None if they cannot be used."""
     w, op = site.constants[1], conv_op(site)
     is_bare = site.unpadded and op.padding[1] != (0, 0)
     if not site.allow_widened_rows or op.dilation[1] > 1 or is_bare:
@@ -83,7 +83,7 @@ SCHEDULE = conv2d_schedule(
     needs=NEEDS,
     fits=(INTEGERS, FINDS_WORDS, Condition("sums of 32 bits", sums_of_32_bits)),
     adds_in_store=(
-        # The row that is added must be there together with those that are read.
+        # The addend's row must be live together with the rows that are read.
         Condition("layers whose rows may be widened", _may_widen),
         NOT_FOR_SIZE,
     ),

@@ -17,12 +17,12 @@ from codegen.kernels.paired_weights import enlarged_tail
 from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition
 
-_LEAST_CHANNELS = 4  # that share what is made of the input
-_LEAST_MACS = 1024  # smaller layers would gain less than the code is worth
+_LEAST_CHANNELS = 4  # that share the factors of the input
+_LEAST_MACS = 1024  # smaller layers gain too little for the code
 
 
 def _is_paired(site: Site) -> bool:
-    """True where weights are taken in pairs, by what is made of a vector of bytes."""
+    """Returns True if weights are processed in pairs, with factors computed from an int8 vector."""
     w = site.constants[1]
     is_vector = w.shape[1] == site.input(0).shape[-1]
     is_large = w.shape[0] >= _LEAST_CHANNELS and w.size >= _LEAST_MACS
@@ -30,7 +30,7 @@ def _is_paired(site: Site) -> bool:
 
 
 def _four_bit_tail(site: Site) -> Requantised | None:
-    """The tail where half-words have four weights; None where they have not."""
+    """Returns the tail for halfwords of four weights, or None if they cannot be used."""
     length = site.constants[1].shape[1]
     is_vector = length == site.input(0).shape[-1]
     return four_bit_tail(site, dense_tail(site), WindowOfPairs(1, length)) if is_vector else None
@@ -45,7 +45,7 @@ def _tail(site: Site) -> Requantised:
 
 
 def _dot(site: Site, p: DotProblem) -> ScheduledDot:
-    """Sums in memory, to which the rows of an image are added, are not enlarged."""
+    """Returns the schedule. Sums that accumulate image rows in memory are not enlarged."""
     if p.tail is not None and _four_bit_tail(site) is not None:
         return four_bit_dots(site, p)
     return paired_vector(site, p) if p.tail is not None and _is_paired(site) else smlad_dot(site, p)

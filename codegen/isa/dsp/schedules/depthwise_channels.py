@@ -1,4 +1,4 @@
-"""depthwise_conv2d by SMLAD, windows of any size: pairs of pixels by four channels per tile."""
+"""depthwise_conv2d by SMLAD, windows of any size: tiles of one or two pixels by four channels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KNOBS = (Knob("pixels", (1, PIXELS)),)
 
 
 def _has_byte_pixels(site: Site) -> bool:
-    """Weights may be wider: unsigned ones from their zero point on."""
+    """Returns True for int8 pixels; weights may be wider, as unsigned ones minus their zero point are."""
     return site.input(0).dtype is site.outputs[0].dtype is DType.I8
 
 
@@ -36,13 +36,16 @@ def blocks_of(site: Site) -> Blocks:
 
 
 def _requests(site: Site) -> RowRequests:
-    """Wide rows where pixels are many: the rows of a tall window are few bytes, widened as fast as loaded."""
+    """Requests wide rows if the output has several columns, else int8 rows.
+
+    The rows of a tall window are short, and widened as fast as they are loaded.
+    """
     is_wide = site.allow_widened_rows and site.outputs[0].shape[2] > 1
     return (depthwise_blocks.requests(site, blocks_of(site), 2 if is_wide else 1),)
 
 
 def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
-    """Two pixels where there are two and a load reaches both."""
+    """Returns the space, with two pixels if there are two and a load reaches both."""
     most = PIXELS if y.width > 1 and _tile(site, x, PIXELS, CHANNELS).is_possible else 1
 
     def is_possible(point: Point) -> bool:
@@ -53,7 +56,7 @@ def _space(task: str, site: Site, x: RowFormat, y: RowFormat) -> Space:
 
 
 def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised, point: Point) -> Proc:
-    """A lone pixel's constants are loaded when its sums are made; else they would wait on the stack."""
+    """Returns the proc. A single pixel's constants are loaded after its sums, or they would be spilled."""
     is_alone = y.width == 1
     proc = nest(site, blocks_of(site), x, y, tail.storing, is_late=is_alone)
     constants = channel_constants(tail.storing, tail.bias.size, Affine()).names

@@ -1,4 +1,4 @@
-"""depthwise_conv2d by SMLAD for windows of 3x3: rows of planes, nine weights in five registers."""
+"""depthwise_conv2d by SMLAD for 3x3 windows: rows of planes, nine weights in five registers."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _is_square(site: Site) -> bool:
 
 
 def _requests(site: Site) -> RowRequests:
-    """Requests planes with padding, or without where windows hang over unpadded rows by one pixel at most."""
+    """Requests padded planes, or unpadded ones if windows extend past rows by at most one pixel."""
     (top, bottom), (left, right) = op_of(site).padding
     edges = _edges(site)
     if edges is None:
@@ -71,7 +71,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _edges(site: Site) -> Edges | None:
-    """The edges of planes without padding, over which a window may hang by one pixel; else None."""
+    """Returns the edges of unpadded planes, which a window may exceed by one pixel, or None."""
     op, x, y = op_of(site), site.input(0), site.outputs[0]
     edges = Edges(x.shape[2], op.padding[1][0], quant_of(x).zero_point)
     right = (y.shape[2] - 1) * op.stride[1] + KERNEL - edges.left - edges.width
@@ -100,7 +100,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _in_order_of_taps(proc: Proc) -> Proc:
-    """The nest with its taps one by one, each where `TAPS_ORDER` has it."""
+    """Returns the nest with its taps one by one, at their positions in `TAPS_ORDER`."""
     taps = KERNEL * KERNEL
 
     def ordered(place: BufferPlace, number: int) -> BufferPlace:
@@ -121,7 +121,7 @@ def _in_order_of_taps(proc: Proc) -> Proc:
 
 
 def _of_four_bits(proc: Proc) -> Proc:
-    """The nest in the order of taps, with weights taken from the bytes that have two of them."""
+    """Returns the nest in the order of taps, with weights unpacked from bytes that hold two."""
     old = proc.param("w")
     new = replace(old, elements=old.elements // TAPS_BYTES * FOUR_BIT_BYTES)
 
@@ -161,7 +161,7 @@ def _row(site: Site, y: RowFormat) -> DepthwiseRow:
 
 
 def _space(task: str, row: DepthwiseRow) -> Space:
-    """The numbers of pairs to a turn that divide the row's."""
+    """Returns the space of pairs per iteration that divide the row's pairs."""
 
     def is_possible(point: Point) -> bool:
         straight = row.is_short or row.edges is not None

@@ -30,10 +30,10 @@ from codegen.loops.schedule import pad_reduction, reorder, split, unroll_by
 from codegen.loops.tensorize import tensorize
 
 GROUP = 4  # products per group of the DSP instruction
-_UNROLLED = 4  # groups, where code and time weigh the same
+_UNROLLED = 4  # groups, if code and time are equally important
 _UNROLLED_EDGE = 4  # for the one or two pixels at the ends of a row
-_UNROLLED_ROWS = 10  # in hot layers of several kernel rows, which come round soon enough
-_MOST_WRITTEN_OUT = 48  # groups of one kernel: some four kilobytes of code
+_UNROLLED_ROWS = 10  # in hot layers of several kernel rows, whose loop repeats soon enough
+_MOST_WRITTEN_OUT = 48  # groups of one kernel: about four kilobytes of code
 
 DSP_KNOBS = (
     Knob("pixels", (1, 2, 3)),
@@ -45,7 +45,7 @@ DSP_KNOBS = (
 
 
 def smlad_dot(site: Site, p: DotProblem) -> ScheduledDot:
-    """Groups of four products by SMLAD; the weights in the order in which the groups want them."""
+    """Returns the schedule in groups of four products by SMLAD, with weights in the order of groups."""
     space = dsp_space(p, site.optimize, site.macs)
     point = space.chosen(site.tuned)
     in_pairs = site.target.pairs_instructions and site.optimize is not Optimize.SIZE
@@ -55,9 +55,9 @@ def smlad_dot(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def _scheduled(p: DotProblem, tile: Tile, goal: Optimize, in_pairs: bool) -> tuple[Proc, Packing]:
-    """Groups of four products by SMLAD; the weights in the order in which the groups want them.
+    """Schedules groups of four products by SMLAD, with weights in the order of groups.
 
-    Where code shall be small, tiles are written for any shape, so that layers can share them.
+    For small code, tiles are general, so that layers can share them.
     """
     is_general = goal is Optimize.SIZE and tile.pixels < MOST_PIXELS
     w_dtype = DType.I16 if tile.weight_bits == 16 else p.w_dtype
@@ -109,7 +109,7 @@ def dsp_space(p: DotProblem, goal: Optimize, macs: int) -> Space:
 
 
 def _is_possible(p: DotProblem, tile: Point) -> bool:
-    """True where registers suffice, the farthest pixel is within reach, and the unrolling is another one."""
+    """Returns True if registers suffice, the last pixel is in reach, and the unrolling is a different one."""
     reach = (tile["pixels"] - 1) * p.x_step * p.x_dtype.bytes
     most_channels = 6 if tile["pixels"] == 1 else 2
     return (
@@ -123,7 +123,7 @@ def _is_possible(p: DotProblem, tile: Point) -> bool:
 
 
 def _different_unrolls(p: DotProblem) -> set[int]:
-    """The unrollings that divide the groups of a kernel row, and the least one that holds all the rows."""
+    """Returns the unrollings that divide the groups of a kernel row, and the least that covers all rows."""
     groups = -(-p.length // GROUP)
     dividing = {u for u in UNROLLS if groups % u == 0}
     is_written_out = p.kernel_rows > 1 == p.taps and not p.edges
@@ -132,9 +132,10 @@ def _different_unrolls(p: DotProblem) -> set[int]:
 
 
 def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
-    """Three pixels by two channels take every register; a lone pixel, or one far from the next, four.
+    """Returns the tile: three pixels by two channels use every register; one pixel, or distant ones, four
+    channels.
 
-    `macs` of the whole layer say whether unrolling it further is worth the code.
+    `macs` of the whole layer decide whether further unrolling is worth the code.
     """
     small = goal is Optimize.SIZE
     hot = UNROLLED_HOT if p.kernel_rows == 1 else _UNROLLED_ROWS
@@ -149,12 +150,12 @@ def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
 
 
 def _pixel_counts(p: DotProblem, tile: Tile) -> tuple[int, int]:
-    """Tile sizes along the row: threes, then twos, so that no pixel is left alone."""
+    """Returns tile sizes along the row: threes, then twos, so that no single pixel is left."""
     return (tile.pixels, 2) if tile.pixels == MOST_PIXELS else (tile.pixels, tile.pixels)
 
 
 def _groups_outermost(proc: Proc) -> Proc:
-    """The reduction of each tile: kernel rows, then groups, then the tile."""
+    """Moves the reduction of each tile outward: kernel rows, then groups, then the tile."""
     for outer in ("oi", "xi"):
         for inner in ("r", "t", "group"):
             proc = reorder(proc, outer, inner)

@@ -1,4 +1,4 @@
-"""Dot products by SMLAD with half-words of four weights: two pixels by four channels, or one by eight."""
+"""Dot products by SMLAD with halfwords of four weights: two pixels by four channels, or one by eight."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from codegen.loops.tensorize import tensorize
 
 _KNOBS = (Knob("unroll", (1, 2, 3, 4, 6, 8, 12, 16), is_written_out=True),)
 _ROWS, _VECTOR = SumTile(2, 1), SumTile(1, 2)
-_UNROLLED = 8  # pairs, where code and time weigh the same
-_UNROLLED_REST = 4  # for what is left beside whole tiles
-_LEAST_VALUES = 32  # of a window: sums of fewer take more cycles than with weights of eight bits
+_UNROLLED = 8  # pairs, if code and time are equally important
+_UNROLLED_REST = 4  # for the remainder of tiles
+_LEAST_VALUES = 32  # of a window; shorter sums are faster with 8-bit weights
 
 
 def four_bit_tail(site: Site, tail: Requantised, window: WindowOfPairs) -> Requantised | None:
-    """The tail of a layer of bytes whose weights and sums are for it, on a core that has one slot."""
+    """Returns the tail of an int8 layer if its weights and sums permit it, on single-issue cores."""
     bytes_only = site.input(0).dtype is site.input(1).dtype is site.outputs[0].dtype is DType.I8
     is_wanted = (
         bytes_only
-        and site.optimize is not Optimize.RAM  # values in scratch take more of it than rows of bytes
+        and site.optimize is not Optimize.RAM  # 16-bit values in scratch need more RAM than int8 rows
         and (site.optimize is Optimize.SIZE or window.kernel_rows * window.length >= _LEAST_VALUES)
         and not site.target.pairs_instructions
     )
@@ -35,7 +35,7 @@ def four_bit_tail(site: Site, tail: Requantised, window: WindowOfPairs) -> Requa
 
 
 def four_bit_dots(site: Site, p: DotProblem) -> ScheduledDot:
-    """Rows of pixels or a vector, whose values lie in scratch."""
+    """Returns the schedule for rows of pixels or a vector, with values in scratch."""
     window, tile = window_of(p), _VECTOR if p.pixels == 1 else _ROWS
     space = _space(p, site.optimize, site.macs)
     point = space.chosen(site.tuned)

@@ -1,4 +1,4 @@
-"""Dense layers of vectors in steps of their own range, by SMLAD."""
+"""Dense layers with dynamically quantized vectors, by SMLAD."""
 
 from __future__ import annotations
 

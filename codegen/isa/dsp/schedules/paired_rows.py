@@ -1,4 +1,4 @@
-"""Convolutions by SMLAD with half-words of two weights: tiles of up to 3 pixels by 2 channels."""
+"""Convolutions by SMLAD with halfwords of two weights: tiles of up to 3 pixels by 2 channels."""
 
 from __future__ import annotations
 
@@ -27,19 +27,22 @@ from codegen.loops.tensorize import tensorize
 
 ROW_KNOBS = (Knob("unroll", UNROLLS, is_written_out=True), Knob("pixels", (1, 2, 3)))
 _CHANNELS = 2  # of a tile
-_UNROLLED = 4  # groups, where code and time weigh the same
-_TENSORS_OF_SCRATCH = 4  # what a layer reads and writes is at least so many times as large as factors
+_UNROLLED = 4  # groups, if code and time are equally important
+_TENSORS_OF_SCRATCH = 4  # a layer's tensors are at least this many times larger than its factors
 
-# Cycles of Cortex-M4 for four products of each sum, by the pixels of a tile of two channels.
+# Cortex-M4 cycles for four products of each sum, by the pixels of a tile of two channels.
 _PAIRED_CYCLES = {1: 13, 2: 18, 3: 25}
-# Of rows of 16 bits, the weights widened in registers; of a lone pixel four channels go together.
+# The same for 16-bit rows, with weights widened in registers; a single pixel has four channels.
 _WIDENED_CYCLES = {1: 13, 2: 21, 3: 28}
-_MAKING_CYCLES = {1: 12, 2: 18, 3: 24}  # of a group's factors
-_ROW_CYCLES = 8  # to begin products of a kernel row, or to begin making its factors
+_MAKING_CYCLES = {1: 12, 2: 18, 3: 24}  # for a group's factors
+_ROW_CYCLES = 8  # to begin the products or the factors of a kernel row
 
 
 def saves_cycles(pixels: int, channels: int, kernel_rows: int, length: int) -> bool:
-    """True where products with pairs save more than it takes to make factors, of `length` in a kernel row."""
+    """Returns True if paired products save more cycles than their factors cost.
+
+    `length` is the number of values in each kernel row.
+    """
     turns, widened = -(-channels // _CHANNELS), kernel_rows * -(-length // GROUP)
     groups = groups_of_window(kernel_rows, length)
     saved = 0
@@ -51,7 +54,7 @@ def saves_cycles(pixels: int, channels: int, kernel_rows: int, length: int) -> b
 
 
 def paired_rows(site: Site, p: DotProblem) -> ScheduledDot:
-    """Rows of pixels, whose factors lie in scratch."""
+    """Returns the schedule for rows of pixels, with factors in scratch."""
     space = _space(p, site.macs)
     point = space.chosen(site.tuned)
     proc = split(rows_nest(p, point["pixels"], scratch_limit(site)), "o", _CHANNELS, "ob", "oi")
@@ -70,7 +73,7 @@ def paired_rows(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def scratch_limit(site: Site) -> int:
-    """The bytes that factors of more than a tile may take: a share of small tensors."""
+    """Returns the bytes for factors of more than a tile: a share of small tensors."""
     tensors = (site.input(0), site.outputs[0])
     return min(SCRATCH_BYTES, sum(t.bytes for t in tensors) // _TENSORS_OF_SCRATCH)
 

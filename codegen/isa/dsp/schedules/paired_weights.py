@@ -1,4 +1,4 @@
-"""Dot products by SMLAD with half-words of two weights: a vector of bytes by six channels."""
+"""Dot products by SMLAD with halfwords of two weights: an int8 vector by six channels."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _MOST_CHANNELS = 6
 
 
 def can_pair(site: Site, tail: Requantised, weights: Array) -> bool:
-    """True where a layer of bytes has weights and sums for it, on a core that has one slot."""
+    """Returns True if an int8 layer's weights and sums permit pairs, on a single-issue core."""
     bytes_only = site.input(0).dtype is site.input(1).dtype is site.outputs[0].dtype is DType.I8
     return (
         bytes_only
@@ -43,7 +43,7 @@ def can_pair(site: Site, tail: Requantised, weights: Array) -> bool:
 
 
 def paired_vector(site: Site, p: DotProblem) -> ScheduledDot:
-    """A vector, as a dense layer has it."""
+    """Returns the schedule for a vector, as in a dense layer."""
     space = _vector_space(p)
     point = space.chosen(site.tuned)
     channels = min(p.channels, point["channels"])
@@ -62,7 +62,7 @@ def paired_vector(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def _constants(p: DotProblem) -> tuple[str, ...]:
-    """The locals that hold a channel's constants."""
+    """Returns the locals that hold a channel's constants."""
     assert p.tail is not None
     return channel_constants(p.tail.storing, p.channels, variable("o")).names
 

@@ -1,4 +1,4 @@
-"""The width of the rows that kernels by SMLAD read."""
+"""The element width of the rows that SMLAD kernels read."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from codegen.kernels.kernel import Site
 
 
 def row_bytes(site: Site, makes_factors: bool) -> int:
-    """16 bits wide where memory allows: SMLAD reads them without widening. Factors are made of bytes."""
+    """Returns the bytes: 2 if memory permits, since SMLAD needs no widening then. Factors need int8 rows."""
     if makes_factors:
         return 1
     return 2 if site.allow_widened_rows or site.input(0).dtype is DType.I16 else 1

@@ -1,11 +1,11 @@
-"""Loops of layers that take much of the time are unrolled further than those of others."""
+"""Unrolls loops further in layers that dominate the run time."""
 
 from __future__ import annotations
 
-UNROLLED_HOT = 16  # in layers that take much of the time
+UNROLLED_HOT = 16  # in hot layers
 _HOT_MACS = 300_000
 
 
 def is_hot(macs: int) -> bool:
-    """True where a layer takes so much of the time that unrolling it further is worth the code."""
+    """Returns True if a layer needs so much time that further unrolling is worth the code."""
     return macs >= _HOT_MACS

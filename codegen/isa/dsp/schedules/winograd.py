@@ -1,4 +1,4 @@
-"""conv2d by Winograd's minimal filters over SMLAD: two rows of the result at a time."""
+"""conv2d by Winograd's minimal filters with SMLAD: two rows of the result at a time."""
 
 from __future__ import annotations
 
@@ -31,9 +31,7 @@ from codegen.kernels.winograd import (
 )
 
 KNOBS = (Knob("turn", (2, 4, 8, 16), is_written_out=True),)  # pairs of channels
-_LEAST_CHANNELS = (
-    8  # fewer products do not make up for the transformations: 8 -> 8 saves a fifth, 4 -> 4 nothing
-)
+_LEAST_CHANNELS = 8  # fewer products do not offset the transformations: 8 -> 8 saves a fifth, 4 -> 4 nothing
 
 
 def _is_3x3(site: Site) -> bool:
@@ -69,7 +67,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _tail(site: Site) -> Requantised:
-    """Scales fitted to the enlarged sums, where these have room for what they start with."""
+    """Returns scales fitted to the enlarged sums, if these fit with their start values; else the layer's."""
     tail = fitted_conv_tail(site, ENLARGED)
     has_room = sums_fit(site.constants[1], int(np.abs(tail.bias.astype(np.int64)).max()))
     return tail if has_room else conv_tail(site)
@@ -114,7 +112,7 @@ def _lower(site: Site, inputs: Sequence[RowFormat], output: RowFormat) -> Kernel
 
 
 def _space(problem: WinogradProblem) -> Space:
-    """The pairs of channels that are written out."""
+    """Returns the space of unrolled channel pairs."""
 
     def divides(point: Point) -> bool:
         return problem.pairs % point["turn"] == 0

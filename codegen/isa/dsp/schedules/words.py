@@ -1,4 +1,4 @@
-"""Words that begin between their own addresses: not every core, or not every system on it, reads them."""
+"""Unaligned 32-bit loads, which not every core, or not every system around it, supports."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from aot.target import Feature
 from codegen.kernels.kernel import Site
 from codegen.kernels.schedule import Condition
 
-_WORD = 4  # elements of a byte; of wider ones fewer would do
+_WORD = 4  # int8 elements; wider ones would need fewer
 
 
 def _finds_words(site: Site) -> bool:
-    """True where every pixel begins at a word, or need not."""
+    """Returns True if every pixel is aligned to 4 bytes, or need not be."""
     return site.target.has(Feature.UNALIGNED) or site.input(0).shape[-1] % _WORD == 0
 
 

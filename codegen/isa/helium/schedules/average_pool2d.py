@@ -1,4 +1,4 @@
-"""average_pool2d on Helium: the rows of an image are added four channels at a time."""
+"""average_pool2d on Helium: accumulates the rows of an image four channels at a time."""
 
 from __future__ import annotations
 

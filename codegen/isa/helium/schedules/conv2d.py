@@ -1,4 +1,4 @@
-"""conv2d on Helium: rows of bytes in place."""
+"""conv2d on Helium: reads int8 rows in place."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Dense layers on Helium: a vector of bytes in place."""
+"""Dense layers on Helium: reads an int8 vector in place."""
 
 from __future__ import annotations
 

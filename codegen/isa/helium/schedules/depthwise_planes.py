@@ -1,4 +1,4 @@
-"""depthwise_conv2d on Helium: rows of planes interleaved, then every output one multiplication of vectors.
+"""depthwise_conv2d on Helium: interleaves rows of planes, then computes every output by one vector product.
 
 for blocks of channels:
     interleave their pixels of the kernel's rows
@@ -68,13 +68,13 @@ def _is_small(site: Site) -> bool:
 
 
 def _has_four_bits(site: Site) -> bool:
-    """True where a byte has the weights of two channels."""
+    """Returns True if a byte has the weights of two channels."""
     is_possible = is_vectorised(tail_of(site).requant) and not site.for_any_weights
     return is_possible and form_of(filters_of(site)).is_four_bits
 
 
 def _is_padded(site: Site) -> bool:
-    """True where code may be larger, and so may weights: they are loaded as vectors then."""
+    """Returns True if weights may be padded, which enlarges code and weights but permits vector loads."""
     if _has_four_bits(site):
         return True
     return site.optimize is not Optimize.SIZE and is_vectorised(tail_of(site).requant)
@@ -86,7 +86,7 @@ def _requests(site: Site) -> RowRequests:
 
 
 def _packed_weights(w: Array, padded: bool, four_bits: bool) -> Array:
-    """[channel][column][row], so that a column of up to four is one word; padded, it is one in any case."""
+    """Packs weights as [channel][column][row], so that a padded column is one 32-bit word."""
     columns = w.transpose(2, 1, 0)
     if padded:
         columns = np.pad(columns, ((0, 0), (0, 0), (0, PIXEL - w.shape[0])))
@@ -97,7 +97,7 @@ def _packed_weights(w: Array, padded: bool, four_bits: bool) -> Array:
 
 @dataclass(frozen=True)
 class _Shape:
-    """A window, a row of results, and where their elements lie."""
+    """A window, a row of results, and the positions of their elements."""
 
     rows: int
     columns: int
@@ -105,8 +105,8 @@ class _Shape:
     channels: int
     x: RowFormat
     y: RowFormat
-    first: int  # pixel of a plane that output 0's window begins at
-    is_padded: bool  # weights
+    first: int  # first pixel of output 0's window in a plane
+    is_padded: bool  # the weights
     form: WeightForm
     is_small: bool  # the code
 
@@ -134,7 +134,7 @@ class _Shape:
         return (self.y.width - 1) * self.stride + self.columns
 
     def pixels(self, channels: int) -> int:
-        """Counts the pixels from the first channel's first window to the last one's end."""
+        """Returns the pixels from the first channel's first window to the end of the last channel's."""
         return (channels - 1) * self.x.c_step + self.extent
 
 
@@ -169,7 +169,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
 
 
 def _channels_per_block(shape: _Shape) -> int:
-    """The channels of a block: as many fours as fit, so that few channels are left over."""
+    """Returns the channels of a block: as many fours as fit, so that few channels remain."""
     fitting = max(0, _PIXELS - shape.extent) // shape.x.c_step + 1
     return min(shape.channels, max(_QUAD, fitting // _QUAD * _QUAD))
 
@@ -204,7 +204,7 @@ def _constants(shape: _Shape, tail: Requantised, channel: Affine) -> ChannelCons
 
 
 def _block(shape: _Shape, tail: Requantised, channel: Affine, count: int) -> tuple[Stmt, ...]:
-    """Interleaves the pixels of some channels, then makes their outputs in fours."""
+    """Interleaves the pixels of some channels, then computes their outputs in fours."""
     pixels = shape.pixels(count)
     lines = Buffer("lines", DType.I8, interleaved_elements(pixels), Role.LOCAL)
     begin = channel * shape.x.c_step + shape.first
@@ -246,7 +246,10 @@ def _channel(
 
 
 def _block_of_four_bits(shape: _Shape, tail: Requantised, channel: Affine, count: int, lines: Buffer) -> Body:
-    """Outputs of channels whose weights share bytes: all fours at once, or one by one where code is small."""
+    """Computes the outputs of channels whose weights share bytes.
+
+    All fours are one instruction; for small code, there is one per four.
+    """
     y, w, tables = _output(shape), _weights(shape), _constants(shape, tail, Affine()).tables
     fours, rest = divmod(count, _QUAD)
 

@@ -1,11 +1,11 @@
-"""Dot products over rows on Helium: 2 pixels x 4 channels per tile, rows of bytes read in place.
+"""Dot products over rows on Helium: tiles of 2 pixels by 4 channels, int8 rows read in place.
 
 for blocks of four channels: their constants into vector registers
     for pairs of pixels:
         eight sums over the whole window, sixteen products at a time
-        eight sums requantized, a lane for each channel, and stored
+        eight sums requantized, one channel per lane, and stored
 
-Where results are bytes, a row of several pixels is one instruction (`dot_row`), which overlaps the two steps.
+If results are int8, a row of several pixels is one instruction (`dot_row`), which overlaps the two steps.
 """
 
 from __future__ import annotations
@@ -62,20 +62,20 @@ from codegen.loops.schedule import partition, privatize, reorder, split, unroll
 from codegen.loops.tensorize import tensorize
 
 CHANNELS, PIXELS = 4, 2
-_UNROLLED_PAIRS = 3  # of a row so short that its loop would cost more than its code
+_UNROLLED_PAIRS = 3  # of a short row; a loop would cost more than its code saves
 _INSTRUCTION_BYTES = 4
-_LEAST_VALUES = 32  # of a window: sums of fewer are faster with weights of eight bits
+_LEAST_VALUES = 32  # of a window; shorter sums are faster with 8-bit weights
 _WINDOWS = 8  # of thin rows, copied to the stack at a time
 
 
 @dataclass(frozen=True)
 class _ChannelEnds:
-    """Says what becomes of a channel's sums, which begin at zero: requantized, or added to sums in memory."""
+    """How a channel's sums, which begin at zero, are stored: requantized, or added to sums in memory."""
 
     result: Buffer
     tables: tuple[Buffer, ...]
     loads: tuple[Stmt, ...]
-    stored: Callable[[Load, Load], Expr]  # of the sum and of what the result held before
+    stored: Callable[[Load, Load], Expr]  # of the sum and the result's previous value
 
 
 def _ends(p: DotProblem, requant: Requant | None) -> _ChannelEnds:
@@ -90,7 +90,7 @@ def _ends(p: DotProblem, requant: Requant | None) -> _ChannelEnds:
 
 
 def nest(p: DotProblem, requant: Requant | None) -> Proc:
-    """Sums begin at zero; what they would have begun at is added to four of them at once."""
+    """Returns the nest. Sums begin at zero; their start values are added to four of them at once."""
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
     ends, column = _ends(p, requant), variable("column")
     pixels = For("column", p.pixels, _pixel(p, ends, x, column * p.x_step + p.x_first, column))
@@ -103,7 +103,7 @@ def _weights(p: DotProblem) -> Buffer:
 
 
 def _pixel(p: DotProblem, ends: _ChannelEnds, x: Buffer, window: Affine, column: Affine) -> tuple[Stmt, ...]:
-    """One output of channel o."""
+    """Returns one output of channel o."""
     total = Buffer("sum", DType.I32, 1, Role.LOCAL)
     o, row, tap, k = (variable(v) for v in ("o", "r", "t", "k"))
     depth = p.kernel_rows * p.taps * p.length
@@ -120,7 +120,7 @@ def _pixel(p: DotProblem, ends: _ChannelEnds, x: Buffer, window: Affine, column:
 
 
 def is_thin(p: DotProblem) -> bool:
-    """Rows under the kernel so short that most lanes would be empty."""
+    """Returns True if the kernel's rows are so short that most lanes would be empty."""
     depth = p.kernel_rows * p.length
     side_by_side = -(-depth // LANES) < p.kernel_rows
     return (
@@ -129,7 +129,7 @@ def is_thin(p: DotProblem) -> bool:
 
 
 def nest_of_thin_rows(p: DotProblem, requant: Requant | None) -> Proc:
-    """The same for thin rows: the windows of some pixels are copied side by side first."""
+    """Returns the nest for thin rows, which first copies the windows of some pixels to contiguous memory."""
     x = Buffer("x", p.x_dtype, p.x_elements, Role.ROWS, p.kernel_rows)
     one_row, ends = _one_row(p), _ends(p, requant)
 
@@ -166,7 +166,7 @@ def _copied(p: DotProblem, x: Buffer, windows: Buffer, first: Affine, count: int
 
 
 def helium_dot(site: Site, p: DotProblem) -> ScheduledDot:
-    """Bytes only."""
+    """Returns the schedule for int8."""
     requant = None if p.tail is None else p.tail.requant
     if requant is not None and (made := _of_four_bits(site, p, requant)) is not None:
         return made
@@ -175,7 +175,7 @@ def helium_dot(site: Site, p: DotProblem) -> ScheduledDot:
 
 
 def _of_four_bits(site: Site, p: DotProblem, requant: Requant) -> ScheduledDot | None:
-    """A row or a vector whose weights have four bits; None where they do not."""
+    """Returns the schedule for a row or a vector with 4-bit weights, or None."""
     form = form_of(site.constants[1])
     if site.for_any_weights or not _stores_vectors(p, requant) or not form.is_four_bits:
         return None
@@ -203,7 +203,7 @@ def _scheduled_at(site: Site, p: DotProblem, requant: Requant | None) -> tuple[P
 def _scheduled(
     proc: Proc, p: DotProblem, requant: Requant | None, aligned: bool, straight: int
 ) -> tuple[Proc, Packing]:
-    """`straight`: up to so many pairs of pixels are written out."""
+    """Schedules the nest; up to `straight` pairs of pixels are unrolled."""
     if requant is not None and _stores_vectors(p, requant):
         row = _row(p, requant, CHANNELS, PIXELS, aligned, straight == 0)
         if p.pixels >= PIXELS and p.channels >= CHANNELS and row.is_in_asm:
@@ -234,7 +234,7 @@ def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
 
 
 def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:
-    """Blocks of channels, all in one instruction."""
+    """Returns blocks of channels, all in one instruction."""
     proc, packing = _packed(_split_depth(_split_channels(proc, p.channels), p.length), p)
     blocks = DotBlocks(p.channels // CHANNELS, p.length // LANES, requant)
     return tensorize(proc, "ob", [dot_blocks(blocks)]), packing
@@ -253,7 +253,7 @@ def _row(p: DotProblem, requant: Requant, channels: int, pixels: int, aligned: b
 
 
 def _in_rows(proc: Proc, p: DotProblem, like: DotRow) -> tuple[Proc, Packing]:
-    """Blocks of channels, each a row of pixels."""
+    """Returns blocks of channels, each a row of pixels."""
     proc = privatize(_split_channels(proc, p.channels), ("start", "scale", "shift"), "oi")
     proc, packing = _packed(_split_depth(reorder(proc, "oi", "column"), p.length), p)
     counts = [n for n in (CHANNELS, p.channels % CHANNELS) if n]
@@ -271,7 +271,7 @@ def _extents(proc: Proc, var: str) -> list[int]:
 
 
 def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
-    """Blocks of channels, then pairs of pixels: first all sums of a tile, then all its results."""
+    """Tiles channels, then pairs of pixels: first all sums of a tile, then all its results."""
     proc = _split_channels(proc, p.channels)
     if requant is not None:
         proc = privatize(proc, ("start", "scale", "shift"), "oi")
@@ -281,7 +281,7 @@ def _tiled(proc: Proc, p: DotProblem, requant: Requant | None) -> Proc:
 
 
 def _split_channels(proc: Proc, channels: int) -> Proc:
-    """Fours, and what is left as one smaller block."""
+    """Splits channels into fours, and a smaller block for the remainder."""
     whole, rest = channels // CHANNELS * CHANNELS, channels % CHANNELS
     if whole and rest:
         proc = partition(proc, "o", whole, "o", "o_rest")
@@ -291,7 +291,7 @@ def _split_channels(proc: Proc, channels: int) -> Proc:
 
 
 def _split_depth(proc: Proc, length: int) -> Proc:
-    """Whole sixteens, and what is left of a tap."""
+    """Splits a tap into sixteens and a remainder."""
     whole, rest = length // LANES * LANES, length % LANES
     if whole and rest:
         return split(partition(proc, "k", whole, "k", "k_rest"), "k", LANES, "step", "lane")

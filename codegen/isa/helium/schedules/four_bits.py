@@ -1,9 +1,9 @@
-"""Dot products on Helium with weights of four bits, two channels to a byte: a row of pixels, or one vector.
+"""Dot products on Helium with 4-bit weights, two channels per byte: a row of pixels, or one vector.
 
 for blocks of four channels: their constants into vector registers
     a row of pixels, two at a time, summed and stored
 
-Of one vector, all blocks are one instruction. Layers that neither does have weights of eight bits.
+For a single vector, all blocks are one instruction. Layers that fit neither case use 8-bit weights.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WHY = "2 x 4 sums per tile, weights of four bits, 8-bit rows in place"
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """Blocks of channels of one size, and where their weights begin."""
+    """Blocks of channels of one size, and the offset of their weights."""
 
     first: int  # channel
     channels: int  # of a block
@@ -54,20 +54,20 @@ def blocks_of(p: DotProblem, requant: Requant, form: WeightForm) -> DotBlocks:
 
 
 def is_row(p: DotProblem, requant: Requant, is_small: bool, form: WeightForm) -> bool:
-    """Rows of pixels in one statement."""
+    """Returns True for rows of pixels that one statement can compute."""
     is_wide = p.pixels >= PIXELS and p.channels >= CHANNELS
     return is_wide and row_of(p, requant, CHANNELS, is_small, form).is_in_asm
 
 
 def is_vector(p: DotProblem, requant: Requant) -> bool:
-    """One vector of whole sixteens, by whole blocks of channels, whose sums are shifted right."""
+    """Returns True for one vector of whole sixteens, by whole blocks of channels, with right shifts."""
     is_one = p.pixels == p.kernel_rows == p.taps == p.y_channel_step == 1
     is_whole = p.length % LANES == 0 and p.channels % CHANNELS == 0
     return is_one and is_whole and p.length // LANES <= MOST_STEPS and requant.rights[0] >= 1
 
 
 def four_bit_rows(p: DotProblem, requant: Requant, is_small: bool, form: WeightForm) -> ScheduledDot:
-    """Blocks of channels, each a row of pixels."""
+    """Returns blocks of channels, each a row of pixels."""
     x, y, tables = _buffers(p)
     values = p.kernel_rows * p.taps * p.length
     w = Buffer("w", DType.I8, form.vectors(p.channels) * values + _ahead(p), Role.CONSTANT)
@@ -96,7 +96,7 @@ def four_bit_rows(p: DotProblem, requant: Requant, is_small: bool, form: WeightF
 
 
 def four_bit_vector(p: DotProblem, requant: Requant, form: WeightForm) -> ScheduledDot:
-    """All blocks of channels in one instruction."""
+    """Returns all blocks of channels in one instruction."""
     x, y, tables = _buffers(p)
     w = Buffer("w", DType.I8, form.vectors(p.channels) * p.length, Role.CONSTANT)
     places = (at(y, p.y_first), at(x, p.x_first), at(w), *(at(table) for table in tables))
@@ -117,7 +117,7 @@ def _ahead(p: DotProblem) -> int:
 
 
 def _packed(p: DotProblem, form: WeightForm, weights: Array) -> Array:
-    """Block by block: [tap][step][pair of channels][lane], then what is left of each tap."""
+    """Packs weights block by block: [tap][step][pair of channels][lane], then the remainder of each tap."""
     taps = weights.reshape(weights.shape[0], p.kernel_rows * p.taps, p.length)
     whole = p.length // LANES * LANES
     parts = []

@@ -1,4 +1,4 @@
-"""Sums and differences on Helium: rows of bytes, eight results at a time."""
+"""Sums and differences on Helium: int8 rows, eight results at a time."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _sum_row(sign: str, site: Site, count: int) -> Instruction:
 
 
 def _are_dense(rows: RowFormats) -> bool:
-    """Two rows of bytes and their sum, all pixel after pixel without a gap."""
+    """Returns True for two int8 rows and a sum without gaps."""
     formats = (*rows.inputs, rows.output)
     first = formats[0]
     return (
