@@ -1,1 +1,1 @@
-"""What computes layers in place of generated kernels. Those that come with Solder are in `extensions`."""
+"""Accelerators, which compute layers instead of generated kernels. Those of Solder are in `extensions`."""

@@ -1,4 +1,4 @@
-"""The part that an accelerator adds to the compiler, where the user asks for it."""
+"""The parts that an accelerator adds to the compiler if the user requests it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Regions:
-    """Regions of several nodes that a device runs in one go.
+    """Regions of several nodes that a device runs at once.
 
-    `claims` is given the device's name and the graph: `claims_by_rules` takes patterns, `claims_by_node` asks
-    for each node, a function of your own sees the whole graph. The schedules' sites are regions.
+    `claims` gets the device's name and the graph: `claims_by_rules` uses patterns, `claims_by_node` decides
+    node by node, and a custom function can analyze the whole graph. The schedules' sites are regions.
     """
 
     claims: Callable[[str, Graph], Claims]
@@ -42,26 +42,26 @@ class AcceleratorOption:
 
 @dataclass(frozen=True)
 class Accelerator:
-    """One line of the table. Its schedules come before all others, for the layers that they fit."""
+    """One row of the table. Its schedules precede all others, for the layers that they fit."""
 
     summary: str  # one line, for `deploy accelerators`
     schedules: Mapping[str, tuple[Schedule, ...]] = field(default_factory=dict)  # by op, best first
     regions: Regions | None = None
     options: tuple[AcceleratorOption, ...] = ()
-    # What it is with these options: all of them, those that were not given at their defaults.
+    # Returns the accelerator for these options: all of them, with defaults for those not given.
     configured: Callable[[Mapping[str, Any]], Accelerator] | None = None
-    emulated: EmulatedDevice | None = None  # what emulated boards have of it
+    emulated: EmulatedDevice | None = None  # its device on emulated boards
 
 
 def region_of(site: Site) -> DeviceRegion:
-    """The region that a site is."""
+    """Returns the region of a site."""
     op = site.node.op
     assert isinstance(op, DeviceRegion)
     return op
 
 
 def inner_site(site: Site, node: Node) -> Site:
-    """The site of a node within the region that a site is, as the node's own schedules see it."""
+    """Returns the site of a node inside a region's site, as the node's schedules see it."""
     graph = region_of(site).graph
     known = {
         n: graph.constants[v] for n, v in enumerate(node.inputs) if v is not None and v in graph.constants
@@ -76,5 +76,5 @@ def inner_site(site: Site, node: Node) -> Site:
 
 
 def whole_inputs(site: Site) -> RowRequests:
-    """Requests each tensor in one piece, as a device takes those of a region."""
+    """Requests contiguous tensors, as a device needs them for a region."""
     return tuple(whole(tensor) for tensor in site.inputs if tensor is not None)

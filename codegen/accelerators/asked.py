@@ -1,4 +1,4 @@
-"""The option that asks for accelerators: names, each with options of its own behind a colon."""
+"""The option that requests accelerators: names, each with options after a colon."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from codegen.option_kinds import OptionKind, WrongValueError
 
 
 class AcceleratorList(OptionKind[tuple[str, ...]]):
-    """Words such as strawberry:lanes=8. In Python also {"strawberry": {"lanes": 8}}, or several in a list."""
+    """Strings such as strawberry:lanes=8.
+
+    Python also accepts {"strawberry": {"lanes": 8}}, or several in a list.
+    """
 
     is_repeated = True
 
@@ -42,7 +45,7 @@ class AcceleratorList(OptionKind[tuple[str, ...]]):
 
 
 def _word(name: object, settings: object) -> str:
-    """The word for a name and a mapping of options."""
+    """Returns a name and a mapping of options as one string."""
     if not isinstance(settings, Mapping):
         raise WrongValueError(f"{settings!r} is not a mapping from the options of {name} to values")
     options = ",".join(f"{option}={value}" for option, value in settings.items())
@@ -56,7 +59,7 @@ def _checked(given: object) -> str:
         near = did_you_mean(str(name if name is not None else given), known)
         said = f'"{given}"' if isinstance(given, str) else repr(given)
         raise WrongValueError(f"{said} is not an accelerator{near}", f"known: {', '.join(known)}")
-    from codegen.accelerators.table import asked_for  # who asks for none needs none
+    from codegen.accelerators.table import asked_for  # imported late: only needed with accelerators
 
     word = str(given).removesuffix(":")
     asked_for((word,))

@@ -1,7 +1,7 @@
-"""The choice between an accelerator and the CPU for a layer that both can compute, as tuning records have it.
+"""The choice between an accelerator and the CPU for a layer that both can compute, in tuning records.
 
-An accelerator that was asked for computes what it can: where a record says that the CPU was measured faster,
-the layer stays there. A task is a kind of layer: all of the same op and shapes are computed alike.
+A requested accelerator computes every layer that it supports, unless a record shows that the CPU is faster. A
+task is a kind of layer: all layers of one op and shapes are computed alike.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ FASTER_ON_CPU = "the CPU was measured faster"
 def choice_task(
     device: str, op: Op, inputs: Sequence[TensorType | None], outputs: Sequence[TensorType]
 ) -> str:
-    """The name of the task, as "cmsis-nn:conv2d 1x8x8x4 6x3x3x4 6 -> 1x8x8x6 i8"."""
+    """Returns the name of the task, such as "cmsis-nn:conv2d 1x8x8x4 6x3x3x4 6 -> 1x8x8x6 i8"."""
     given = [_shape(tensor) for tensor in inputs if tensor is not None]
     made = [_shape(tensor) for tensor in outputs]
     return " ".join((f"{device}:{op.name}", *given, "->", *made, outputs[0].dtype.value))
@@ -42,7 +42,7 @@ def choices_among(tuned: Mapping[str, Point]) -> Mapping[str, Point]:
 
 
 def left_to_cpu(schedules: Iterable[Schedule], site: Site) -> tuple[PassedOver, ...]:
-    """The devices' schedules that are not to be tried, for the CPU was measured faster here."""
+    """Returns the devices' schedules to skip, because the CPU was measured to be faster here."""
     return tuple(
         PassedOver(each.name, FASTER_ON_CPU, each.device)
         for each in schedules

@@ -1,8 +1,8 @@
-"""The part of an accelerator that an emulated board has in its memory map.
+"""The device of an accelerator in the memory map of an emulated board.
 
-Firmware that drives such a device has a constant `solder_device_NAME` (with _ for -) whose first word is the
-address of the registers: emulators read it from the ELF file and put the accelerator's device there. Words
-behind it say what the device wants to know, such as its size.
+Firmware that uses such a device has a constant `solder_device_NAME` (with _ for -), whose first 32-bit
+element is the address of the registers. Emulators read it from the ELF file and map the device there. The
+following elements are parameters of the device, such as its size.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ SYMBOL = "solder_device_"
 
 @dataclass(frozen=True, slots=True)
 class OutsideMemory:
-    """The memory of the board, as the device reads and writes it."""
+    """The memory of the board, as the device accesses it."""
 
-    read: Callable[[int, int], bytes]  # address, bytes
+    read: Callable[[int, int], bytes]  # (address, bytes)
     write: Callable[[int, bytes], None]
-    bytes_from: Callable[[int], int]  # from an address to the end of its memory; 0 where there is none
+    bytes_from: Callable[[int], int]  # from an address to the end of its memory; 0 outside of memory
 
 
 @dataclass(frozen=True, slots=True)
 class EmulatedBoard:
-    """The board that a device is part of, as the device is given it."""
+    """The board of a device, as the device sees it."""
 
     memory: OutsideMemory
-    words: tuple[int, ...]  # of the firmware's constant, behind the address
-    loaded: Callable[[Sequence[CFile]], CDLL]  # compiles C for this computer
+    words: tuple[int, ...]  # elements of the firmware's constant after the address
+    loaded: Callable[[Sequence[CFile]], CDLL]  # compiles C for the host
 
 
 @dataclass(frozen=True, slots=True)
 class Registers:
-    """Words of 32 bits, by their offset in bytes."""
+    """32-bit registers, by their offset in bytes."""
 
     read: Callable[[int], int]
     write: Callable[[int, int], None]
@@ -44,7 +44,7 @@ class Registers:
 
 @dataclass(frozen=True, slots=True)
 class EmulatedDevice:
-    """Makes a device for a board; `bytes` is what its registers take of the memory map."""
+    """Creates a device for a board; `bytes` is the size of its registers in the memory map."""
 
     bytes: int
     made: Callable[[EmulatedBoard], Registers]

@@ -1,4 +1,4 @@
-"""Names somebody else's accelerator whose Python fails, with the node and the accelerator's own line."""
+"""Reports errors in the Python code of external accelerators, with the node and the line of code."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 def guarded(name: str, accelerator: Accelerator) -> Accelerator:
-    """The accelerator, with errors of its functions as ExtensionErrors."""
+    """Returns the accelerator with errors of its functions converted to ExtensionErrors."""
     regions = accelerator.regions
     return replace(
         accelerator,
@@ -57,12 +57,12 @@ def _schedule(name: str, known: Schedule) -> Schedule:
 
 
 def _told(name: str, done: str, function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls a function. Raises ExtensionError where it fails."""
+    """Calls a function. Raises ExtensionError if it fails."""
     try:
         return function(*arguments)
     except (DeployError, UnfitRowsError):
         raise
-    except Exception as error:  # whatever its author's function does
+    except Exception as error:  # an external function may raise anything
         line = traceback.extract_tb(error.__traceback__)[-1]
         raise ExtensionError(
             f"the accelerator {name} fails as it {done}: {type(error).__name__}: {error}",

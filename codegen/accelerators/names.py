@@ -1,14 +1,14 @@
-"""The names that --accelerator takes; to list them, no accelerator is imported."""
+"""The values of --accelerator. Listing them imports no accelerator."""
 
 from __future__ import annotations
 
 from aot.extensions import ACCELERATORS as GROUP
 from aot.extensions import loaded, shipped
 
-ACCELERATORS = shipped("ACCELERATORS")  # with Solder, by name
-EXAMPLES = shipped("EXAMPLES")  # of them, to copy
+ACCELERATORS = shipped("ACCELERATORS")  # included in Solder, by name
+EXAMPLES = shipped("EXAMPLES")  # the ones to copy
 
 
 def accelerator_names() -> tuple[str, ...]:
-    """All that can be asked for: those that come with Solder, then those of installed packages."""
+    """Returns all available accelerators: those included in Solder, then those of installed packages."""
     return (*ACCELERATORS, *loaded(GROUP))

@@ -1,4 +1,4 @@
-"""Reads the options of an accelerator behind its name: --accelerator NAME:option=value,other=value."""
+"""Reads the options after an accelerator's name: --accelerator NAME:option=value,other=value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.option_kinds import WrongValueError
 
 
 def read_settings(device: str, options: Sequence[AcceleratorOption], words: str) -> Mapping[str, Any]:
-    """The value of each option. Raises WrongValueError for a word that is none, or has a wrong value."""
+    """Returns the value of each option. Raises WrongValueError for an unknown option or a wrong value."""
     known = {option.name: option for option in options}
     found: dict[str, Any] = {}
     for word in words.split(",") if words else ():

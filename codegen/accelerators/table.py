@@ -1,4 +1,4 @@
-"""Finds what the named accelerators add for an op, and how they form regions."""
+"""Collects the schedules that the requested accelerators add for an op, and their regions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def accelerators() -> Mapping[str, Accelerator]:
-    """All of them by name: those that come with Solder, then those of installed packages."""
+    """Returns all accelerators by name: those included in Solder, then those of installed packages."""
     added = {name: _accelerator(name, value) for name, value in loaded(GROUP).items()}
     taken = next((name for name in added if name in ACCELERATORS), None)
     if taken is not None:
@@ -48,7 +48,7 @@ def _ours() -> Mapping[str, Accelerator]:
 
 
 class _Configured:
-    """Accelerators with their options, by the word that asks for them: each is made once."""
+    """Accelerators with their options, by the string that requests them. Each is created once."""
 
     def __init__(self) -> None:
         self._extensions: Mapping[str, object] | None = None
@@ -68,12 +68,12 @@ _CONFIGURED = _Configured()
 
 
 def asked_for(words: Sequence[str]) -> Mapping[str, Accelerator]:
-    """The accelerators that these words name, each with its options. Raises WrongValueError."""
+    """Returns the accelerators that these strings request. Raises WrongValueError."""
     return {device_of(word): _CONFIGURED.get(word) for word in words}
 
 
 def device_of(word: str) -> str:
-    """The accelerator's name, without its options."""
+    """Returns the accelerator's name, without its options."""
     return word.partition(":")[0]
 
 
@@ -98,9 +98,9 @@ def _of_device(name: str, schedules: Sequence[Schedule]) -> tuple[Schedule, ...]
 
 
 def schedules_with(words: Sequence[str], op: Op, target: Target) -> tuple[Schedule, ...]:
-    """All schedules of an op, best first: those of the accelerators come before the others.
+    """Returns all schedules of an op, best first: the accelerators', then all others.
 
-    Those of a region are its device's: nobody else can run it.
+    For a region, these are its device's only, since nothing else can run it.
     """
     known = asked_for(words)
     if isinstance(op, DeviceRegion):
@@ -111,7 +111,7 @@ def schedules_with(words: Sequence[str], op: Op, target: Target) -> tuple[Schedu
 
 
 def without_schedules(words: Sequence[str], op: Op) -> tuple[PassedOver, ...]:
-    """The accelerators that compute no layers of an op; of regions alone, their claims say why."""
+    """Returns the accelerators without schedules for an op; regions are omitted, as claims have reasons."""
     if isinstance(op, DeviceRegion):
         return ()
     return tuple(

@@ -1,4 +1,4 @@
-"""Tells apart functions of a file that share a comment but not their code, by one more line of comment."""
+"""Distinguishes functions of a file that have equal comments but different code, by another comment line."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from codegen.c.kernel_function import KernelFunction
 from codegen.c.tree_walk import helpers_of
 from codegen.formats import RowFormat
 
-Users = Sequence[tuple[str, RowFormat]]  # layers that call a function, and the rows that they write
+Users = Sequence[tuple[str, RowFormat]]  # layers that call a function, and the row formats that they write
 
 
 def told_apart(
     kernels: Sequence[KernelFunction], users: Sequence[Users], helpers: Helpers
 ) -> tuple[KernelFunction, ...]:
-    """The kernels; a comment that several share gets a line: how it writes, what it calls, or its layers."""
+    """Returns the kernels. Equal comments get a line about how the function stores, its callees or layers."""
     alike: defaultdict[str, list[int]] = defaultdict(list)
     for number, kernel in enumerate(kernels):
         alike[kernel.function.comment].append(number)
@@ -32,7 +32,7 @@ def told_apart(
 
 
 def _facts(alike: Sequence[KernelFunction], users: Sequence[Users], helpers: Helpers) -> Sequence[str]:
-    """The first kind of fact that is another for each; layers are."""
+    """Returns the first kind of fact that differs between all functions; layers always do."""
     kinds = ([_written(mine) for mine in users], _called(alike, helpers))
     for facts in kinds:
         if len(set(facts)) == len(facts):
@@ -51,7 +51,7 @@ def _layout(fmt: RowFormat) -> str:
 
 
 def _called(alike: Sequence[KernelFunction], helpers: Helpers) -> list[str]:
-    """Names of what only some of them call."""
+    """Returns the names of callees that not all of the functions have."""
     called = [[helper.name for helper in helpers_of(kernel.function)] for kernel in alike]
     common = set[str].intersection(*map(set, called))
     own = ([helpers.names.get(n, n) for n in names if n not in common] for names in called)

@@ -11,15 +11,15 @@ from aot.target import FIRMWARE_RAM_BYTES, Target
 from codegen.c.names import c_identifier
 from codegen.model import TensorInfo
 
-ANY_REGION = Pool("arena")  # where the project has room
+ANY_REGION = Pool("arena")  # wherever the project has memory
 
 
 @dataclass(frozen=True, slots=True)
 class Arena:
     """Memory that the caller passes to <model>_run."""
 
-    name: str  # of the parameter: "arena", where there are several "dtcm_arena", ...
-    region: str  # of the board; empty where the project chooses
+    name: str  # of the parameter: "arena"; with several, "dtcm_arena", ...
+    region: str  # of the board; empty if the project chooses
     bytes: int
 
 
@@ -59,7 +59,7 @@ def chosen_pools(target: Target, requested: Sequence[Pool]) -> tuple[Pool, ...]:
 
 
 def all_pools(target: Target) -> tuple[Pool, ...]:
-    """Returns all RAM of the target with room for an arena, fastest first."""
+    """Returns all RAM of the target that can hold an arena, fastest first."""
     return tuple(Pool(name, room) for name, room in _rooms(target).items() if room)
 
 

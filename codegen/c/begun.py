@@ -1,4 +1,4 @@
-"""Variables that are declared and then given their first values: in C, one definition says both."""
+"""Merges declarations of variables and the assignments that follow to initialized definitions in C."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from itertools import takewhile
 from codegen.c.tree import Assign, DeclareVariables, Expr, InstructionCall, Name, Postfix, Prefix, Stmt
 from codegen.c.tree_walk import uses, walk
 
-Begun = tuple[DeclareVariables, Sequence[Expr], bool]  # with the first values; True if they are kept
+Begun = tuple[DeclareVariables, Sequence[Expr], bool]  # with the initial values; True if they are constant
 
 
 def begun_variables(body: Sequence[Stmt]) -> list[Begun]:
-    """The declarations that a body begins with, if the next statements give all variables their values."""
+    """Returns the declarations at the start of a body, if the next statements initialize all variables."""
     declared = [each for each in takewhile(_is_declaration, body) if isinstance(each, DeclareVariables)]
     names = [name for each in declared for name in each.names]
     first = body[len(declared) : len(declared) + len(names)]
@@ -36,7 +36,7 @@ def _begun_by(stmt: Stmt) -> Iterator[tuple[str, Expr]]:
 
 
 def _changed_in(body: Sequence[Stmt]) -> Iterator[str]:
-    """The variables that statements change, or may."""
+    """Yields the variables that statements change or may change."""
     for node in walk(tuple(body)):
         match node:
             case Assign(Name(name)) | Prefix(_, Name(name)) | Postfix(Name(name)):

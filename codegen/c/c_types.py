@@ -1,4 +1,4 @@
-"""The kinds of values that a C type has, as far as registers and functions of floats depend on them."""
+"""Kinds of values by C type, as far as registers and float functions depend on them."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from enum import Enum
 
 from codegen.c.tree_walk import Node, walk
 
-_REALS = ("float", "const float")  # the beginnings of their types, pointers and vectors among them
+_REALS = ("float", "const float")  # prefixes of float types, including pointers and vectors
 
 
 class ValueKind(Enum):
-    """The registers that a value is kept in."""
+    """The kind of register that holds a value."""
 
     WHOLE = "integers and pointers"
     REAL = "floats"
@@ -26,5 +26,5 @@ def kind_of(c_type: str) -> ValueKind:
 
 
 def has_reals(node: Node) -> bool:
-    """True where something in the tree is a float, or points to some."""
+    """Returns True if the tree contains a float or a pointer to floats."""
     return any(getattr(part, "c_type", "").startswith(_REALS) for part in walk(node))

@@ -1,4 +1,4 @@
-"""The constants of a model as C arrays: equal ones once, each with the name of its first user."""
+"""The constants of a model as C arrays. Equal ones are stored once, under the name of their first user."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from codegen.lower.stages import LoweredStage
 _C_TYPES = {dtype.numpy.name: dtype.c_name for dtype in DType}
 _SUFFIXES = {"int64": "LL", "uint32": "u", "uint64": "ULL"}
 _LINE, _INDENT, _BETWEEN = 100, "   ", ", "
-_SMALL = [str(n) for n in (*range(128), *range(-128, 0))]  # of eight bits, at their index or behind the end
+_SMALL = [str(n) for n in (*range(128), *range(-128, 0))]  # 8-bit integers; negative ones index from the end
 NO_ROWS_OUTSIDE: Mapping[tuple[DType, int], int] = MappingProxyType({})
 _MEMBER_OF = "run->weights->"
 _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
@@ -32,11 +32,11 @@ _WIDE = {str(-(2**63)): "INT64_MIN"}  # no constant of C is that small
 class Constants:
     arrays: Mapping[str, Array]  # C name -> contents
     names: tuple[Mapping[str, str], ...]  # one per stage: parameter -> the array in C
-    regions: Mapping[str, str]  # C name -> region, of what does not lie with the code
+    regions: Mapping[str, str]  # C name -> region, for arrays outside of the code's region
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> C name of a row of it
-    aligns: Mapping[str, int]  # C name -> where it begins, of those that kernels want at more than words
-    external: frozenset[str] = frozenset()  # those of the arrays that lie where the program says
-    elsewhere: Mapping[str, Array] = field(default_factory=dict)  # those that other models' files define
+    aligns: Mapping[str, int]  # C name -> alignment, if a kernel needs more than 4 bytes
+    external: frozenset[str] = frozenset()  # arrays whose address the program chooses
+    elsewhere: Mapping[str, Array] = field(default_factory=dict)  # arrays defined in other models' files
 
     @property
     def bytes(self) -> int:
@@ -49,7 +49,7 @@ class Constants:
 
     @property
     def bytes_in(self) -> Mapping[str, int]:
-        """Bytes by region, for the constants that do not lie with the code."""
+        """Returns bytes by region, for constants outside of the code's region."""
         found: Counter[str] = Counter()
         for name, region in self.regions.items():
             found[region] += self.arrays[name].nbytes
@@ -66,15 +66,15 @@ def collect_constants(
     defined: Mapping[str, Array] = NOTHING_DEFINED,
     labels: Sequence[str] = (),
 ) -> Constants:
-    """Collects the C arrays of all stages, which `labels` names.
+    """Collects the C arrays of all stages, named by `labels`.
 
-    `stage_regions` names the memory of each stage's; "" is with the code.
+    `stage_regions` has the memory of each stage's constants; "" is the code's.
 
-    Where they are external, each layer has its own: what is equal today need not be after another training.
-    Those that say where a kernel reads stay with the code, so that no weights make it read elsewhere.
+    If `external`, each layer has separate arrays: equal ones may differ after another training. Arrays that
+    control where a kernel reads stay with the code, so that no weights can change its accesses.
 
-    `outside_rows` are what layers read beyond images: type and value of the elements -> their number.
-    `defined` are constants of other models in the same firmware by their names in C: equal ones are those.
+    `outside_rows` maps type and value of elements outside of images to the number of elements that layers
+    read. `defined` has the constants of other models in the same firmware by C name; equal ones are reused.
     """
     theirs = {} if external else {_contents(array): name for name, array in defined.items()}
     collector = _ConstantCollector(model, external, theirs, labels or layer_labels(stages))
@@ -87,7 +87,7 @@ def collect_constants(
 
 @dataclass
 class _ConstantCollector:
-    """Gives each array its name, the first time that it comes."""
+    """Assigns a name to each array at its first use."""
 
     model: str
     external: bool
@@ -105,7 +105,7 @@ class _ConstantCollector:
     def add_stage(self, index: int, stage: LoweredStage, region: str) -> None:
         kernel = stage.kernel
         stays = place_tables(kernel.procs) if self.external else frozenset(kernel.constants)
-        lies_anywhere = kernel.demand.align <= WORD and not region  # so another model's will do
+        lies_anywhere = kernel.demand.align <= WORD and not region  # so another model's array can replace it
         mine = {}
         for param, data in kernel.constants.items():
             key: tuple[object, ...] = (index, param) if self.external else _contents(data)
@@ -124,7 +124,7 @@ class _ConstantCollector:
         self.names.append(mine)
 
     def _free_name(self, index: int, param: str, stays: bool) -> str:
-        """The layer's name and the parameter's, numbered if they read like another layer's."""
+        """Returns the layer's name and the parameter's, numbered if another array has that name."""
         own = f"{self.labels[index]}_{param}"
         name = base = f"{self.model}_{own}" if stays else own
         count = 2
@@ -166,28 +166,28 @@ def _contents(data: Array) -> tuple[object, ...]:
 
 
 def declaration(name: str, data: Array, dialect: Dialect, align: int = WORD) -> str:
-    """The declaration of a constant, with the alignment of its definition.
+    """Returns the declaration of a constant, with the alignment of its definition.
 
-    The x86-64 ABI promises 16 bytes for arrays as large as these: clang would load by aligned vectors what
-    lies at a multiple of four.
+    The x86-64 ABI promises 16 bytes for arrays of this size; clang would use aligned vector loads on an array
+    that is aligned to four bytes.
     """
     return f"extern CONSTANT{_more(align, dialect)} {_typed(name, data, dialect)};"
 
 
 def definition(name: str, data: Array, dialect: Dialect, region: str, align: int = WORD) -> str:
-    """Aligned to a word at least, because kernels read weights by words."""
+    """Returns the definition, aligned to at least 4 bytes because kernels load weights in 32-bit units."""
     place = f"CONSTANT_IN({region})" if region else "CONSTANT"
     head = f"{place}{_more(align, dialect)} {_typed(name, data, dialect)} = {{"
     return "\n".join([head, *lines_of(data), "};"])
 
 
 def member(name: str, data: Array, dialect: Dialect, align: int) -> str:
-    """The same array as a member of a struct; its alignment makes the layout the same everywhere."""
+    """Returns the array as a member of a struct. The alignment makes its layout the same on all compilers."""
     return f"{_C_TYPES[data.dtype.name]} {name}[{data.size}]{dialect.aligned(align)};"
 
 
 def _more(align: int, dialect: Dialect) -> str:
-    """The attribute of what begins at more than a word."""
+    """Returns the attribute for an alignment above 4 bytes."""
     return dialect.aligned(align) if align > WORD else ""
 
 
@@ -196,7 +196,7 @@ def _typed(name: str, data: Array, dialect: Dialect) -> str:
 
 
 def lines_of(data: Array) -> list[str]:
-    """Numbers, as many to a line as fit."""
+    """Returns numbers, as many per line as fit."""
     text = ", ".join(_numbers(data.reshape(-1)))
     room = _LINE - len(_INDENT) - len(" ,")
     lines, first = [], 0

@@ -1,9 +1,9 @@
-"""The kinds of cores that estimates know, as rows of a table: what parts of C take there in code and stack.
+"""The kinds of cores for estimates, as rows of a table: code size and stack of parts of C.
 
-A core with instructions for pairs of numbers has kernels that are mostly such instructions, another has plain
-loops. The factors of each kind were fitted to builds of the models in benchmarks/results.json at -O2, by gcc
-12.2 where nothing else is said; benchmarks/estimates.md has all estimates beside what was measured, and
-tests/bench/test_counts.py holds them.
+A core with instructions for pairs of numbers mostly runs these instructions in its kernels; other cores run
+plain loops. The factors of each kind were fitted to builds of the models in benchmarks/results.json with -O2,
+by gcc 12.2 unless stated otherwise. benchmarks/estimates.md compares all estimates with measurements, and
+tests/bench/test_counts.py checks them.
 """
 
 from __future__ import annotations
@@ -16,50 +16,50 @@ from aot.target import Feature, Target
 
 @dataclass(frozen=True, slots=True)
 class PartBytes:
-    """The machine code that parts of generated C take on one kind of core."""
+    """The machine code, in bytes, of parts of generated C on one kind of core."""
 
-    instruction: float  # each machine instruction of an instruction set's call
+    instruction: float  # per machine instruction of an instruction's call
     variable: float
-    named: float  # a parameter, or a variable with the value it keeps
+    named: float  # a parameter, or a constant variable
     loop: float
     scalar_call: float
-    operator: float  # of a function written by hand that is too long to be copied
-    row_argument: float  # of what a layer that runs row by row calls
+    operator: float  # in a hand-written function that is too long to be inlined
+    row_argument: float  # of calls in a layer that runs row by row
     row_choice: float  # an `if` in such a layer
     row_layer: float
     once_name: float  # a name in a layer that runs once
-    start: float  # startup, the entry, the main program
-    library: float  # the C library's functions of floats, against newlib's for Thumb-2
-    reals: float  # floats at all: an FPU's instructions, or functions in place of them
-    functions: float = 0  # more of the latter, which the C library's functions need
+    start: float  # startup, entry, main program
+    library: float  # the C library's float functions, relative to newlib's for Thumb-2
+    reals: float  # any use of floats: an FPU's instructions, or functions that replace them
+    functions: float = 0  # additional emulation functions that the C library's functions need
 
 
 @dataclass(frozen=True, slots=True)
 class StackBytes:
-    """The stack that parts of a run take on one kind of core."""
+    """The stack, in bytes, of parts of a run on one kind of core."""
 
-    beside: float  # what calls the run, and measures it
-    table: float  # a function that walks a table, without its counters
+    beside: float  # the caller of the run, including its measurement
+    table: float  # a function that interprets a table, without its counters
     layer: float
     layer_by_rows: float
     row_pointer: float  # in an array of a layer
-    stacked_argument: float  # beyond those in registers, of what a layer calls row by row
-    value: float  # in use, beyond the free ones
+    stacked_argument: float  # beyond those in registers, in a layer's row by row call
+    value: float  # live, beyond the free registers
     loop: float
-    inner_loop: float  # beyond two around it, beside that
-    real: float  # in use, up to the registers there are
-    soft_reals: float  # functions in place of an FPU
-    library: float  # the C library's functions of floats
-    c_instruction: float  # an instruction that is a function of C and becomes part of the kernel
-    function: float  # one that the kernel calls and that stays a function
+    inner_loop: float  # an additional value, in a loop nested more than two deep
+    real: float  # live, up to the number of registers
+    soft_reals: float  # functions that replace an FPU
+    library: float  # the C library's float functions
+    c_instruction: float  # an instruction implemented as a C function and inlined
+    function: float  # a function that the kernel calls and that is not inlined
     instruction_function: float  # the same for an instruction
-    short_code: float  # -Os keeps more on the stack
-    argument: float  # beyond four, of what a layer calls once: RISC-V has registers for eight
+    short_code: float  # -Os spills more
+    argument: float  # beyond four, of a layer's single call; RISC-V has registers for eight
 
 
 @dataclass(frozen=True, slots=True)
 class CoreKind:
-    """A row of the table: it is for the cores that have what it names."""
+    """A row of the table, for all cores with the properties that it lists."""
 
     needs: frozenset[Feature]
     parts: PartBytes
@@ -77,11 +77,11 @@ class CoreKind:
 
 @dataclass(frozen=True, slots=True)
 class Interrupt:
-    """A run that takes long is interrupted by the timer of its deadline: registers go onto the stack."""
+    """A long run is interrupted by the timer of its deadline, which pushes registers onto the stack."""
 
     needs: frozenset[Feature]
-    takes_reals: bool  # only where the run computes with floats
-    least_work: int  # products and results from which on emulated boards were seen to be interrupted
+    takes_reals: bool  # only if the run computes with floats
+    least_work: int  # products and results from which on runs on emulated boards were interrupted
     bytes: int
 
     def is_of(self, target: Target, has_reals: bool) -> bool:
@@ -91,7 +91,7 @@ class Interrupt:
 _PAIRS = PartBytes(3.9, 6.9, 3.7, 38.5, 8.6, 12.0, 3.5, 48.3, 27.4, 4.3, 1045, 1.0, 0)
 _THUMB_2 = PartBytes(3.9, 5.1, 0.0, 29.2, 22.7, 10.4, 5.6, 25.7, 61.4, 8.0, 865, 1.0, 1454)
 _PAIRS_ALONE = replace(_PAIRS, reals=_THUMB_2.reals)  # without an FPU
-_HELIUM_START = 956  # mps3-an547's
+_HELIUM_START = 956  # of mps3-an547
 _THUMB_1 = PartBytes(3.9, 18.8, 0.0, 12.2, 39.6, 15.1, 2.8, 76.9, 59.9, 4.1, 1280, 1.0, 2403, 2000)
 _OTHERS = PartBytes(3.9, 5.7, 0.0, 29.0, 49.1, 12.0, 1.7, 87.8, 57.7, 0.0, 766, 1.2, 2489, 1582)
 # Fitted to eight builds by zig.
@@ -115,9 +115,10 @@ _OTHERS_STACK = StackBytes(
 
 
 def _armv8(kind: CoreKind) -> CoreKind:
-    """The kind on Armv8-M, where strlen and memcpy of the C library take 92 and 236 bytes, not 220 and 308.
+    """Returns the kind for Armv8-M, where the C library's strlen and memcpy have 92 and 236 bytes, not 220
+    and 308.
 
-    With Helium loops take as much more as those take less.
+    With Helium, loops need as much more.
     """
     parts = replace(kind.parts, start=kind.parts.start - 200)
     return replace(kind, parts=parts, architecture="armv8-m.main")
@@ -126,7 +127,7 @@ def _armv8(kind: CoreKind) -> CoreKind:
 _WITH_PAIRS_AND_FPU = CoreKind(frozenset({Feature.DSP, Feature.FPU}), _PAIRS, _PAIRS_STACK)
 _WITH_PAIRS = CoreKind(frozenset({Feature.DSP}), _PAIRS_ALONE, _PAIRS_STACK)
 _WITH_THUMB_2 = CoreKind(frozenset({Feature.UNALIGNED}), _THUMB_2, _THUMB_2_STACK)
-_KINDS = (  # the first that fits
+_KINDS = (  # the first match counts
     CoreKind(
         frozenset({Feature.MVE, Feature.DSP, Feature.FPU}),
         replace(_PAIRS, start=_HELIUM_START),
@@ -140,7 +141,7 @@ _KINDS = (  # the first that fits
     CoreKind(frozenset(), _THUMB_1, _THUMB_1_STACK, machine="arm"),
     CoreKind(frozenset(), _OTHERS, _OTHERS_STACK),
 )
-INTERRUPTS: Mapping[str, tuple[Interrupt, ...]] = {  # of each machine, the first that fits
+INTERRUPTS: Mapping[str, tuple[Interrupt, ...]] = {  # of each machine, the first match counts
     "arm": (
         Interrupt(frozenset({Feature.MVE}), False, 300_000, 104),
         Interrupt(frozenset({Feature.FPU}), True, 750_000, 104),

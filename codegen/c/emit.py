@@ -1,4 +1,4 @@
-"""The C files of a model: decisions from Python, layout from the templates."""
+"""The C files of a model: Python decides the content, templates the layout."""
 
 from __future__ import annotations
 
@@ -38,21 +38,21 @@ if TYPE_CHECKING:
     from codegen.c.weights import WeightsLayout
 
 
-CORES = "solder_cores"  # the files of models whose layers two cores compute
+CORES = "solder_cores"  # the files of models with layers on two cores
 
 
 @dataclass(frozen=True)
 class SourceParts:
-    """The parts that the C files of a model are written from."""
+    """The parts from which a model's C files are written."""
 
     name: str
     model_hash: str
-    made: str  # says of what by what
+    made: str  # the comment about the model and the compiler
     version: str  # of Solder
     needs: Sequence[Need]
-    macs: int  # multiplications of a run, each with an addition
+    macs: int  # multiply-accumulate operations per run
     stack_bytes_estimate: int
-    c_flags: tuple[str, ...]  # of the compiler that the estimate is for
+    c_flags: tuple[str, ...]  # of the compiler for which the estimate is made
     dialect: Dialect
     inputs: Sequence[TensorInfo]
     outputs: Sequence[TensorInfo]
@@ -62,9 +62,9 @@ class SourceParts:
     library: KernelLibrary
     run: RunCode
     constants: Constants
-    weights: WeightsLayout | None  # where they are external
-    observation: Observation | None = None  # of runs, where they are observed
-    callers: str = ""  # C of the functions by which tables run the kernels; empty where none do
+    weights: WeightsLayout | None  # None unless weights are external
+    observation: Observation | None = None  # None unless runs are observed
+    callers: str = ""  # C functions through which tables call the kernels; empty without tables
 
     @property
     def tensors(self) -> tuple[TensorInfo, ...]:
@@ -72,7 +72,7 @@ class SourceParts:
 
 
 def emit_sources(parts: SourceParts) -> Mapping[str, str]:
-    """File name -> text. Raises ModelError where a library has a file of the model's name."""
+    """Returns file name -> text. Raises ModelError if a library has a file of the model's name."""
     name, common = parts.name, _common_context(parts)
     weights = {**common, **_weights_context(parts)}
     form = "weights" if parts.weights is None else "external"
@@ -95,9 +95,9 @@ def emit_sources(parts: SourceParts) -> Mapping[str, str]:
 
 
 def c_headers(parts: SourceParts) -> tuple[str, ...]:
-    """The headers that the model's files include beside their own and those for types.
+    """Returns the headers that the model's files include, besides the model's and those for types.
 
-    A user's function may include math.h in its own text, where it calls functions of it.
+    If a user's function calls math.h, its text may include it itself.
     """
     is_math = not _is_finite(parts.constants.arrays) or any(
         helper.library_calls for helper in parts.library.helpers.every
@@ -144,7 +144,7 @@ def _weights_words(parts: SourceParts) -> Mapping[str, object]:
 
 
 def _summary(parts: SourceParts) -> str:
-    """The first lines of a head: what the model takes."""
+    """Returns the first lines of a file header: the resources of the model."""
     text = (
         f"{parts.name}: {counted(len(parts.run.layers), 'layer')}, {counted(parts.macs, 'MAC')}, "
         f"{sum(arena.bytes for arena in parts.arenas):,} bytes of arena, "
@@ -155,7 +155,7 @@ def _summary(parts: SourceParts) -> str:
 
 
 def _symbols(parts: SourceParts) -> str:
-    """The line of a head that names the symbols which the linker sees."""
+    """Returns the line of a file header that lists the symbols visible to the linker."""
     name, is_streamed, has_states = parts.name, parts.run.stream is not None, bool(parts.states)
     functions = [f"{name}_{RUN}", *([f"{name}_{PUSH_ROW}"] if is_streamed else [])]
     functions += [f"{name}_{RESET}"] if has_states else []
@@ -194,14 +194,14 @@ def _model_context(parts: SourceParts) -> Mapping[str, object]:
 
 
 def _places(run: RunCode) -> Sequence[Enumerator]:
-    """Where buffers are, the first in memory first."""
+    """Returns the offsets of buffers, in the order of memory."""
     code = (*run.accessors, *run.functions)
     found = {node.name: node for node in walk(code) if isinstance(node, Enumerator)}
     return sorted(found.values(), key=lambda place: (place.value, place.name))
 
 
 def _included(parts: SourceParts) -> set[str]:
-    """The headers that <model>.c includes beside its own and that for sizes."""
+    """Returns the headers that <model>.c includes, besides the model's and stddef.h."""
     library, dialect = parts.library, parts.dialect
     wanted = (
         (bool(parts.states), "string.h"),
@@ -218,13 +218,13 @@ def _included(parts: SourceParts) -> set[str]:
 
 
 def _fills(parts: SourceParts) -> list[Helper]:
-    """The functions that fill rows and padding, which layers call and kernels do not."""
+    """Returns the functions that fill rows and padding, which layers call but kernels do not."""
     called = helpers_of((*parts.run.layers, *parts.run.halves.values()))
     return sorted((helper for helper in called if isinstance(helper, Helper)), key=lambda each: each.name)
 
 
 def _fixed(parts: SourceParts) -> Mapping[str, Array]:
-    """The constants that stay in the code where weights are external."""
+    """Returns the constants that stay in the code if weights are external."""
     return parts.constants.fixed if parts.weights is not None else {}
 
 
@@ -276,13 +276,13 @@ def _environment() -> Environment:
 
 
 def render(template: str, context: Mapping[str, object]) -> str:
-    """The text of a template of codegen.c."""
+    """Renders a template of codegen.c."""
     text = _environment().get_template(template).render(context)
     return text.rstrip("\n") + "\n"
 
 
 def _arena_context(model: str, arenas: Sequence[Arena]) -> Mapping[str, object]:
-    """The words with which templates name, take and check the memories."""
+    """Returns the template variables that name, declare and check the arenas."""
     pointers = [f"(uintptr_t){arena.name}" for arena in arenas]
     together = pointers[0] if len(arenas) == 1 else f"({' | '.join(pointers)})"
     macros = [f"{model}_{arena.name}_BYTES".upper() for arena in arenas]
@@ -325,7 +325,7 @@ def _tensor_context(tensor: TensorInfo, arenas: Sequence[Arena]) -> Mapping[str,
 
 
 def _is_placed(tensor: TensorInfo, arenas: Sequence[Arena]) -> bool:
-    """A streamed input has no place in the arena, nor has what is left to the caller."""
+    """Returns True if the tensor is in the arena; streamed inputs and the caller's tensors are not."""
     return tensor.arena_offset < arenas[tensor.arena].bytes
 
 
@@ -334,7 +334,7 @@ def _describe(kind: TensorType) -> str:
 
 
 def _null_checks(parts: SourceParts) -> str:
-    """The condition that a pointer is null; a streamed input's rows are checked one by one."""
+    """Returns the condition that a pointer is null. A streamed input's rows are checked one by one."""
     is_streamed = parts.run.stream is not None
     pointers = [*([] if is_streamed else ["in"]), "out", *(arena.name for arena in parts.arenas)]
     pointers += [f"{parts.name}_weights_in_use"] if parts.weights is not None else []

@@ -1,7 +1,7 @@
-"""Code before there is a compiler: an estimate, from what the loop nests and layers consist of.
+"""Estimates code size without a compiler, from loop nests and layers.
 
-It is within 15 % of what gcc 12.2 makes of the cases in benchmarks/results.json; benchmarks/estimates.md has
-all. What a build really takes is measured by `deploy build` and `deploy bench`.
+The estimate is within 15 % of gcc 12.2 for the cases in benchmarks/results.json; see benchmarks/estimates.md
+for all. Use `deploy build` or `deploy bench` to measure the exact size of a build.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.c.tree_walk import walk
 
 
 def estimate_code_bytes(library: KernelLibrary, run: RunCode, target: Target) -> int:
-    """The code of firmware that only runs the model: kernels, layers, their order, startup, the C library."""
+    """Returns the code bytes of minimal firmware: kernels, layers, their order, startup, the C library."""
     each = core_kind(target).parts
     tables = sum(len(part.table.numbers) for part in run.order.parts if part.table is not None)
     layers = sum(_layer_code_bytes(layer, each) for layer in run.functions)
@@ -35,7 +35,7 @@ def estimate_kernel_bytes(library: KernelLibrary, target: Target) -> int:
 
 
 def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
-    """Places in rings are computed where a layer runs row by row, else known when it is compiled."""
+    """Returns a layer's code bytes. Ring offsets are computed if it runs row by row, otherwise constant."""
     parts = tuple(walk(layer))
     if ROW_PARAMETER not in layer.params:
         return each.once_name * sum(isinstance(part, Name) for part in parts)
@@ -45,7 +45,7 @@ def _layer_code_bytes(layer: FunctionDefinition, each: PartBytes) -> float:
 
 
 def _c_library_bytes(library: KernelLibrary, target: Target, each: PartBytes) -> float:
-    """The C library's functions of floats, and what stands in for an FPU."""
+    """Returns the bytes of the C library's float functions, and of functions that replace an FPU."""
     called, reals = library_calls(library.helpers.every), Reals.of(target)
     is_real = bool(called) or any(has_reals(kernel.function) for kernel in library.kernels)
     computed = each.functions * (reals is Reals.NONE and computes_reals(called))

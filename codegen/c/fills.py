@@ -14,7 +14,7 @@ _BETWEEN = {8: "int8_t", **_FILLED}
 
 @dataclass(frozen=True, slots=True)
 class FillHelper(Helper):
-    """A function that stores one value in many places: in elements, or between planes."""
+    """A function that stores one value many times: in consecutive elements, or between planes."""
 
     is_between: bool = False
 

@@ -1,6 +1,6 @@
-"""Code before there is a compiler: the bytes of functions, from the kinds of their parts.
+"""Estimates the code bytes of functions from the kinds of their parts.
 
-What a part takes depends on the kind of core (`core_kinds.py`).
+The size of a part depends on the kind of core (`core_kinds.py`).
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from codegen.c.tree_walk import Node, walk
 from codegen.loops.ir import Instruction, ScalarFunction
 
 _OPERATORS = frozenset("-+*/%&|^~!<>=?")
-_INLINED_OPERATORS = 12  # a compiler copies shorter functions into their callers
+_INLINED_OPERATORS = 12  # a compiler inlines shorter functions
 
 
 def estimate_bytes(node: Node, each: PartBytes) -> float:
-    """The machine code of a kernel's function, without the functions it calls."""
+    """Returns the code bytes of a kernel's function, without its callees."""
     return sum(_bytes_of(part, each) for part in walk(node))
 
 
@@ -38,7 +38,7 @@ def _bytes_of(part: Node, each: PartBytes) -> float:
 
 
 def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> float:
-    """The machine code of functions written by hand: once, except those copied into their callers."""
+    """Returns the code bytes of hand-written functions, each once, except inlined ones."""
     counts = (
         _operators(helper.definition.partition("{")[2])
         for helper in helpers
@@ -48,5 +48,5 @@ def estimate_helper_bytes(helpers: Iterable[AnyHelper], each: PartBytes) -> floa
 
 
 def _operators(text: str) -> int:
-    """The operators of C that somebody wrote, one of several characters once."""
+    """Counts the operators in C text; operators of several characters count once."""
     return sum(is_operator for is_operator, _ in groupby(text, _OPERATORS.__contains__))

@@ -1,8 +1,8 @@
-"""The helpers of a file: each once, before its first user, with a name that a reader can say.
+"""The helpers of a file: each once, before its first user, with a readable name.
 
-A function that is written for its numbers is named by their checksum (`numbered_name`), so that it can be
-made without knowing the others of its file. A reader of the file wants the operation, and which of several it
-is: there the checksum becomes a counter.
+A function that is specialized for numbers has their checksum in its name (`numbered_name`), so that it can be
+generated independently of other functions. In a file, a reader needs the operation and which of several
+variants it is, so the checksum becomes a counter.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from codegen.isa.names import without_mark
 @dataclass(frozen=True, slots=True)
 class Helpers:
     every: tuple[AnyHelper, ...]  # each before its first user
-    names: Mapping[str, str]  # names in this file, of those whose name is another
-    needs: frozenset[Feature]  # of the core, over all their uses: where a word lies is its caller's doing
+    names: Mapping[str, str]  # names in this file, where they differ
+    needs: frozenset[Feature]  # of the core, over all uses; alignment depends on the caller
 
     @property
     def includes(self) -> tuple[str, ...]:
         return tuple(sorted({name for helper in self.every for name in helper.includes}))
 
     def texts(self, printer: Printer) -> tuple[str, ...]:
-        """The definitions."""
+        """Returns the definitions."""
         return tuple(dict.fromkeys(_definition(helper, printer) for helper in self.every))
 
     def unnamed_texts(self) -> tuple[str, ...]:
-        """The definitions without the names of this file, in the order of the helpers' own names."""
+        """Returns the definitions with the original names, sorted by these."""
         return tuple(helper.definition for helper in sorted(self.every, key=lambda helper: helper.name))
 
 
 def collect_helpers(called: Iterable[AnyHelper], taken: Set[str] = frozenset()) -> Helpers:
-    """The helpers called, and all that they call; other functions of the file have the names `taken`."""
+    """Returns these helpers and all their callees; `taken` are names of other functions in the file."""
     found: dict[str, AnyHelper] = {}
     needs: set[Feature] = set()
 
@@ -55,7 +55,7 @@ def _add(helper: AnyHelper, found: dict[str, AnyHelper], needs: set[Feature]) ->
 
 
 def plain_names(names: Iterable[str], taken: Set[str]) -> Mapping[str, str]:
-    """Each name with a checksum -> the name without it, numbered where another has it already."""
+    """Maps each name with a checksum to the name without it, numbered if that is taken."""
     names = tuple(names)
     plain = {name: without_mark(name) for name in names}
     used = {*taken, *(name for name in names if plain[name] == name)}
@@ -72,5 +72,5 @@ def plain_names(names: Iterable[str], taken: Set[str]) -> Mapping[str, str]:
 
 
 def _definition(helper: AnyHelper, printer: Printer) -> str:
-    """Its text names itself and, of others, only what it states to call."""
+    """Returns the definition. It mentions only itself and the functions in its `calls`."""
     return printer.helper_text(helper.definition, (helper.name, *(called.name for called in helper.calls)))

@@ -1,4 +1,4 @@
-"""A proc as a function of the C tree: its loops written out, the parameters that it uses."""
+"""Converts a proc to a function of the C tree: unrolled loops and the parameters that it uses."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ from codegen.loops.ir import (
 from codegen.loops.unrolled import expand_unrolled
 
 _KERNEL = "static KERNEL void"
-_WORD = 4  # bytes: where arrays begin, whatever they hold, for instructions that take words of them
+_WORD = 4  # bytes: the alignment of arrays of any type, for 32-bit loads
 _EXTREMES = {"min": "<", "max": ">"}
-HALF = Name("half")  # 0 or 1: of the kernel's outermost loops
+HALF = Name("half")  # 0 or 1: selects half of the kernel's outermost loops
 HALF_PARAMETER = tree.TypedName("int32_t", HALF.name)
 
 
 @dataclass(frozen=True, slots=True)
 class KernelFunction:
-    """The function of a proc, and the buffers that it has as parameters: those that its body touches."""
+    """The function of a proc, and the buffers that its body uses, which are its parameters."""
 
     function: tree.FunctionDefinition
     buffers: tuple[Buffer, ...]
 
 
 def kernel_function(proc: Proc, comment: str, in_halves: bool = False) -> KernelFunction:
-    """The function that computes what a proc says, or the half of it that its last parameter names."""
+    """Returns the function of a proc, or of the half that its last parameter selects."""
     body = expand_unrolled(proc.body)
     maker = _Maker(_register_buffers(body), _vector_types(body))
     used = {p.buffer.name for p in _places(body)}
@@ -60,7 +60,7 @@ def kernel_function(proc: Proc, comment: str, in_halves: bool = False) -> Kernel
 
 
 def _half(stmt: tree.Stmt, loop: ir.Stmt) -> tree.Stmt:
-    """An outermost loop of a half: the turns that belong to it."""
+    """Returns an outermost loop restricted to the iterations of a half."""
     if not isinstance(stmt, tree.ForLoop) or not isinstance(loop, For) or not is_cut(loop):
         return tree.If(tree.Infix("==", HALF, Number(SECOND)), (stmt,), comment="too little to be cut")
     first, second = (len(turns_of(loop, half)) for half in (FIRST, SECOND))
@@ -92,7 +92,7 @@ def _parameter(buffer: Buffer) -> tree.TypedName:
 
 
 def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
-    """Local buffers that are single variables in C, since every index into them is known."""
+    """Returns local buffers that become single variables in C, because all their indices are constant."""
     local = {s.buffer.name for s in walk(body) if isinstance(s, Declare)}
     indexed = {p.buffer.name for p in _places(body) if not p.index.is_constant}
     in_memory = {place.buffer.name for place, param in _windows(body) if param.role is not Role.LOCAL}
@@ -100,10 +100,10 @@ def _register_buffers(body: tuple[ir.Stmt, ...]) -> frozenset[str]:
 
 
 def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, _Vectors]:
-    """The vector registers of the buffers that instructions hold in some, by name.
+    """Returns the vector registers of buffers that instructions hold in some, by name.
 
-    Instructions that take the elements of a buffer at several places find a register at each; those that
-    all begin at its first element share one, of which each takes as many lanes as it wants.
+    If instructions use a buffer's elements from several places, there is a register for each. If all begin at
+    its first element, they share one, of which each uses as many lanes as it needs.
     """
     held = [(place, param) for place, param in _windows(body) if param.vector_type]
     several = {place.buffer.name for place, _ in held if place.index != Affine()}
@@ -114,7 +114,7 @@ def _vector_types(body: tuple[ir.Stmt, ...]) -> Mapping[str, _Vectors]:
 
 
 def _windows(body: tuple[ir.Stmt, ...]) -> Iterator[tuple[BufferPlace, Buffer]]:
-    """The places of buffers that instructions are applied to, each with the instruction's own parameter."""
+    """Yields the operands of instructions, each with the instruction's parameter."""
     for stmt in walk(body):
         if isinstance(stmt, Invoke):
             yield from zip(stmt.windows, stmt.instruction.params, strict=True)
@@ -133,10 +133,10 @@ def _places(body: tuple[ir.Stmt, ...]) -> list[BufferPlace]:
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """The vector registers that buffers of a name lie in."""
+    """The vector registers of buffers of one name."""
 
     c_type: str
-    lanes: int  # of each; 0 where a buffer lies in one register
+    lanes: int  # of each; 0 if a buffer is in one register
 
     def count(self, buffer: Buffer) -> int:
         return buffer.elements // self.lanes if self.lanes else 1
@@ -147,7 +147,7 @@ class _Vectors:
 
 @dataclass(frozen=True, slots=True)
 class _Maker:
-    """Makes C of the statements of one proc."""
+    """Converts the statements of one proc to C."""
 
     registers: frozenset[str]  # buffers that are single variables
     vector_types: Mapping[str, _Vectors]  # of buffers that instructions hold in vector registers
@@ -190,7 +190,7 @@ class _Maker:
         )
 
     def stored(self, dtype: DType, value: ir.Expr) -> Expr:
-        """A store narrows on purpose; the cast says so to the compiler."""
+        """Returns the value for a store. A cast tells the compiler that narrowing is intended."""
         made = self.expr(value)
         if dtype in (DType.I32, DType.F32, DType.I64) or _type_of(value) is dtype:
             return made
@@ -204,7 +204,7 @@ class _Maker:
         given |= {name: Number(value, name) for name, value in instruction.numbers}
         given |= {param.name: self.window(window, param) for param, window in pairs}
         for param, window in pairs:
-            if param.is_rows:  # an array of row pointers as a whole, and where in its rows the window begins
+            if param.is_rows:  # an array of row pointers, and the offset of the window in its rows
                 given[f"{param.name}_array"] = Name(window.buffer.name)
                 given[f"{param.name}_offset"] = _linear(window.index, window.buffer.name)
         shown = tuple((name, value) for name, value in given.items() if name in mentioned)
@@ -219,7 +219,7 @@ class _Maker:
         return Subscript(_row(place), _linear(place.index, buffer.name))
 
     def window(self, place: BufferPlace, param: Buffer) -> Expr | tuple[Expr, ...]:
-        """The argument of an instruction's call for a parameter: a pointer, one per row, or registers."""
+        """Returns the argument for an instruction's parameter: a pointer, one per row, or registers."""
         if param.vector_type:
             return self.vector(place)
         if place.buffer.name in self.registers:
@@ -230,7 +230,7 @@ class _Maker:
         return _pointer(place)
 
     def vector(self, place: BufferPlace) -> Expr:
-        """The vector register with the elements from a place on."""
+        """Returns the vector register with the elements from a place on."""
         buffer, vectors = place.buffer, self.vector_types[place.buffer.name]
         if vectors.count(buffer) == 1:
             return Name(buffer.name)
@@ -276,7 +276,7 @@ def _register(buffer: Buffer, index: int) -> str:
 
 
 def _row(place: BufferPlace) -> Expr:
-    """The buffer, or one of its rows."""
+    """Returns the buffer, or one of its rows."""
     base = Name(place.buffer.name)
     has_rows = place.buffer.rows > 1
     return Subscript(base, _linear(place.row, f"{place.buffer.name}_row")) if has_rows else base
@@ -303,7 +303,7 @@ def _constant(value: int | float) -> Expr:
 
 
 def _cast(dtype: DType, value: Expr) -> Expr:
-    """A cast; its operand gets parentheses, unless it is a name or a call or has some already."""
+    """Returns a cast. The operand gets parentheses, unless it is a name or a call or has some already."""
     match value:
         case Subscript() | Literal() | Linear((), _):
             return tree.CastTo(dtype.c_name, Group(value))

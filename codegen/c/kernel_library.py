@@ -1,4 +1,4 @@
-"""The functions of a model's C file: layers of equal shape share one, helpers come before their users."""
+"""The functions of a model's C file: layers of equal shape share one, helpers precede their users."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _PARTS_OF_STEPS = ("\nBefore the first step: sets the state to its start values.
 
 
 class Sharing(Enum):
-    """Says which layers call one function."""
+    """Specifies which layers share a function."""
 
     NONE = "each has its own, with the layer's name in its own"
     EQUAL = "those whose loops are equal"
@@ -46,32 +46,32 @@ class SharedKernel:
 
     name: str
     params: tuple[Buffer, ...]
-    numbers: Mapping[str, int]  # members of the shape that it is given as its last parameter
+    numbers: Mapping[str, int]  # members of the shape that is its last parameter
 
 
 @dataclass(frozen=True)
 class KernelLibrary:
     helpers: Helpers
     kernels: tuple[KernelFunction, ...]
-    calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one for each of its kernel's procs
-    libraries: tuple[CLibrary, ...] = ()  # that have the functions which are not generated
-    library_stack_bytes: int = 0  # of the hungriest of these
+    calls: tuple[tuple[SharedKernel, ...], ...]  # per stage, one per proc of its kernel
+    libraries: tuple[CLibrary, ...] = ()  # of functions that are not generated
+    library_stack_bytes: int = 0  # the largest stack of these
 
     @property
     def names(self) -> frozenset[str]:
-        """All functions and macros of the C file but its layers."""
+        """Returns the names of all functions and macros of the C file except layers."""
         helpers = (self.helpers.names.get(helper.name, helper.name) for helper in self.helpers.every)
         return frozenset((*helpers, *(call.name for calls in self.calls for call in calls)))
 
     @property
     def needs(self) -> frozenset[Feature]:
-        """All that the code needs of the core."""
+        """Returns the core features that the code needs."""
         return self.helpers.needs.union(*(library.needs for library in self.libraries))
 
 
 def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLibrary:
-    """Makes the functions of the stages' kernels."""
-    families: dict[Hashable, dict[KernelFunction, str]] = {}  # what is common -> who has it, its first name
+    """Creates the functions of the stages' kernels."""
+    families: dict[Hashable, dict[KernelFunction, str]] = {}  # common part -> its kernels, their first name
     labels = layer_labels(stages)
     owners = [f"{label}_" if sharing is Sharing.NONE else "" for label in labels]
     users = [_functions(stage.kernel, owner) for stage, owner in zip(stages, owners, strict=True)]
@@ -102,7 +102,7 @@ def kernel_library(stages: Sequence[LoweredStage], sharing: Sharing) -> KernelLi
 
 
 def _calls_of(kernel: Kernel) -> tuple[SharedKernel, ...]:
-    """The calls of functions that are not generated; nothing where loops compute the layer."""
+    """Returns the calls of functions that are not generated; empty if loops compute the layer."""
     return tuple(
         SharedKernel(function.name, proc.params, dict(function.numbers))
         for function, proc in _foreign(kernel)
@@ -110,7 +110,7 @@ def _calls_of(kernel: Kernel) -> tuple[SharedKernel, ...]:
 
 
 def _foreign(kernel: Kernel) -> Iterator[tuple[CFunction, Proc]]:
-    """The functions of a kernel that are not generated, with what they are given."""
+    """Yields the functions of a kernel that are not generated, with their parameters."""
     if kernel.started is not None:
         yield kernel.started.calls, kernel.started.proc
     if kernel.calls is not None:
@@ -123,7 +123,7 @@ def _callers(
     stages: Sequence[LoweredStage],
     labels: Sequence[str],
 ) -> list[Users]:
-    """The layers that call each function."""
+    """Returns the layers that call each function."""
     found: dict[str, list[tuple[str, RowFormat]]] = {kernel.function.name: [] for kernel in kernels}
     for label, mine, stage in zip(labels, calls, stages, strict=True):
         for call in (call for call in mine if call.name in found):
@@ -132,7 +132,7 @@ def _callers(
 
 
 def _functions(kernel: Kernel, owner: str) -> list[KernelFunction]:
-    """The functions to generate, named by their owner alone; of several of a kernel, each says its part."""
+    """Returns the functions to generate, named by their owner; if there are several, also by their part."""
     if kernel.calls is not None:
         return []
     parts: tuple[str, ...] = _PARTS_OF_STEPS if kernel.carried is not None else ("",)
@@ -144,12 +144,12 @@ def _functions(kernel: Kernel, owner: str) -> list[KernelFunction]:
 
 
 def called_helpers(function: FunctionDefinition) -> list[AnyHelper]:
-    """Functions before instructions."""
+    """Returns the called helpers, functions before instructions."""
     return sorted(helpers_of(function), key=lambda helper: isinstance(helper, Instruction))
 
 
 def _family(name: str, users: Sequence[KernelFunction]) -> tuple[KernelFunction, tuple[SharedKernel, ...]]:
-    """The function of some kernels of one shape, and what each of them calls it with."""
+    """Returns the function of kernels of one shape, and the arguments with which each layer calls it."""
     lifted = lift([user.function for user in users])
     others = len({user.function.comment for user in users}) - 1
     comment = users[0].function.comment + (f" Also for {others} of other numbers." if others else "")
@@ -158,7 +158,7 @@ def _family(name: str, users: Sequence[KernelFunction]) -> tuple[KernelFunction,
 
 
 def _common_name(names: Sequence[str]) -> str:
-    """The words that all names begin with; the first word of all where they have none in common."""
+    """Returns the common prefix of all names, in whole parts, or else the first part of the first name."""
     words = [name.split("_") for name in names]
     common = takewhile(lambda same: len(set(same)) == 1, zip(*words, strict=False))
     return "_".join(word for word, *_ in common) or words[0][0]

@@ -1,4 +1,4 @@
-"""The call of a kernel by a layer: what it is given, in the order of its parameters."""
+"""The call of a kernel by a layer, with arguments in the order of its parameters."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ _SHAPE = "shape"
 
 @dataclass(frozen=True, slots=True)
 class Operands:
-    """The C of what a kernel reads; what it writes is a variable called as the parameter is."""
+    """The C expressions of a kernel's inputs. Its output is a variable with the parameter's name."""
 
-    row: Callable[[Buffer, int], Expr]  # the pointer of that number to a row
+    row: Callable[[Buffer, int], Expr]  # a pointer to a row, by the pointer's number
     constant: Callable[[str], Expr]  # the array for a parameter
-    tables: Callable[[Buffer], Sequence[DefineTable]]  # that the pointers to rows need
+    tables: Callable[[Buffer], Sequence[DefineTable]]  # needed by the pointers to rows
 
 
 def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tuple[Stmt, ...]:
-    """The arrays that the call needs, and the call."""
+    """Returns the arrays that the call needs, and the call."""
     before: list[Stmt] = []
     arguments: list[Expr] = []
-    # The function may have been printed for another layer, where a row was a constant or the other way.
+    # The function may belong to another layer, in which a row is a constant or the other way round.
     mine = {p.name: p for proc in kernel.procs for p in proc.params}
     for param in (mine[p.name] for p in called.params):
         if param.role is Role.ROWS:
@@ -49,7 +49,7 @@ def layer_call(kernel: Kernel, called: SharedKernel, operands: Operands) -> tupl
         arguments.append(_argument(param, operands))
     if kernel.in_halves:
         arguments.append(HALF)
-    if called.numbers:  # what tells this layer from others that share the function
+    if called.numbers:  # the numbers that distinguish layers that share the function
         before.append(DefineShape(shape_struct(called.name), _SHAPE, tuple(called.numbers.items())))
         arguments.append(Prefix("&", Name(_SHAPE)))
     return (*before, Do(FunctionCall(called.name, tuple(arguments))))

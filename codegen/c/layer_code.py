@@ -1,4 +1,4 @@
-"""The code of one layer: its loops as a proc says them, and the C functions that they became."""
+"""The code of one layer: its loops as procs, and the C functions generated from them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def layer_code(
 
 
 def _rows_read(stage: LoweredStage, reading: Reading, lowered: Lowered) -> RowsRead:
-    if reading.tensor == STREAMED_ROW:  # the caller's, as the stage will store it
+    if reading.tensor == STREAMED_ROW:  # the caller's row, in the format in which the stage stores it
         return RowsRead(stage.result.type, stage.result.format.row_elements, reading.fill)
     tensor = lowered.tensors[reading.tensor]
     rows = tensor.rows if stage.kernel.whole else 1

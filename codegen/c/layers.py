@@ -1,4 +1,4 @@
-"""The C of a run: an accessor for each tensor's rows, a function for each layer, the order of their rows."""
+"""The C code of a run: an accessor for each tensor's rows, a function for each layer, the order of rows."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ from codegen.lower.outside_rows import windows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Result
 
 BOTH_CORES = "solder_on_both_cores"  # of solder_cores.h
-HOOK = "layer_wrote"  # tells the runtime of each row
-_Y = Name("y")  # what a layer writes
+HOOK = "layer_wrote"  # reports each row to the runtime
+_Y = Name("y")  # a layer's output
 _KINDS = ("state", "scratch")  # of a stage's buffers
-_CONTEXT = "context"  # the run, as the other core is handed it
+_CONTEXT = "context"  # the run, as passed to the other core
 
 
 @dataclass(frozen=True)
@@ -60,11 +60,11 @@ class RunCode:
     order: Order
     stream: StreamInfo | None
     halves: Mapping[int, FunctionDefinition] = field(default_factory=dict)  # of layers on two cores
-    numbers: tuple[str, ...] = ()  # the constants in C that the hook of the runtime is given
+    numbers: tuple[str, ...] = ()  # the constants in C that are passed to the runtime's hook
 
     @property
     def functions(self) -> tuple[FunctionDefinition, ...]:
-        """The functions of all layers, each behind what it hands to both cores."""
+        """Returns the functions of all layers, each after the function that both cores call for it."""
         halved = [
             (self.halves[n], layer) if n in self.halves else (layer,) for n, layer in enumerate(self.layers)
         ]
@@ -73,7 +73,7 @@ class RunCode:
 
 @dataclass(frozen=True)
 class StreamInfo:
-    """The numbers of a streamed input that the header shows."""
+    """The numbers of a streamed input for the header."""
 
     rows: int
     row_elements: int
@@ -82,7 +82,7 @@ class StreamInfo:
 
 
 class RunMaker:
-    """Makes the layers of one model; names are shared by everything it makes."""
+    """Creates the layers of one model, with names that are unique among them."""
 
     def __init__(
         self,
@@ -135,7 +135,7 @@ class RunMaker:
         return streamed_order(self.plan.order, layers, receiver, rows, self.model)
 
     def _received(self, receiver: int) -> LoweredTensor:
-        """The tensor that takes the rows of a streamed input."""
+        """Returns the tensor that receives the rows of a streamed input."""
         return self.lowered.tensors[self.lowered.stages[receiver].result.tensor]
 
     def _layer(self, index: int) -> FunctionDefinition:
@@ -156,7 +156,7 @@ class RunMaker:
         return self._growing_body(index, stage) if grows else self._row_body(index, stage)
 
     def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        """The first core's part of a step of both: what lies around rows, and the hand-over."""
+        """Returns the first core's part of a step on two cores: fills, padding and the hand-over."""
         pointer, *around = self._output(stage)
         rows = self._written_rows(stage)
         takes_row = self.steps[index] > 1 or uses(rows, ROW.name)
@@ -167,7 +167,7 @@ class RunMaker:
         return (*([pointer] if uses(tuple(around), _Y.name) else []), *around, Do(both), *wrote)
 
     def _half(self, index: int, stage: LoweredStage) -> FunctionDefinition:
-        """The function that each core calls for its half of a step."""
+        """Returns the function that each core calls for its half of a step."""
         *_, kernel = self.calls[index]
         pointer, *_ = self._output(stage)
         body = (pointer, *self._call(index, stage, kernel))
@@ -192,7 +192,7 @@ class RunMaker:
         return (*before, *self._call(index, stage, kernel), *wrote)
 
     def _results(self, stage: LoweredStage) -> list[Stmt]:
-        """The pointers to what a step writes; a device is given whole tensors, whichever step it is."""
+        """Returns the pointers to a step's results. A device gets whole tensors in every step."""
         if stage.kernel.started is None and not stage.others:
             return self._output(stage)
         return [
@@ -201,7 +201,7 @@ class RunMaker:
         ]
 
     def _carried(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
-        """Passes what the step before has left; the first step begins it."""
+        """Yields the code that passes the state of the previous step; the first step initializes it."""
         carried = stage.kernel.carried
         if carried is None:
             return
@@ -213,7 +213,7 @@ class RunMaker:
         yield from start if self.steps[index] == 1 else (If(Infix("==", ROW, Number(0)), start),)
 
     def _started(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
-        """The first step starts a device; the second one waits for it."""
+        """Yields the code of which the first step starts a device and the second one waits for it."""
         started = stage.kernel.started
         if started is None:
             return
@@ -229,7 +229,7 @@ class RunMaker:
         yield If(Infix("==", ROW, Number(0)), (*start, hook, Return()), comment="the device is started")
 
     def _growing_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        """The sums begin with the first row of the input and become the result after the last."""
+        """Returns a body that initializes sums at the first input row and stores results after the last."""
         out, accumulation = stage.result, stage.kernel.accumulation
         assert accumulation is not None
         start, add, finish = self.calls[index]
@@ -287,7 +287,7 @@ class RunMaker:
         return (*self._scratch(stage, called), *layer_call(stage.kernel, called, operands))
 
     def _scratch(self, stage: LoweredStage, called: SharedKernel) -> Iterator[Stmt]:
-        """The arrays that the kernel works in."""
+        """Yields the scratch arrays of the kernel."""
         for param in (p for p in called.params if p.role is Role.SCRATCH):
             place = plus(
                 self.rows.place(self.plan.buffers[f"{stage.name}.scratch"]), stage.kernel.scratch[param.name]
@@ -308,7 +308,7 @@ class RunMaker:
         return comment_text(f"{stage.op} {self.shapes(stage)}{', ' if origin else ''}{origin}")
 
     def _reason(self, stage: LoweredStage) -> str:
-        """Says why the layer is computed as it is."""
+        """Describes why the layer has this kernel."""
         return comment_text(f"{stage.kernel.schedule}: {stage.kernel.why}.")
 
     def shapes(self, stage: LoweredStage) -> str:
@@ -319,7 +319,7 @@ class RunMaker:
         return f"{_shape(source.type)} -> {made}"
 
     def _output(self, stage: LoweredStage) -> list[Stmt]:
-        """The pointer to the row that is written, or to each of those, and the zero points around it."""
+        """Returns the pointer to the written row, or to each of several, and the code that fills padding."""
         out, together = stage.result, stage.kernel.rows_per_step
         fmt, c_type, first = out.format, f"{self._c_type(out)} *const", _first_row(together)
         rows = self._written_rows(stage)
@@ -343,7 +343,7 @@ class RunMaker:
         return body if is_ring else [*body, *self._padding_in_time(out, together)]
 
     def _is_own_ring(self, out: Result) -> bool:
-        """True for a ring that needs padding and that nobody else writes while it lives: one fill serves."""
+        """Returns True for a padded ring with one writer and no overlapping buffer: one fill suffices."""
         tensor, held = self.lowered.tensors[out.tensor], self.plan.buffers[out.tensor].rows_held
         writers = sum(out.tensor in stage.writes for stage in self.lowered.stages)
         is_ring = held < tensor.rows and writers == 1 and out.rows == tensor.rows
@@ -360,17 +360,17 @@ class RunMaker:
         return tuple(filled_row(out.format, self.rows.written(out, base, row)) for row in rows)
 
     def _around_the_only_row(self, out: Result) -> tuple[Stmt, ...]:
-        """Rows above and below, and padding, of a result that is written once."""
+        """Returns code that fills rows above and below, and padding, of a result that is written once."""
         others = [r for r in range(out.rows) if r != out.format.top]
         return (*self._filled(out, None, others), *self._padding(out))
 
     def _padding(self, out: Result, y: Expr = _Y) -> tuple[Stmt, ...]:
-        """Statements that fill the padding; beside 32-bit integers there is only slack, never used."""
+        """Returns code that fills the padding. 32-bit integers only have slack, which needs no value."""
         is_filled = out.type.dtype in (DType.I8, DType.I16, DType.U8, DType.F32)
         return filled_padding(out.format, y) if is_filled else ()
 
     def _padding_in_time(self, out: Result, together: int) -> tuple[Stmt, ...]:
-        """The padding at its memory's first use, or with every row where others use it."""
+        """Returns code that fills padding at its memory's first use, or every time if others use it."""
         fills = tuple(fill for y in _written(together) for fill in self._padding(out, y))
         held = self.plan.buffers[out.tensor].rows_held
         if not fills or held >= self.lowered.tensors[out.tensor].rows or self._is_disturbed(out.tensor):
@@ -380,13 +380,13 @@ class RunMaker:
         return (If(is_first, fills, comment="the first use of this memory"),)
 
     def _is_disturbed(self, tensor: str) -> bool:
-        """True where another buffer uses the same bytes between the tensor's first row and its last."""
+        """Returns True if another buffer uses the same bytes between the tensor's first row and its last."""
         mine = self.plan.buffers[tensor]
         return any(_meet(mine, other) for name, other in self.plan.buffers.items() if name != tensor)
 
 
 def _offsets(lowered: Lowered, names: Mapping[str, str], labels: Sequence[str]) -> Mapping[str, str]:
-    """Planned buffer -> the constant for its place: tensors, and what layers keep and work in."""
+    """Maps each planned buffer to the constant of its offset: tensors, states and scratch of layers."""
     layers = list(zip(lowered.stages, labels, strict=True))
     words = {tensor: names[tensor] for tensor in lowered.tensors}
     words |= {f"{stage.name}.{kind}": f"{label}_{kind}" for stage, label in layers for kind in _KINDS}
@@ -394,17 +394,17 @@ def _offsets(lowered: Lowered, names: Mapping[str, str], labels: Sequence[str]) 
 
 
 def _first_row(together: int) -> Expr:
-    """The first row of the result that a step writes, of so many."""
+    """Returns the first row of the result that a step writes."""
     return ROW if together == 1 else times(ROW, together)
 
 
 def _written(together: int) -> tuple[Expr, ...]:
-    """The pointers to the rows that a step writes."""
+    """Returns the pointers to the rows that a step writes."""
     return (_Y,) if together == 1 else tuple(Subscript(_Y, Number(row)) for row in range(together))
 
 
 def _outputs(kernel: Kernel) -> tuple[str, ...]:
-    """The parameters of a call that are results, the first of which is y."""
+    """Returns the parameters of a call that are results; the first is y."""
     return tuple(param.name for param in kernel.proc.params if param.role is Role.OUTPUT)
 
 

@@ -1,7 +1,7 @@
-"""The functions of the C library that hand-written functions of floats call: their code and stack.
+"""Code and stack of the C library's functions that hand-written float functions call.
 
-The bytes are those of newlib, as gcc 12.2 links each alone for a Cortex-M4, M55 and M3, with the
-functions that it calls; `PartBytes.library` scales them for other cores.
+The bytes are newlib's, as linked by gcc 12.2 one at a time for a Cortex-M4, M55 and M3, including callees.
+`PartBytes.library` scales them for other cores.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from codegen.c.tree import AnyHelper
 
 
 class Reals(IntEnum):
-    """The hardware for floats: the column of a table."""
+    """The float hardware, which selects a column of a table."""
 
     SINGLE = 0
-    DOUBLE = 1  # the C library then has shorter functions of doubles
+    DOUBLE = 1  # the C library's double functions are shorter then
     NONE = 2
 
     @staticmethod
@@ -25,7 +25,7 @@ class Reals(IntEnum):
         return next(reals for needs, reals in _BY_FEATURES if needs <= target.features)
 
 
-_BY_FEATURES: tuple[tuple[frozenset[Feature], Reals], ...] = (  # the first that a core has
+_BY_FEATURES: tuple[tuple[frozenset[Feature], Reals], ...] = (  # the first match counts
     (frozenset({Feature.FPU, Feature.MVE}), Reals.DOUBLE),
     (frozenset({Feature.FPU}), Reals.SINGLE),
     (frozenset(), Reals.NONE),
@@ -44,7 +44,7 @@ _BYTES = {
     "erff": (2548, 2696, 3104),
     "expf": (660, 728, 717),
     "expm1f": (768, 800, 972),
-    "floor": (2700, 24, 2000),  # with the division of doubles that it is called for
+    "floor": (2700, 24, 2000),  # with the double division that it calls
     "floorf": (156, 8, 148),
     "fmodf": (470, 517, 473),
     "log1pf": (700, 736, 944),
@@ -59,30 +59,30 @@ _BYTES = {
 }
 SIZED = frozenset(_BYTES)
 ANGLES = frozenset({"cosf", "sinf", "tanf"})
-# That any of them reduces. A cosine alone on an FPU takes 4,016; in whole models it is this that is near.
+# For range reduction in any of them. A single cosine on an FPU has 4,016; this value fits whole models.
 _LARGE_ANGLES_BYTES = (3400, 1356, 4576)
-_OF_BITS = frozenset({"ceilf", "floorf", "rintf"})  # these compute with integers
-# The stack of one: a part of what others take on that kind of core, and bytes beside.
+_OF_BITS = frozenset({"ceilf", "floorf", "rintf"})  # computed with integers
+# The stack of a function: a share of the typical stack on that kind of core, and additional bytes.
 _STACK_SHARES = {**dict.fromkeys(_OF_BITS, 0.0), "expm1f": 0.5, "floor": 0.5, "sqrtf": 0.5}
 _MORE_STACK_BYTES = {"floor": 40, "powf": 24}
 
 
 def library_calls(helpers: Iterable[AnyHelper]) -> frozenset[str]:
-    """The functions of the table that the helpers call."""
+    """Returns the functions of the table that the helpers call."""
     return frozenset(name for each in helpers for name in each.library_calls if name in _BYTES)
 
 
 def library_bytes(called: frozenset[str], reals: Reals) -> int:
-    """The code of these functions, with what they share once."""
+    """Returns the code bytes of these functions, including common parts once."""
     return sum(_BYTES[name][reals] for name in called) + _LARGE_ANGLES_BYTES[reals] * bool(called & ANGLES)
 
 
 def computes_reals(called: frozenset[str]) -> bool:
-    """Some of them need products and sums of floats, which without an FPU are functions, too."""
+    """Returns True if some of them need float products and sums, which are functions without an FPU."""
     return bool(called - _OF_BITS)
 
 
 def library_stack_bytes(called: frozenset[str], each: float) -> float:
-    """The stack of the deepest of these functions, where most take `each` bytes."""
+    """Returns the stack of the deepest of these functions, if most need `each` bytes."""
     found = (_STACK_SHARES.get(name, 1.0) * each + _MORE_STACK_BYTES.get(name, 0) for name in called)
     return max(found, default=0.0)

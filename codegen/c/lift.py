@@ -1,10 +1,10 @@
-"""Functions in which only integers differ become one, with those integers as members of a struct.
+"""Merges functions that differ only in integers, which become members of a struct.
 
     for xb in 24: ... x + xb * 16 ...              for xb in xb_count: ... x + xb * x_per_xb ...
     for xb in 12: ... x + xb * 32 ...      ->      with (24, 16) and (12, 32)
 
-Integers that differ together, whatever they stand for, are one parameter; `with_numbers` puts a function's
-own back in their places and so gives what was lifted.
+Integers that differ together are one parameter, even with different meanings. `with_numbers` substitutes the
+numbers of a function again, which restores the original.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Lifted:
 
 
 def skeleton(function: FunctionDefinition) -> FunctionDefinition:
-    """The function without its integers: functions of one skeleton can be lifted together."""
+    """Returns the function without its integers. Functions with equal results can be merged."""
 
     def change(node: Node) -> Node | None:
         match node:
@@ -45,7 +45,7 @@ def numbers_of(function: FunctionDefinition) -> list[Number]:
 
 
 def lift(functions: Sequence[FunctionDefinition]) -> Lifted:
-    """Functions of one skeleton as one."""
+    """Merges functions that are equal except for integers."""
     first = functions[0]
     rows = [numbers_of(f) for f in functions]
     columns = [tuple(number.value for number in column) for column in zip(*rows, strict=True)]
@@ -69,7 +69,7 @@ def lift(functions: Sequence[FunctionDefinition]) -> Lifted:
 
 
 def with_numbers(function: FunctionDefinition, numbers: Mapping[str, int]) -> FunctionDefinition:
-    """A lifted function with integers for its parameters."""
+    """Returns a merged function with integers in place of its parameters."""
 
     def change(node: Node) -> Node | None:
         return Number(numbers[node.name]) if isinstance(node, Name) and node.name in numbers else None
@@ -83,7 +83,7 @@ def _rooms(function: FunctionDefinition) -> list[int]:
 
 
 def _parameter_names(says: Sequence[str], columns: Sequence[tuple[int, ...]]) -> dict[tuple[int, ...], str]:
-    """Names for what differs from function to function, after the first place where it stands."""
+    """Returns names for the numbers that differ, after their first position."""
     names: dict[tuple[int, ...], str] = {}
     for base, column in zip(says, columns, strict=True):
         if len(set(column)) > 1 and column not in names:
@@ -97,5 +97,5 @@ def _free(base: str, taken: Collection[str]) -> str:
 
 
 def _c_type(column: Sequence[int]) -> str:
-    """The smallest type that holds the number of every function."""
+    """Returns the smallest type that holds the number of every function."""
     return "int16_t" if all(value in _SHORT for value in column) else "int32_t"

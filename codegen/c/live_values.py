@@ -1,7 +1,7 @@
-"""Counts the values that a function of the tree has in use at once: what its compiler needs registers for.
+"""Counts the values that are live at once in a function, which its compiler needs registers for.
 
-A value is in use from where it is first mentioned to where it is last, and through a whole loop that it comes
-into from outside. Inline assembly needs registers beside what it is given.
+A value is live from its first mention to its last, and through a whole loop if it is used in the loop and
+mentioned outside. Inline assembly needs registers besides its operands.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from codegen.c.tree_walk import Node, walk
 
 @dataclass(frozen=True, slots=True)
 class LiveValues:
-    """The most at once, of each kind for itself."""
+    """The maximum number of live values, separately for each kind."""
 
     whole: int  # integers and pointers
     reals: int
@@ -48,17 +48,17 @@ def live_values(function: FunctionDefinition) -> LiveValues:
 
 @dataclass
 class _Lives:
-    """Walks statements in the order of the text, whose places are numbered."""
+    """Walks statements in textual order and numbers positions."""
 
     place: int = 0
     kinds: dict[str, ValueKind] = field(default_factory=dict)
     first: dict[str, int] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
     depths: dict[str, int] = field(default_factory=dict)  # loops around the first mention
-    declared: dict[str, str] = field(default_factory=dict)  # not mentioned yet: their C types
-    loops: list[set[str]] = field(default_factory=list)  # what comes into each from outside
+    declared: dict[str, str] = field(default_factory=dict)  # C types of variables not mentioned yet
+    loops: list[set[str]] = field(default_factory=list)  # values used in each loop from outside
     ended: list[tuple[ValueKind, int, int]] = field(default_factory=list)  # names that were used again
-    beside: Counter[int] = field(default_factory=Counter)  # registers of inline assembly by place
+    beside: Counter[int] = field(default_factory=Counter)  # registers of inline assembly, by position
 
     def begin(self, name: str, c_type: str) -> None:
         if name in self.kinds:

@@ -1,4 +1,4 @@
-"""C identifiers for a model's tensors and layers: the user's names, as short as they stay different."""
+"""C identifiers for a model's tensors and layers: the user's names, shortened as long as they stay unique."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _KEYWORDS = frozenset(
         "auto break case char const continue default do double else enum extern float for goto if inline int "
         "long register restrict return short signed sizeof static struct switch typedef union unsigned void "
         "volatile while asm bool true false "
-        # C++ includes the header, too, and GNU C defines the last ones.
+        # C++ also includes the header, and GNU C defines the last ones.
         "alignas alignof and and_eq bitand bitor catch class compl concept const_cast constexpr "
         "decltype delete dynamic_cast explicit export friend mutable namespace new noexcept not "
         "not_eq nullptr operator or or_eq private protected public reinterpret_cast requires "
@@ -24,7 +24,7 @@ _KEYWORDS = frozenset(
         "xor xor_eq linux unix errno stdin stdout stderr",
     )
 )
-# Headers of the C library and of compilers, and what firmware projects call their files and functions.
+# Headers of the C library and compilers, and names of files and functions in firmware projects.
 _FILES = frozenset(
     re.findall(
         r"\w+",
@@ -39,7 +39,7 @@ _LONGEST = 40
 
 
 def c_identifier(name: str, fallback: str = "model") -> str:
-    """Lower case, letters, digits and underscores; the end of a long name, which tells most."""
+    """Returns an identifier in lower case; long names keep their end, which is the most specific."""
     word = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     if len(word) > _LONGEST:
         word = word[-_LONGEST:].split("_", 1)[-1].strip("_")
@@ -51,30 +51,30 @@ def c_identifier(name: str, fallback: str = "model") -> str:
 
 
 def is_c_name(word: str) -> bool:
-    """True where C takes the word as a name as it is."""
+    """Returns True if C accepts the text as an identifier."""
     return re.fullmatch(r"[A-Za-z_]\w*", word, re.ASCII) is not None and word not in _KEYWORDS
 
 
 def model_identifier(name: str, headers: Collection[str]) -> str:
-    """An identifier that global names can begin with, and that is the name of no header of others."""
+    """Returns a prefix for global names that is not the name of another library's header."""
     word = c_identifier(name)
     is_taken = word in _FILES or f"{word}.h" in headers or word.startswith(_RUNTIME)
     return f"model_{word}" if is_taken else word
 
 
 def comment_text(text: str) -> str:
-    """Makes one line of ASCII of a user's text, which neither ends nor begins a C comment."""
+    """Converts a user's text to one line of ASCII that neither ends nor begins a C comment."""
     line = "".join(char if " " <= char <= "~" else "_" for char in text)
     return line.replace("*/", "* /").replace("/*", "/ *").replace("??", "? ?")  # ??/ is a backslash in C99
 
 
 def without_position(origin: str) -> str:
-    """Where a layer comes from, without the operator's number in its file, which other operators change."""
+    """Returns a layer's origin without the operator's number in its file, which other operators affect."""
     return re.sub(r" #\d+\b", "", origin, count=1)
 
 
 def string_text(text: str) -> str:
-    """The text between the quotes of a C string literal that holds it as UTF-8."""
+    """Returns the text as the content of a C string literal in UTF-8."""
     plain = frozenset(map(chr, range(0x20, 0x7F))) - frozenset('"\\?')
     return "".join(
         chr(byte) if chr(byte) in plain else f"\\{byte:03o}" for byte in text.replace("\0", "_").encode()
@@ -82,22 +82,22 @@ def string_text(text: str) -> str:
 
 
 def unique_identifiers(names: Iterable[str], fallback: str) -> Mapping[str, str]:
-    """One identifier per name, numbered where two would be the same."""
+    """Returns one identifier per name, numbered if two would be equal."""
     return numbered({name: c_identifier(name, fallback) for name in names}, set())
 
 
-# What the compiler appends to a user's name: a pass a number, a conversion the form of its rows.
+# Suffixes that the compiler appends to a user's name: a number by passes, the row form by conversions.
 _FRESH, _VIEW = re.compile(r"#\d+"), "/view"
 _FORM = re.compile(r"\.((?:pixels|planes)\w*)$")
-# Layers whose functions are not called as their operators are.
+# Layers whose functions are not named like their operators.
 _KINDS = {"depthwise_conv2d": "depthwise", "relayout": "copy"}
 
 
 def short_identifiers(names: Iterable[str], fallback: str, taken: Collection[str] = ()) -> Mapping[str, str]:
-    """One identifier for each name: the part of its path before the operator's own word.
+    """Returns one identifier per name: the part of its path before the operator.
 
-    `functional_1/activation_6/Relu` becomes activation_6. If two would be the same, both show more of their
-    paths. So a tensor that is added to a model does not rename those whose names differ from its own.
+    `functional_1/activation_6/Relu` becomes activation_6. If two would be equal, both get longer parts of
+    their paths. Thus a new tensor does not rename others whose names differ from it.
     """
     choices = {name: list(dict.fromkeys(_spellings(name, fallback))) for name in names}
     chosen = dict.fromkeys(choices, 0)
@@ -116,7 +116,7 @@ def short_identifiers(names: Iterable[str], fallback: str, taken: Collection[str
 
 
 def _spellings(name: str, fallback: str) -> Iterable[str]:
-    """The identifiers of a name, the shortest first: a part of its path, with the last one, with one more."""
+    """Yields the identifiers of a name, the shortest first: a part of its path, then longer combinations."""
     first = _FRESH.sub("", name.split(";")[0]).removesuffix(_VIEW)
     form = _FORM.search(first)
     parts = [part for part in _FORM.sub("", first).split("/") if part]
@@ -128,7 +128,7 @@ def _spellings(name: str, fallback: str) -> Iterable[str]:
 
 
 def numbered(words: Mapping[str, str], taken: set[str]) -> Mapping[str, str]:
-    """The words, numbered where names differ in nothing that an identifier can show."""
+    """Returns the identifiers, numbered if they would be equal."""
     found: dict[str, str] = {}
     for name, base in words.items():
         word, count = base, 2
@@ -140,7 +140,7 @@ def numbered(words: Mapping[str, str], taken: set[str]) -> Mapping[str, str]:
 
 
 def layer_labels(stages: Sequence[LoweredStage]) -> tuple[str, ...]:
-    """The name of each layer: that of the value which it computes."""
+    """Returns the name of each layer: the name of the value that it computes."""
     values = [_computed_by(stage) for stage in stages]
     words = short_identifiers(values, "layer")
     labels = numbered({str(number): words[value] for number, value in enumerate(values)}, set())
@@ -148,19 +148,19 @@ def layer_labels(stages: Sequence[LoweredStage]) -> tuple[str, ...]:
 
 
 def _computed_by(stage: LoweredStage) -> str:
-    """The value of a layer; a copy shares it with the layer that made it, so there it is the tensor."""
+    """Returns the value of a layer. A copy has the same value as its source, so its tensor is returned."""
     return stage.result.value if stage.node is not None else stage.result.tensor
 
 
 def layer_functions(
     stages: Sequence[LoweredStage], labels: Sequence[str], taken: Collection[str]
 ) -> tuple[str, ...]:
-    """The C function of each layer: its operator and its label, without what the label says already."""
+    """Returns the C function of each layer: operator and label, without repeated parts."""
     found = {}
     for number, (stage, label) in enumerate(zip(stages, labels, strict=True)):
         kind = c_identifier(_KINDS.get(stage.op, stage.op), "layer")
         first = kind.split("_")[0]
         name = label if first in label.split("_") else f"{kind}_{label}"
-        # One word alone may be a function of the C library, as tanh is.
+        # A single part may be a function of the C library, such as tanh.
         found[str(number)] = name if "_" in name and name not in taken else f"{name}_layer"
     return tuple(numbered(found, set(taken)).values())

@@ -1,4 +1,4 @@
-"""Ints of 16 bits, which some cores have: results that go beyond them are computed in 32."""
+"""16-bit ints, which some cores have: results that exceed them are computed in 32 bits."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from aot.ir.types import DType
 from codegen.loops import ir
 from codegen.loops.ranges import range_of
 
-_INT_BYTES = 2  # the least that an int has
+_INT_BYTES = 2  # the minimum size of an int
 _LEAST, _MOST = -(2**15), 2**15 - 1
 _GROWING = ("+", "-", "*")
-_OF_32_BITS = ("<<", "//")  # which C computes after a conversion
+_OF_32_BITS = ("<<", "//")  # computed by C after a conversion
 
 
 def goes_beyond_int(expr: ir.Binary) -> bool:
-    """True where both operands may be ints and the result is beyond the least that an int holds."""
+    """Returns True if both operands may be ints and the result may exceed 16 bits."""
     if expr.op not in _GROWING or not (_is_int(expr.left) and _is_int(expr.right)):
         return False
     span = range_of(expr, {})
@@ -21,7 +21,7 @@ def goes_beyond_int(expr: ir.Binary) -> bool:
 
 
 def _is_int(expr: ir.Expr) -> bool:
-    """True of what C computes as an int: narrower types become one. A loop's variable has 32 bits."""
+    """Returns True if C computes the value as an int, as narrower types are. A loop variable has 32 bits."""
     match expr:
         case ir.Const(int() as value):
             return _LEAST <= value <= _MOST

@@ -1,7 +1,7 @@
-"""The counters that a model keeps of its own runs in the field (--observe), in 128 bytes of RAM.
+"""The counters of a model's runs in the field (--observe), in 128 bytes of RAM.
 
-They are of results that do not fit their integers, the margin between the best two classes, entropy, the
-drift of the input, and run times.
+They count results that exceed their integers, the margin between the best two classes, entropy, input drift
+and run times.
 """
 
 from __future__ import annotations
@@ -21,27 +21,27 @@ from codegen.lower.stages import Lowered, LoweredStage
 
 OBSERVED_BYTES = 128
 OBSERVED_FORMAT = 1
-MARGIN_BUCKETS = 8  # equal parts from 0 to 1 that margins are counted in
-ENTROPY_STEPS = 4096  # of a bit
-SCORE_STEPS = 256  # that scores are rounded down to
-INTEGERS, REALS, SCORES = 1, 2, 4  # bits that say what there is
-_SAMPLES = 32  # elements of the input that a run looks at, or one of each row where there are more rows
-_MOST_LOOKED_AT = 256  # results of a row in one run
+MARGIN_BUCKETS = 8  # equal intervals from 0 to 1 in which margins are counted
+ENTROPY_STEPS = 4096  # per bit
+SCORE_STEPS = 256  # scores are rounded down to this resolution
+INTEGERS, REALS, SCORES = 1, 2, 4  # bit flags of available counters
+_SAMPLES = 32  # elements of the input that a run samples; one per row if there are more rows
+_MOST_LOOKED_AT = 256  # results of a row per run
 _WINDOW_RUNS = 64
 _MOST_IN_WINDOW = 1 << 14  # elements, so that sums of 16-bit ones stay below 32 bits
-_MOST_SCORES = 1 << 12  # whose entropy has room in its counter
+_MOST_SCORES = 1 << 12  # whose entropy fits its counter
 _INPUTS = {DType.I8: INTEGERS, DType.U8: INTEGERS, DType.I16: INTEGERS, DType.F32: REALS}
 
 
 @dataclass(frozen=True)
 class LookedAt:
-    """A layer whose results can be too large or too small for their integers."""
+    """A layer whose results can exceed their integers."""
 
     layer: int
     value: str
     format: RowFormat
-    rows: int  # that it tells one by one; 1: all at once
-    ends: int  # integers that mean too much or too little: 1 or 2, from `first` on
+    rows: int  # reported one by one; 1: all at once
+    ends: int  # saturated integers: 1 or 2, from `first` on
     first: int
     mask: int
 
@@ -54,7 +54,7 @@ class Scores:
     value: str
     dtype: DType
     zero_point: int
-    shift: int  # by which integers become 1/256
+    shift: int  # converts integers to 1/256
     count: int
     first: int  # element of the row
     step: int  # from one to the next
@@ -62,11 +62,11 @@ class Scores:
 
 @dataclass(frozen=True)
 class InputSamples:
-    """The elements of the first input that runs look at."""
+    """The elements of the first input that runs sample."""
 
     kind: int
-    row_elements: int  # of what is looked at in one go: a streamed row, or the whole input
-    each: int  # looked at of these
+    row_elements: int  # of a streamed row, or of the whole input
+    each: int  # sampled elements of these
     window_rows: int  # after which a window is complete
 
     @property
@@ -76,7 +76,7 @@ class InputSamples:
 
 @dataclass(frozen=True)
 class Observation:
-    """All that a model's observation needs to know."""
+    """The parameters of a model's observation."""
 
     layers: tuple[LookedAt, ...]
     scores: Scores | None
@@ -89,7 +89,7 @@ class Observation:
 
 
 def observation_of(graph: Graph, lowered: Lowered, stream_rows: int) -> Observation:
-    """The facts for the C of a model; `stream_rows` is 0 where the input comes as a whole."""
+    """Returns the facts for a model's C code; `stream_rows` is 0 if the input is not streamed."""
     layers = tuple(
         found for number, stage in enumerate(lowered.stages) if (found := _looked_at(number, stage, graph))
     )
@@ -111,18 +111,18 @@ def _looked_at(number: int, stage: LoweredStage, graph: Graph) -> LookedAt | Non
 
 
 def _ends(node: Node, kind: TensorType, fill: int) -> tuple[int, ...]:
-    """The integers at which results are cut without a reason in the model, the largest first."""
+    """Returns the integers at which results saturate without a reason in the model, the largest first."""
     activation = getattr(node.op, "activation", Activation.NONE if isinstance(node.op, Quantize) else None)
     if activation is None or kind.quant is None:
         return ()
     (smallest, largest), (low, high) = kind.dtype.limits, activation.real_limits
-    meant = (fill, kind.quant.zero_point)  # a zero point at an end is a ReLU that the file does not write
+    meant = (fill, kind.quant.zero_point)  # a zero point at an end is a ReLU that the file omits
     cut = ((largest, high), (smallest, low))
     return tuple(end for end, real in cut if math.isinf(real) and end not in meant)
 
 
 def _scores(graph: Graph, stages: Sequence[LoweredStage]) -> Scores | None:
-    """Finds the scores of the last softmax, where it makes one row of scores."""
+    """Finds the scores of the last softmax, if it computes one row of scores."""
     made = [
         (number, stage)
         for number, stage in enumerate(stages)
@@ -150,7 +150,7 @@ def _scores(graph: Graph, stages: Sequence[LoweredStage]) -> Scores | None:
 
 
 def _shift(kind: TensorType) -> int | None:
-    """The bits that integers of scores have below 1/256; None of scales that are not those of a softmax."""
+    """Returns the bits of score integers below 1/256; None if the scale is not a softmax's."""
     if kind.dtype is DType.F32:
         return 0
     if kind.quant is None or kind.quant.is_per_channel:
@@ -170,7 +170,7 @@ def _samples(graph: Graph, stream_rows: int) -> InputSamples | None:
 
 
 def score_entropies() -> tuple[int, ...]:
-    """Gives -p log2(p) of p = 0/256, 1/256, ... 256/256, in parts of a bit."""
+    """Returns -p log2(p) of p = 0/256, 1/256, ... 256/256, in fractions of a bit."""
     return tuple(
         round(-p / SCORE_STEPS * math.log2(p / SCORE_STEPS) * ENTROPY_STEPS) if p else 0
         for p in range(SCORE_STEPS + 1)
@@ -178,7 +178,7 @@ def score_entropies() -> tuple[int, ...]:
 
 
 def observation_words(observation: Observation, dialect: Dialect) -> Mapping[str, object]:
-    """The words of the templates."""
+    """Returns the template variables."""
     entropies = score_entropies()
     lines = [", ".join(map(str, entropies[start : start + 16])) for start in range(0, len(entropies), 16)]
     return {

@@ -1,4 +1,4 @@
-"""The order of a run in C: loops of steps in which each layer computes the rows that its readers wait for.
+"""The order of a run in C: loops of steps in which each layer computes the rows that its readers need.
 
     for (uint32_t step = 0; step < 29u; ++step) {
         if (step < 25u) {
@@ -9,8 +9,8 @@
         }
     }
 
-Such a loop is printed if running it gives the planned order, entry by entry. Strides over short images can
-make orders that no loop gives: those are tables that name the layer whose next row is due.
+Such a loop is printed if it reproduces the planned order exactly. Strides over short images can lead to
+orders that no loop reproduces; these become tables that name the layer of each next row.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ from codegen.c.tree import (
     unsigned,
 )
 
-_LONGEST_LOOP = 12  # calls of a loop without conditions
-_LONGEST_PERIOD = 512  # entries: searching takes time for each
-_ENTRIES_OF_A_LOOP = 16  # bytes of code that a loop over a part of a table takes
-_MOST_CALLS = 40  # of a step; above it a table is shorter
+_LONGEST_LOOP = 12  # calls in a loop without conditions
+_LONGEST_PERIOD = 512  # entries; the search needs time for each
+_ENTRIES_OF_A_LOOP = 16  # bytes of code of a loop over a part of a table
+_MOST_CALLS = 40  # per step; beyond it, a table is shorter
 _MOST_TRIED = 8  # periods
-_COMMENT = 94  # characters of a line
-_SHORT = 64  # entries, in which a step is searched for that comes only once
+_COMMENT = 94  # characters per line
+_SHORT = 64  # entries that are searched for a step that occurs only once
 _ROW = Name(ROW_PARAMETER.name)
 _RUN = Name(RUN.name)
 _ADDRESS_OF_RUN = Prefix("&", _RUN)
@@ -68,7 +68,7 @@ _STEP, _NEXT, _LAYER = Name("step"), Name("next"), Name("layer")
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Entries that come again and again: `length` of them from position `first` on, so often."""
+    """Repeating entries: `length` of them from position `first` on, `count` times."""
 
     first: int
     length: int
@@ -76,27 +76,27 @@ class Period:
 
     @property
     def saved(self) -> int:
-        """Entries that a table does without when it has the period once."""
+        """Returns the table entries saved by storing the period once."""
         return self.length * (self.count - 1)
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A call of a step: row `each` * step + `first` of a layer, in the steps that have such a row."""
+    """A call in a step: row `each` * step + `first` of a layer, if the layer has that row."""
 
     stage: int
-    each: int  # rows of the layer in a step
+    each: int  # rows of the layer per step
     first: int
     rows: int  # of the layer
 
     @property
     def begin(self) -> int:
-        """The first step with a row."""
+        """Returns the first step with a row."""
         return -(self.first // self.each)
 
     @property
     def end(self) -> int:
-        """The step after the last one with a row."""
+        """Returns the step after the last one with a row."""
         return -((self.first - self.rows) // self.each)
 
     def later(self, steps: int) -> Turn:
@@ -105,7 +105,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
-    """Steps, each with the same turns; a turn is left out where its layer has no such row."""
+    """A loop of steps with the same calls. A call is skipped if its layer has no such row."""
 
     turns: tuple[Turn, ...]
 
@@ -114,13 +114,13 @@ class Pipeline:
         return max(turn.end for turn in self.turns)
 
     def order(self) -> tuple[int, ...]:
-        """The layers in the order in which the loop computes their rows."""
+        """Returns the layers in the order in which the loop computes their rows."""
         begin = min(turn.begin for turn in self.turns)
         steps = range(begin, self.steps)
         return tuple(turn.stage for step in steps for turn in self.turns if turn.begin <= step < turn.end)
 
     def groups(self) -> list[list[Turn]]:
-        """Neighbouring turns that are left out in the same steps."""
+        """Returns groups of consecutive calls that are skipped in the same steps."""
         found: list[list[Turn]] = []
         for turn in self.turns:
             if found and (found[-1][0].begin, found[-1][0].end) == (turn.begin, turn.end):
@@ -132,7 +132,7 @@ class Pipeline:
 
 @dataclass(frozen=True)
 class OrderPart:
-    """Layers whose rows take turns: the functions that compute them, and the table that they read."""
+    """Layers with interleaved rows: the functions that compute them, and the table that they read."""
 
     functions: tuple[FunctionDefinition, ...]
     table: DefineTable | None = None
@@ -141,12 +141,12 @@ class OrderPart:
 @dataclass(frozen=True)
 class Order:
     parts: tuple[OrderPart, ...]
-    body: tuple[Stmt, ...]  # of <model>_run; empty where the input is streamed
+    body: tuple[Stmt, ...]  # of <model>_run; empty if the input is streamed
 
 
 @dataclass(frozen=True)
 class LayerCalls:
-    """The functions of the layers, by number, and which of them take no row."""
+    """The functions of the layers, by number, and which of them have no row parameter."""
 
     functions: Sequence[str]
     rowless: AbstractSet[int]
@@ -156,7 +156,7 @@ class LayerCalls:
 
 
 def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
-    """The order cut wherever everything that has begun has also ended."""
+    """Splits the order at positions where all layers that have begun have also ended."""
     last = {stage: i for i, stage in enumerate(order)}
     parts, start, end = [], 0, 0
     for i, stage in enumerate(order):
@@ -168,7 +168,7 @@ def ordered_parts(order: Sequence[int]) -> list[tuple[int, ...]]:
 
 
 def run_order(order: Sequence[int], layers: LayerCalls) -> Order:
-    """Loops wherever a loop gives the planned order, tables elsewhere."""
+    """Returns loops for parts that a loop reproduces, and tables for others."""
     parts: list[OrderPart] = []
     body: list[Stmt] = []
     for part in ordered_parts(order):
@@ -184,14 +184,14 @@ def run_order(order: Sequence[int], layers: LayerCalls) -> Order:
 
 
 def is_loop(part: tuple[int, ...]) -> bool:
-    """Says of a part of the order that it is a loop without conditions, or a single call."""
+    """Returns True if a part of the order is a loop without conditions, or a single call."""
     period = _whole_period(part)
     return period <= _LONGEST_LOOP and (period < len(part) or period == 1)
 
 
 @lru_cache(maxsize=64)
 def find_pipeline(part: tuple[int, ...]) -> Pipeline | None:
-    """The loop that gives this order, with as few conditions as can be; None if there is none."""
+    """Returns the loop that reproduces this order with the fewest conditions, or None."""
     for first, length in _possible_steps(part):
         found = _pipeline(part, first, length)
         if found is not None and found.order() == part:
@@ -200,7 +200,7 @@ def find_pipeline(part: tuple[int, ...]) -> Pipeline | None:
 
 
 def _possible_steps(part: tuple[int, ...]) -> Iterator[tuple[int, int]]:
-    """(position, length) of entries that may be a whole step: they name each layer. Repeated ones first."""
+    """Yields (position, length) of entries that may be a whole step with every layer, repeated ones first."""
     every, longest = set(part), min(_MOST_CALLS, len(part) // 2)
 
     def is_whole(first: int, length: int) -> bool:
@@ -214,7 +214,7 @@ def _possible_steps(part: tuple[int, ...]) -> Iterator[tuple[int, int]]:
 
 
 def _pipeline(part: tuple[int, ...], first: int, length: int) -> Pipeline | None:
-    """The loop whose step is these entries. Any of them may begin it: the one with fewest conditions does."""
+    """Returns the loop whose step is these entries, rotated so that it needs the fewest conditions."""
     step, rows, done = part[first : first + length], Counter(part), Counter(part[:first])
     each = Counter(step)
     turns: list[Turn] = []
@@ -253,7 +253,7 @@ def _row_of(turn: Turn) -> Expr:
 
 
 def _is_due(turn: Turn, steps: int) -> Expr | None:
-    """The condition that the layer has a row in this step; None if it has in every step."""
+    """Returns the condition that the layer has a row in this step; None if it always has."""
     if turn.end == turn.begin + 1:
         return Infix("==", _STEP, unsigned(turn.begin))
     begun, not_over = Infix(">=", _STEP, unsigned(turn.begin)), Infix("<", _STEP, unsigned(turn.end))
@@ -263,7 +263,7 @@ def _is_due(turn: Turn, steps: int) -> Expr | None:
 
 
 def streamed_order(order: Sequence[int], layers: LayerCalls, receiver: int, rows: int, model: str) -> Order:
-    """The whole order in one table; it stops where a row is due that has not been pushed."""
+    """Returns the whole order in one table, which stops at a row that has not been pushed."""
     position, is_taken = Name("stream->position"), Name("is_taken")
     next_row = Subscript(Name("stream->next"), _LAYER)
     is_due = Infix("&&", Infix("==", _LAYER, unsigned(receiver)), Infix("<", _ROW, unsigned(rows)))
@@ -289,29 +289,29 @@ def streamed_order(order: Sequence[int], layers: LayerCalls, receiver: int, rows
 
 
 def counter_type(part: Sequence[int]) -> str:
-    """The C type of a counter of a layer's rows."""
+    """Returns the C type of a counter of a layer's rows."""
     return "uint8_t" if max(part.count(stage) for stage in set(part)) < 256 else "uint16_t"
 
 
 def _whole_period(part: tuple[int, ...]) -> int:
-    """The number of entries after which the layers come again in the same way, to the end."""
+    """Returns the number of entries after which the layers repeat until the end."""
     whole = len(part)
     return next(n for n in range(1, whole + 1) if whole % n == 0 and part[:n] * (whole // n) == part)
 
 
 def find_period(part: Sequence[int]) -> Period | None:
-    """The repetition that saves most; None where a loop would take as much as it saves."""
+    """Returns the repetition that saves most, or None if a loop would cost as much as it saves."""
     best = max(_periods(part), key=lambda period: (period.saved, -period.length), default=Period(0, 0, 1))
     return best if best.saved > _ENTRIES_OF_A_LOOP else None
 
 
 def _periods(part: Sequence[int]) -> Iterator[Period]:
-    """The longest repetition of each length."""
+    """Yields the longest repetition of each length."""
     steps = np.asarray(part)
     for length in range(1, min(len(part) // 2, _LONGEST_PERIOD) + 1):
         different = np.flatnonzero(steps[length:] != steps[:-length])
         edges = np.concatenate(([-1], different, [len(part) - length]))
-        lengths = np.diff(edges) - 1  # of the stretches in which each entry comes again after so many
+        lengths = np.diff(edges) - 1  # of the runs in which each entry repeats after that many
         longest = int(np.argmax(lengths))
         found = Period(int(edges[longest]) + 1, length, int(lengths[longest]) // length + 1)
         if found.count > 1:
@@ -326,13 +326,13 @@ def _repeated(stages: tuple[int, ...], count: int, layers: LayerCalls) -> list[S
 
 
 def _row(stages: tuple[int, ...], position: int) -> Expr:
-    """The row of its layer that is due there, where the loop counts the times that all of them have come."""
+    """Returns the row of the layer at that position, if the loop counts repetitions of the period."""
     each, before = stages.count(stages[position]), stages[:position].count(stages[position])
     return plus(_ROW if each == 1 else times(_ROW, each), before)
 
 
 def _table_of(part: Sequence[int], name: str, layers: LayerCalls) -> OrderPart:
-    """Each entry of the table names the layer whose next row is computed, counted from the first one."""
+    """Returns a table. Each entry is the layer whose next row is computed, relative to the first layer."""
     first, last = min(part), max(part)
     period = find_period(part)
     of_name = name.removeprefix("compute_")
@@ -382,7 +382,7 @@ def _table_of(part: Sequence[int], name: str, layers: LayerCalls) -> OrderPart:
 
 
 def _folded(name: str, part: Sequence[int], period: Period | None) -> DefineTable:
-    """The table, which has a period once."""
+    """Returns the table with the period stored once."""
     if period is None:
         return _define(name, part)
     end = period.first + period.length

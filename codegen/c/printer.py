@@ -1,4 +1,4 @@
-"""The one printer of the C tree: in the dialect of a compiler, with the names that helpers have in a file."""
+"""Prints the C tree, in the dialect of a compiler, with the helpers' names in a file."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ _INT32 = range(-(2**31), 2**31)
 @dataclass(frozen=True, slots=True)
 class Printer:
     dialect: Dialect = C99
-    names: Mapping[str, str] = field(
-        default_factory=dict
-    )  # helper -> its name in this file, where it differs
+    names: Mapping[str, str] = field(default_factory=dict)  # helper -> its name in this file, if it differs
 
     # ---- functions ----
 
@@ -109,7 +107,7 @@ class Printer:
     def _begun(
         self, declared: DeclareVariables, values: Sequence[Expr], is_kept: bool, pad: str
     ) -> list[str]:
-        """Variables with their first values, as many to a line as fit."""
+        """Returns variables with their initial values, as many per line as fit."""
         head = f"{pad}{'const ' if is_kept else ''}{declared.c_type} "
         each = [f"{name} = {self.bare(value)}" for name, value in zip(declared.names, values, strict=True)]
         first, *others = _packed(each, " " * len(head), ";")
@@ -178,7 +176,7 @@ class Printer:
         yield from (f"{pad}default:", f"{pad}{_PAD}break;")
 
     def _call(self, call: FunctionCall, comment: str, pad: str) -> list[str]:
-        """A call in one line, or its arguments in further ones."""
+        """Returns a call in one line, or with arguments in further lines."""
         given = [self.bare(a) for a in call.arguments]
         name = self._helper_name(call.function)
         line = f"{pad}{name}({', '.join(given)});{comment}"
@@ -204,7 +202,7 @@ class Printer:
     # ---- expressions ----
 
     def inner(self, expr: Expr) -> str:
-        """The expression as an operand of another."""
+        """Returns the expression as an operand of another."""
         match expr:
             case Number(value, _, _) if value < 0 or value not in _INT32:
                 text = self.bare(expr)
@@ -219,7 +217,7 @@ class Printer:
                 return self.bare(expr)
 
     def bare(self, expr: Expr) -> str:
-        """The expression alone between delimiters, where outer parentheses say nothing."""
+        """Returns the expression without outer parentheses."""
         match expr:
             case Name(name) | Enumerator(name):
                 return name
@@ -271,25 +269,25 @@ class Printer:
         return self.names.get(name, name)
 
     def helper_text(self, text: str, stated: Sequence[str]) -> str:
-        """Puts the names that helpers have in this file into a text written by hand, which states them."""
-        for name in sorted(stated, key=len, reverse=True):  # one may begin with another
+        """Replaces helpers' names in hand-written text, which declares them, by their names in this file."""
+        for name in sorted(stated, key=len, reverse=True):  # longest first: one may be a prefix of another
             text = text.replace(name, self._helper_name(name))
         return text
 
 
 def shape_struct(function: str) -> str:
-    """The C type that tells a shared function its numbers."""
+    """Returns the C type with which a shared function gets its numbers."""
     return f"struct {function}_shape"
 
 
 def numbers_in_lines(numbers: Sequence[object], pad: str) -> list[str]:
-    """Numbers with commas, as many to a line as fit."""
+    """Returns numbers with commas, as many per line as fit."""
     text = ", ".join(map(str, numbers)) + ","
     return wrap(text, LINE, initial_indent=pad, subsequent_indent=pad, break_on_hyphens=False)
 
 
 def _with_notes(numbers: Sequence[int], notes: Sequence[tuple[int, str]], pad: str) -> Iterator[str]:
-    """The numbers in lines, and a line for each note."""
+    """Yields the numbers in lines, and a line for each note."""
     begins = [0, *(first for first, _ in notes)]
     ends = [*begins[1:], len(numbers)]
     for begin, end, note in zip(begins, ends, ["", *(note for _, note in notes)], strict=True):
@@ -326,7 +324,7 @@ def _beside(c_type: str, name: str) -> str:
 
 
 def _packed(items: Sequence[str], pad: str, end: str) -> list[str]:
-    """Items with commas between them, as many to a line as fit."""
+    """Returns items with commas between them, as many per line as fit."""
     lines, line = [], pad + items[0]
     for item in items[1:]:
         if len(line) + len(f", {item}{end}") > LINE:

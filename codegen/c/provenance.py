@@ -1,4 +1,4 @@
-"""The head of a generated file: what it was made of, with which options, and what it needs of a compiler."""
+"""The header of a generated file: its model, options, and requirements on the compiler."""
 
 from __future__ import annotations
 
@@ -18,34 +18,34 @@ _HASH_DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that the file needs of its compiler, which defines the macro where it has it."""
+    """A requirement on the compiler, which defines the macro if it fulfills it."""
 
     says: str
     macro: str
     way_out: str
-    lost_with: str = ""  # a macro with which the compiler takes it away again
+    lost_with: str = ""  # a macro that disables the feature again
 
     @property
     def is_missing(self) -> str:
-        """The preprocessor's line for a compiler that cannot."""
+        """Returns the preprocessor line that detects a compiler without it."""
         lost = f" || defined {self.lost_with}"
         return f"#if !defined {self.macro}{lost}" if self.lost_with else f"#ifndef {self.macro}"
 
 
 _OTHER_CORE = "give -mcpu, or compile the model for this core"
-# avr-gcc defines __FLASH in strict C too, where it does not know the word __flash.
+# avr-gcc also defines __FLASH in strict C, where it does not support the keyword __flash.
 _FLASH = Need("avr-gcc's address space __flash", "__FLASH", "use avr-gcc with -std=gnu99", "__STRICT_ANSI__")
 
 
 def needs(library: KernelLibrary, target: Target) -> tuple[Need, ...]:
-    """The needs of the text beside C99: its instructions and its address space."""
+    """Returns the requirements beyond C99: instructions and the address space."""
     features = sorted(library.needs)
     of_core = tuple(Need(feature.says, feature.macro, _OTHER_CORE) for feature in features)
     return (*of_core, _FLASH) if target.constant_space else of_core
 
 
 def made_by(tool: str, job: Job, is_tuned: bool) -> str:
-    """The lines of a comment that say what was compiled by what, for what and how."""
+    """Returns comment lines about the model, the compiler, the target and the options."""
     model, target = job.model, job.target
     features = ", ".join(sorted(target.features))
     core = f"{target.core}{f' ({features})' if features else ''}"
@@ -63,6 +63,6 @@ def made_by(tool: str, job: Job, is_tuned: bool) -> str:
 
 
 def _words(options: CompileOptions) -> Iterator[str]:
-    """The options as they are on the command line."""
+    """Yields the options as on the command line."""
     for option in ALL_OPTIONS:
         yield from option.head_words(getattr(options, option.field))

@@ -1,4 +1,4 @@
-"""The C that fills rows, and what lies beside the pixels of one, with zero points."""
+"""C code that fills rows, and the padding of a row, with zero points."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from codegen.formats import RowFormat, has_padding
 
 
 def filled_row(fmt: RowFormat, row: Expr, rows: int = 1) -> Stmt:
-    """The statement that fills a row without pixels, or several one after the other."""
+    """Returns the statement that fills one or several consecutive rows without pixels."""
     return _call(_fill(fmt), row, Number(fmt.row_elements * rows), _value(fmt))
 
 
 def filled_padding(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
-    """Statements that fill what lies beside the pixels of the row that y points to."""
+    """Returns statements that fill the padding of the row at y."""
     if not has_padding(fmt):
         return ()
     return _beside_pixels(fmt, y) if fmt.c_step == 1 else _beside_planes(fmt, y)
@@ -40,7 +40,7 @@ def _beside_planes(fmt: RowFormat, y: Expr) -> tuple[Stmt, ...]:
 
 
 def _filled(fmt: RowFormat, y: Expr, first: int, end: int) -> tuple[Stmt, ...]:
-    """The elements of y from `first` to before `end`, where there are any."""
+    """Fills the elements of y from `first` to before `end`, if there are any."""
     place = Infix("+", y, Number(first)) if first else y
     return (_call(_fill(fmt), place, Number(end - first), _value(fmt)),) if end > first else ()
 
@@ -54,5 +54,5 @@ def _call(helper: Helper, *arguments: Expr) -> Stmt:
 
 
 def _value(fmt: RowFormat) -> Expr:
-    """The value that padding holds; only floats have four bytes and padding."""
+    """Returns the padding value. Only floats have four bytes and padding."""
     return Literal(f"{fmt.fill}.0f") if fmt.dtype_bytes == 4 else Number(fmt.fill)

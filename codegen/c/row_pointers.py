@@ -1,4 +1,4 @@
-"""The pointer to a row: which row it is, and where that lies if it is part of another."""
+"""Pointers to rows: the row's number, and its address if it is part of another row."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from codegen.formats import RowFormat
 from codegen.kernels.kernel import RowAccess, RowCycle
 from codegen.lower.stages import LoweredTensor
 
-RowOf = Callable[[Expr], Expr]  # the call of the tensor's accessor, for a row of its own
+RowOf = Callable[[Expr], Expr]  # the call of the tensor's accessor, for a whole row
 ROW = Name("row")  # the layer's parameter: which of its rows it computes
 
 
 def ruled_row(
     access: RowAccess, number: int, view: RowFormat | None, tensor: LoweredTensor, row_of: RowOf
 ) -> Expr:
-    """The pointer with that number, which is so many rows on for each row of the result."""
+    """Returns pointer `number`, which advances by the access's stride for each row of the result."""
     stride, offset = access.stride, access.first + number * access.step
     base = _strided(stride)
     if view is None:
@@ -31,7 +31,7 @@ def ruled_row(
 
 
 def given_row(number: Expr, view: RowFormat | None, tensor: LoweredTensor, row_of: RowOf) -> Expr:
-    """The row of that number, of the view or of the tensor itself."""
+    """Returns the row of that number, of the view or of the tensor itself."""
     if view is None:
         return row_of(plus(number, tensor.format.top))
     if tensor.whole:
@@ -40,7 +40,7 @@ def given_row(number: Expr, view: RowFormat | None, tensor: LoweredTensor, row_o
 
 
 def given_number(access: RowAccess, param: str, number: int) -> Expr:
-    """The number of a row: computed where rows recur for some rows of the result, else from a table."""
+    """Returns the number of a row: computed if rows repeat in a cycle, otherwise from a table."""
     if access.cycle is None:
         place = plus(times(ROW, access.count), number) if access.count > 1 else ROW
         return Subscript(Name(f"{param}_rows"), place)
@@ -48,13 +48,13 @@ def given_number(access: RowAccess, param: str, number: int) -> Expr:
 
 
 def row_in_cycle(cycle: RowCycle, steps: int) -> Expr:
-    """The row that is due, of rows that recur over so many steps of the layer."""
+    """Returns the current row of a cycle over that many steps of the layer."""
     shared = Infix("/", ROW, unsigned(cycle.each)) if cycle.each > 1 else ROW
     return shared if cycle.rows * cycle.each >= steps else Infix("%", shared, unsigned(cycle.rows))
 
 
 def _strided(stride: int) -> Expr:
-    """The rows before; none for a device, whose second step takes what its first one took."""
+    """Returns the previous rows; none for a device, whose second step uses the arguments of its first."""
     if stride == 0:
         return Number(0)
     return ROW if stride == 1 else times(ROW, stride)

@@ -1,8 +1,8 @@
-"""Stack before there is a compiler: the calls down to the hungriest kernel.
+"""Estimates stack without a compiler: the chain of calls to the kernel with the largest frame.
 
-A function keeps values in registers, saves its caller's for that, and what is beyond them lies on the stack:
-so its stack grows with the values that are in use at once (`live_values.py`), and with its loops, which add
-pointers that move. How much it grows depends on the kind of core (`core_kinds.py`).
+A function keeps values in registers, saves its caller's for that, and spills the rest to the stack. So its
+stack grows with the values that are live at once (`live_values.py`), and with its loops, which add advancing
+pointers. The growth depends on the kind of core (`core_kinds.py`).
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from codegen.isa.table import isas
 from codegen.loops.ir import Instruction, Role
 
 _FREE_VALUES = 3  # in registers that no function saves
-_MOST_REALS = 16  # registers of floats that a function saves
+_MOST_REALS = 16  # float registers that a function saves
 _MOST_ARGUMENTS = 4  # in registers
 _FEW_LOOPS = 2
 _ALIGN = 8
-_WORD = 4  # bytes of a pointer that the factors are for
+_WORD = 4  # bytes of a pointer for which the factors were fitted
 _LARGE_ANGLES_BYTES = 520  # the C library's sine and cosine reduce their argument to many digits
 _RUN_BYTES, _RUN_BYTES_OF_LOOPS, _RUN_BYTES_OF_TABLES = 16, 24, 40
-_HANDED_OVER_BYTES = 48  # by what hands a half to the other core, between the layer and its half
-_SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers than need no saving
+_HANDED_OVER_BYTES = 48  # by the hand-over to the other core, between the layer and its half
+_SHORT_INSTRUCTIONS = 12  # machine instructions; longer ones use more registers that need not be saved
 
 
 def estimate_stack_bytes(
@@ -46,9 +46,10 @@ def estimate_stack_bytes(
     optimize: Optimize,
     is_streamed: bool,
 ) -> int:
-    """The stack of a run in firmware that measures it, as `deploy bench` paints it.
+    """Returns the stack of a run in firmware that measures it, as `deploy bench` paints it.
 
-    `rows` are those of each stage, `order` is that of their steps."""
+    `rows` is the number of rows of each stage, `order` the stages in the order of their steps.
+    """
     each = core_kind(target).stack
     kernels = {kernel.function.name: kernel for kernel in library.kernels}
     looked = {name: _Kernel.of(kernel.function) for name, kernel in kernels.items()}
@@ -69,7 +70,7 @@ def estimate_stack_bytes(
 
 
 def _tables(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
-    """(bytes of row counters for each stage that a table names, bytes of the run's own function)."""
+    """Returns (bytes of row counters for each stage in a table, bytes of the run's function)."""
     counters: dict[int, int] = {}
     parts = ordered_parts(order)
     for part in (part for part in parts if not is_loop(part)):
@@ -81,7 +82,7 @@ def _tables(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
 
 
 def _in_stream(order: Sequence[int]) -> tuple[Mapping[int, int], int]:
-    """One table names all stages; its counters are kept from row to row and not on the stack."""
+    """Returns the same for streaming: one table for all stages, with counters in memory that persists."""
     return dict.fromkeys(order, 0), _RUN_BYTES
 
 
@@ -90,7 +91,7 @@ def _table_bytes(counters: int | None, each: StackBytes) -> float:
 
 
 def _layer_bytes(kernel: KernelFunction, is_by_rows: bool, each: StackBytes, target: Target) -> float:
-    """A layer's function: pointers to the rows that its kernel reads, and what it hands over on the stack."""
+    """Returns the stack of a layer's function: pointers to its kernel's rows, and stacked arguments."""
     pointers = sum(buffer.rows for buffer in kernel.buffers if buffer.role is Role.ROWS and buffer.rows > 1)
     found = each.layer + pointers * each.row_pointer * target.pointer_bytes / _WORD
     arguments = max(0, len(kernel.function.params) - _MOST_ARGUMENTS)
@@ -134,26 +135,26 @@ class _Kernel:
 
 
 def _work_of(graph: Graph) -> int:
-    """The products and element-wise results of a run."""
+    """Returns the products and element-wise results of a run."""
     costs = [node.op.cost(graph.input_types(node), graph.output_types(node)) for node in graph.nodes]
     return sum(cost.macs + cost.elementwise for cost in costs)
 
 
 def _interrupt_bytes(has_reals: bool, work: int, target: Target) -> int:
-    """The stack of an interrupt of a long run."""
+    """Returns the stack of an interrupt of a long run."""
     kinds = INTERRUPTS.get(target.machine, ())
     interrupt = next((each for each in kinds if each.is_of(target, has_reals)), None)
     return interrupt.bytes if interrupt is not None and work >= interrupt.least_work else 0
 
 
 def _saved_bytes(calls: Sequence[Instruction]) -> int:
-    """The registers that a function saves because it uses the instructions of an instruction set."""
+    """Returns the registers that a function saves because it uses an instruction set, in bytes."""
     needs = {need for call in calls for need in call.needs}
     return max((isa.saved_bytes for isa in isas() if isa.needs <= needs), default=0)
 
 
 def _depth(node: object) -> int:
-    """The loops that are in each other."""
+    """Returns the depth of nested loops."""
     if isinstance(node, tuple):
         return max(map(_depth, node), default=0)
     inner = (_depth(getattr(node, name, ())) for name in ("body", "then", "otherwise"))

@@ -1,4 +1,4 @@
-"""Refuses what standard C cannot say: places and alignments of constants."""
+"""Rejects placements and alignments of constants that standard C cannot express."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _WAY_OUT = "leave --dialect strict out"
 
 
 def require_standard(constants: Constants, target: Target) -> None:
-    """Raises InputError where the constants need words that C99 does not have."""
+    """Raises InputError if the constants need language extensions beyond C99."""
     if target.constant_space:
         raise InputError(
             f"standard C has no word for {target.constant_space}, where {target.core} keeps constants",

@@ -1,4 +1,4 @@
-"""States live from run to run: their places in the arena, and the C that sets them to their beginning."""
+"""States persist between runs: their offsets in the arena, and C code that initializes them."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class StateInfo:
     """A state in the arena."""
 
     name: str
-    arena: str  # the parameter it lies in
+    arena: str  # the parameter of its arena
     arena_offset: int
     initial: Array
-    constant: str | None  # C name of its beginning; None where all its bytes are alike
+    constant: str | None  # C name of its initial value; None if all bytes are equal
 
     def reset(self, dialect: Dialect) -> str:
-        """The C statement that begins it."""
+        """Returns the C statement that initializes it."""
         place, size = f"(uint8_t *){self.arena} + {self.arena_offset}u", self.initial.nbytes
         said = f"/* {comment_text(self.name)} */"
         if self.constant is not None:
@@ -35,7 +35,7 @@ class StateInfo:
 def state_infos(
     model: str, states: Sequence[State], plan: Plan, arenas: Mapping[str, Arena]
 ) -> tuple[StateInfo, ...]:
-    """`arenas` by the names of their pools."""
+    """Returns the states; `arenas` are by the names of their pools."""
     return tuple(
         StateInfo(
             state.name,

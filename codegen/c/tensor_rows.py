@@ -1,4 +1,4 @@
-"""Rows in C: an accessor for each tensor, and the pointers that a layer gives its kernel."""
+"""Rows in C: an accessor for each tensor, and the pointers that a layer passes to its kernel."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ class TensorRows:
     names: Mapping[str, str]  # tensor -> C identifier
     arenas: Mapping[str, Arena]  # by pool
     outside: Mapping[tuple[str, int], str]  # (element type, value) -> the constant row of it
-    offsets: Mapping[str, str]  # planned buffer -> the constant in C that says where it is
+    offsets: Mapping[str, str]  # planned buffer -> the C constant with its offset
 
     def accessors(self) -> Iterator[FunctionDefinition]:
-        """The functions that find a row, of the tensors whose rows are in several places."""
+        """Yields the accessors of tensors whose rows have several addresses."""
         for tensor in self.tensors.values():
             if self.has_one_place(tensor):
                 continue
@@ -61,7 +61,7 @@ class TensorRows:
             )
 
     def _where(self, tensor: LoweredTensor) -> Expr:
-        """The address of a row, or of all rows where they are in one place."""
+        """Returns the address of a row, or of all rows if they share one."""
         fmt, buffer, is_alone = tensor.format, self.plan.buffers[tensor.name], self.has_one_place(tensor)
         if tensor.kind in (Kind.INPUT, Kind.OUTPUT):
             side = "in" if tensor.kind is Kind.INPUT else "out"
@@ -74,7 +74,7 @@ class TensorRows:
         return pointer_to(_c_type(tensor), Infix("+", place, Infix("*", held, unsigned(fmt.row_bytes))))
 
     def has_one_place(self, tensor: LoweredTensor) -> bool:
-        """True where all its rows, or its only one, are in the same place."""
+        """Returns True if all its rows, or its only one, have the same address."""
         is_callers = tensor.kind in (Kind.INPUT, Kind.OUTPUT)
         return tensor.rows == 1 or (not is_callers and self.plan.buffers[tensor.name].rows_held == 1)
 
@@ -83,7 +83,7 @@ class TensorRows:
         return Infix("+", Name(f"run->{self.arenas[buffer.pool].name}"), offset)
 
     def _place_text(self, buffer: PlannedBuffer) -> str:
-        """Says what is there: the user's tensor in rows, or what a layer works in."""
+        """Describes the content of a buffer: the user's tensor in rows, or a layer's scratch."""
         where = f" in {self.arenas[buffer.pool].name}" if len(self.arenas) > 1 else ""
         tensor = self.tensors.get(buffer.name)
         if tensor is None:
@@ -96,13 +96,13 @@ class TensorRows:
         )
 
     def row_of(self, tensor: LoweredTensor, row: Expr) -> Expr:
-        """The call of its accessor, or the one place of its rows."""
+        """Returns the call of its accessor, or the only address of its rows."""
         if self.has_one_place(tensor):
             return self._where(tensor)
         return FunctionCall(self._accessor_name(tensor), (Name(RUN.name), row))
 
     def written(self, out: Result, base: Expr | None, row: int) -> Expr:
-        """The call for a row that a stage writes: `row` behind the one that `base`, where given, says."""
+        """Returns the call for a row that a stage writes: row `base` + `row`, or `row` without a base."""
         tensor, number = self.tensors[out.tensor], out.rows_of(row, row).first
         if base is None:
             return self.row_of(tensor, Number(number))
@@ -123,7 +123,7 @@ class TensorRows:
         return f"{counted(rows, 'row')} of {tensor.format.row_bytes} bytes{padding}{ring}"
 
     def given_rows(self, param: str, reading: Reading) -> tuple[DefineTable, ...]:
-        """The table of rows that follow no rule, where there is more than one row."""
+        """Returns the table of irregular rows, if there is more than one row."""
         if reading.access.cycle is not None:
             return ()
         numbers = tuple(number for rows in reading.access.given for number in rows)
@@ -134,7 +134,7 @@ class TensorRows:
         return (DefineTable("uint16_t", f"{param}_rows", numbers),)
 
     def pointer(self, param: str, reading: Reading, number: int, results: int) -> Expr:
-        """The pointer to a row of the tensor, or to the constant row outside it, for so many results."""
+        """Returns the pointer to a row of the tensor or, for some of `results`, to the row outside of it."""
         row = self._row_pointer(param, reading, number)
         if not results:
             return row

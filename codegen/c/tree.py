@@ -1,9 +1,8 @@
-"""C as a small tree: expressions, statements and functions, frozen, so that equal code is equal.
+"""C as a small tree: expressions, statements and functions, all frozen, so that equal code is equal.
 
-A tree knows what a text would have to be searched for (`tree_walk.py`): which names it uses, which helpers it
-calls, how many statements it has. `printer.py` prints it, once, in the dialect of a compiler. What is written
-by hand, the definition of a helper or the call of an instruction with inline assembly, is text in a leaf that
-states what it uses.
+A tree can be queried without parsing text (`tree_walk.py`): which names it uses, which helpers it calls, how
+many statements it has. `printer.py` prints it in the dialect of a compiler. Hand-written text, such as the
+definition of a helper or an instruction in inline assembly, is a leaf that declares what it uses.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from codegen.loops.ir import Instruction, ScalarFunction
 
 @dataclass(frozen=True, slots=True)
 class Helper:
-    """A portable C function written by hand that generated functions call."""
+    """A hand-written portable C function that generated functions call."""
 
     name: str
     definition: str
     includes: tuple[str, ...] = ()
-    calls: tuple[Helper, ...] = ()  # helpers that the definition calls
-    library_calls: tuple[str, ...] = ()  # functions of math.h that the definition calls
-    is_inline: bool = True  # its definition says so: a compiler may copy it, however long it is
+    calls: tuple[Helper, ...] = ()  # called by the definition
+    library_calls: tuple[str, ...] = ()  # functions of math.h called by the definition
+    is_inline: bool = True  # declared inline: a compiler may copy it, however long it is
 
 
 AnyHelper = Helper | ScalarFunction | Instruction
@@ -33,14 +32,14 @@ AnyHelper = Helper | ScalarFunction | Instruction
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A variable, a parameter, a constant array or a member of a struct that a pointer leads to."""
+    """A variable, a parameter, a constant array, or a member of a struct behind a pointer."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An integer; `says` is what a parameter would be called that takes its place."""
+    """An integer; `says` is the suggested name of a parameter that replaces it."""
 
     value: int
     says: str = field(default="", compare=False)
@@ -49,7 +48,7 @@ class Number:
 
 @dataclass(frozen=True, slots=True)
 class Enumerator:
-    """A constant of an enum of the file, which the printer of the file declares."""
+    """A constant of an enum that the file's printer declares."""
 
     name: str
     value: int
@@ -58,14 +57,14 @@ class Enumerator:
 
 @dataclass(frozen=True, slots=True)
 class Room:
-    """The length of a local array: functions that become one can share the longest."""
+    """The length of a local array. Merged functions use the longest."""
 
     value: int
 
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A float as C spells it, or a constant of a header."""
+    """A float in C syntax, or a constant of a header."""
 
     text: str
     header: str = ""
@@ -76,7 +75,7 @@ Count = Number | Name
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A sum of variables times integers, and an integer: printed without factors of one and without zeros."""
+    """A linear combination of variables and an integer, printed without factors of one and zero terms."""
 
     terms: tuple[tuple[str, Count], ...]
     constant: Count
@@ -84,14 +83,14 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Sum:
-    """Parts added up; a Linear part that is zero is not printed."""
+    """A sum of parts; a Linear part that is zero is not printed."""
 
     parts: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Parentheses, left out where the expression stands alone."""
+    """Parentheses, which are omitted if the expression is not an operand."""
 
     inner: Expr
 
@@ -118,7 +117,7 @@ class CastTo:
 
 @dataclass(frozen=True, slots=True)
 class Prefix:
-    """An operator before what it is applied to: the address of a place, a counter that is moved on."""
+    """A prefix operator with its operand: the address of a place, an incremented counter."""
 
     op: str
     operand: Expr
@@ -138,11 +137,11 @@ class Subscript:
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """A call of a generated function, a macro, or a helper, which then comes with it."""
+    """A call of a generated function, a macro, or a helper, which is then included."""
 
     function: str
     arguments: tuple[Expr, ...]
-    helper: AnyHelper | None = field(default=None, compare=False)  # two of one name are the same
+    helper: AnyHelper | None = field(default=None, compare=False)  # helpers of the same name are equal
 
 
 Expr = (
@@ -168,7 +167,7 @@ Expr = (
 
 @dataclass(frozen=True, slots=True)
 class Do:
-    """An expression for its effect."""
+    """An expression statement."""
 
     call: Expr
     comment: str = ""
@@ -176,7 +175,7 @@ class Do:
 
 @dataclass(frozen=True, slots=True)
 class DeclareVariables:
-    """Variables of one type. Where the next statements give them their first values, these become one."""
+    """Variables of one type. If the next statements initialize them, both are merged."""
 
     c_type: str
     names: tuple[str, ...]
@@ -189,12 +188,12 @@ class DeclareArray:
     name: str
     length: Room
     bytes_each: int
-    is_aligned: bool  # to a word, for instructions that take words of it
+    is_aligned: bool  # to 4 bytes, for 32-bit accesses
 
 
 @dataclass(frozen=True, slots=True)
 class Define:
-    """A variable with the value it keeps."""
+    """A constant variable with its value."""
 
     variable: TypedName
     value: Expr
@@ -210,17 +209,17 @@ class DefinePointers:
 
 @dataclass(frozen=True, slots=True)
 class DefineTable:
-    """A constant array of integers, which lies where the dialect keeps constants."""
+    """A constant array of integers, in the dialect's memory for constants."""
 
     c_type: str
     name: str
     numbers: tuple[int, ...]
-    notes: tuple[tuple[int, str], ...] = ()  # comments, each before the number of that position
+    notes: tuple[tuple[int, str], ...] = ()  # comments, each before the number at that position
 
 
 @dataclass(frozen=True, slots=True)
 class DefineShape:
-    """The constant struct that tells a shared function which of its layers it computes."""
+    """The constant struct with a shared function's numbers for one layer."""
 
     c_type: str
     name: str
@@ -236,11 +235,11 @@ class Assign:
 
 @dataclass(frozen=True, slots=True)
 class InstructionCall:
-    """The call of an instruction: a format string over what it is given."""
+    """The call of an instruction: a format string and its arguments."""
 
     instruction: str
     call: str
-    given: tuple[tuple[str, Expr | tuple[Expr, ...]], ...]  # what the string mentions, and no more
+    given: tuple[tuple[str, Expr | tuple[Expr, ...]], ...]  # exactly the arguments that the string uses
     helper: Instruction = field(compare=False)
 
 
@@ -251,14 +250,14 @@ class Braces:
 
 @dataclass(frozen=True, slots=True)
 class ForLoop:
-    """The loop for (`c_type` `var` = 0; `var` < `count`; ++`var`); without a type the variable lives on."""
+    """The loop for (`c_type` `var` = 0; `var` < `count`; ++`var`). Without a type, `var` exists already."""
 
     c_type: str
     var: str
     count: Count | Linear
     body: tuple[Stmt, ...]
-    comment: str = ""  # above it
-    first: Linear | None = None  # in place of 0
+    comment: str = ""  # printed above it
+    first: Linear | None = None  # instead of 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,24 +302,24 @@ Stmt = (
 
 @dataclass(frozen=True, slots=True)
 class TypedName:
-    """A parameter or a local variable: its type as far as it stands before the name."""
+    """A parameter or a local variable, with the part of its type before the name."""
 
     c_type: str
     name: str
     length: int | None = None  # of an array
-    is_constant: bool = False  # it points into the constants, whose address space the dialect knows
+    is_constant: bool = False  # points to constants, whose address space the dialect defines
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The struct that a shared function gets its numbers by: members with their C types."""
+    """The struct with which a shared function gets its numbers: members with their C types."""
 
     members: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionDefinition:
-    kind: str  # what stands before the name: linkage, attributes, type of the result
+    kind: str  # the text before the name: linkage, attributes, result type
     name: str
     params: tuple[TypedName, ...]
     body: tuple[Stmt, ...]
@@ -337,12 +336,12 @@ def times(expr: Expr, value: int) -> Expr:
 
 
 def plus(expr: Expr, value: int) -> Expr:
-    """The expression itself where nothing is added."""
+    """Returns the sum, or the expression itself if nothing is added."""
     if value == 0:
         return expr
     return Infix("+", expr, unsigned(value)) if value > 0 else Infix("-", expr, unsigned(-value))
 
 
 def factor(expr: Expr) -> Expr:
-    """An expression as it stands beside an operator that binds more."""
+    """Returns the expression as an operand of an operator with higher precedence."""
     return Group(expr) if isinstance(expr, Infix | Ternary) else expr

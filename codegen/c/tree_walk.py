@@ -1,4 +1,4 @@
-"""Looking through a tree of C: every node, nodes replaced, what a tree uses and calls."""
+"""Queries and changes a C tree: walks nodes, replaces nodes, finds uses and calls."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, get_args
 from codegen.c import tree
 from codegen.c.tree import AnyHelper, Expr, FunctionCall, InstructionCall, Literal, Name, Stmt
 
-# The types of fields that hold no nodes: those are most fields, and trees are walked often.
+# The types of fields without nodes. They are the majority, and trees are walked often.
 _NO_NODES = ("str", "int", "bool", "tuple[str, ...]", "AnyHelper | None", "Instruction")
 _CALLS = frozenset({FunctionCall, InstructionCall})
 _EXPRESSIONS, _STATEMENTS = frozenset(get_args(Expr)), frozenset(get_args(Stmt))
@@ -19,7 +19,7 @@ Node = Any  # a dataclass of this file, or a tuple of nodes
 
 
 def walk(node: Node, until: Collection[type] = ()) -> Iterator[Node]:
-    """Every node of a tree, parents first, in the order of the text; without the parts of kinds `until`."""
+    """Yields every node, parents first, in textual order, without the parts of the types in `until`."""
     waiting = [node]
     while waiting:
         part = waiting.pop()
@@ -33,7 +33,7 @@ def walk(node: Node, until: Collection[type] = ()) -> Iterator[Node]:
 
 
 def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
-    """The tree with nodes replaced: by what `change` gives for them, or else by themselves with new parts."""
+    """Returns the tree with nodes replaced by the result of `change`, or with changed parts if it is None."""
     if isinstance(node, tuple):
         parts = [changed(part, change) for part in node]
         return node if all(map(operator.is_, parts, node)) else tuple(parts)
@@ -54,7 +54,7 @@ def changed(node: Node, change: Callable[[Node], Node | None]) -> Node:
 
 @cache
 def _field_names(kind: Hashable) -> tuple[str, ...] | None:
-    """The fields of a node that may hold nodes; None for what is not a node."""
+    """Returns the fields of a node that may hold nodes, or None for other types."""
     assert isinstance(kind, type)
     if kind.__module__ != tree.__name__ or not is_dataclass(kind):
         return None
@@ -63,7 +63,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
 
 @cache
 def _parts_backwards(kind: type) -> Callable[[Node], tuple[Node, ...]] | None:
-    """Gives the parts of a node of that kind, the last first; None for what is not a node."""
+    """Returns a function that gives a node's parts, last first, or None for other types."""
     names = _field_names(kind)
     if names is None:
         return None
@@ -74,17 +74,17 @@ def _parts_backwards(kind: type) -> Callable[[Node], tuple[Node, ...]] | None:
 
 
 def uses(node: Node, name: str) -> bool:
-    """True where a variable of that name is read or written anywhere in the tree."""
+    """Returns True if a variable of that name is read or written anywhere in the tree."""
     return any(isinstance(part, Name) and part.name == name for part in walk(node))
 
 
 def headers_of(node: Node) -> frozenset[str]:
-    """The headers that declare constants of the tree."""
+    """Returns the headers that declare constants of the tree."""
     return frozenset(part.header for part in walk(node) if isinstance(part, Literal) and part.header)
 
 
 def helpers_of(node: Node) -> tuple[AnyHelper, ...]:
-    """The helpers that the tree calls, in the order of first use: arguments come before calls."""
+    """Returns the helpers that the tree calls, in the order of first use; arguments precede calls."""
     found: dict[str, AnyHelper] = {}
     _add_helpers(node, found)
     return tuple(found.values())

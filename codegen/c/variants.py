@@ -1,4 +1,4 @@
-"""The C that chooses among the sizes of a model: <model>_run_sized, over models of one size each."""
+"""C code that selects among the sizes of a model: <model>_run_sized, over models of one size each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from codegen.version import VERSION
 
 
 def emit_variants(variants: Sequence[CompiledModel], open_inputs: Collection[str]) -> Mapping[str, str]:
-    """File name -> text. The first is the largest, whose name the function bears; all have its arenas."""
+    """Returns file name -> text. The first model is the largest; the function has its name and arenas."""
     first = variants[0]
     arenas = [arenas_of(each.plan.pool_bytes) for each in variants]
     context = {

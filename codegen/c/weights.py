@@ -1,7 +1,7 @@
-"""Weights that lie where the program says: one struct, the same on every compiler, and its bytes.
+"""Weights at an address that the program chooses: one struct with the same layout on every compiler.
 
-The structure is a hash over all C of a model but these bytes, whatever the user calls things. Code computes
-with the weights of each training that has its structure.
+The structure is a hash of all C code of a model except these bytes, independent of the user's names. Code
+accepts the weights of any training with the same structure.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class WeightsLayout:
 
 
 def layout_of(constants: Constants) -> WeightsLayout | None:
-    """The places of all weights; None where they are not external."""
+    """Returns the offsets of all weights, or None if they are not external."""
     members = tuple(_placed(constants))
     return WeightsLayout(members) if members else None
 
@@ -72,7 +72,7 @@ def _up(number: int, multiple: int) -> int:
 
 
 def structure_of(sources: Mapping[str, str], model: str) -> str:
-    """The hash of generated C except for the weights of `model`."""
+    """Returns the hash of generated C code except for the weights of `model`."""
     digest = hashlib.sha256()
     for name, text in sorted(sources.items()):
         if name != f"{model}_weights.c":
@@ -81,7 +81,7 @@ def structure_of(sources: Mapping[str, str], model: str) -> str:
 
 
 def require_possible(options: CompileOptions, constant_space: str) -> None:
-    """Raises InputError where weights cannot lie anywhere."""
+    """Raises InputError if weights cannot be external."""
     for is_so, what in (
         (bool(constant_space), f"constants of this core lie in {constant_space or 'flash'} and nowhere else"),
         (options.dialect is CDialect.STRICT, "standard C has no word for their alignment"),

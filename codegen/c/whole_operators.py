@@ -1,4 +1,4 @@
-"""Shifts, bits and divisions of whole numbers in C, where C alone leaves something undefined or rounds up."""
+"""Shifts, bit operations and divisions of integers in C, which leaves some undefined or rounds up."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.loops import ir
 from codegen.loops.value_type import BITS, DIVISIONS, SHIFTS, operand_type, unsigned
 
 WHOLE_OPERATORS = frozenset((*SHIFTS, *BITS, *DIVISIONS))
-_LEAST_BITS = 16  # that C's int has
+_LEAST_BITS = 16  # of C's int
 
 
 def _divided(kind: DType) -> Helper:
@@ -44,7 +44,7 @@ _HELPERS = {(op, kind): made(kind) for op, made in (("//", _divided), ("%", _rem
 
 
 def whole_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
-    """The operation in C, defined for all operands that `ranges.py` lets pass."""
+    """Returns the operation in C, defined for all operands that `ranges.py` accepts."""
     op, kind = expr.op, operand_type(expr.op, expr.left, expr.right)
     power = _power_of_two(expr.right)
     a, b = to_c(expr.left), to_c(expr.right)
@@ -58,13 +58,13 @@ def whole_operator(expr: ir.Binary, to_c: Callable[[ir.Expr], Expr]) -> Expr:
         helper = _HELPERS[op, kind]
         return FunctionCall(helper.name, (a, b), helper)
     is_short = isinstance(b, Number) and b.value < _LEAST_BITS
-    if op == ">>" and not is_short:  # a narrow number is an int in C, of 16 bits on some cores
+    if op == ">>" and not is_short:  # a narrow type becomes an int, which has 16 bits on some cores
         a = CastTo(kind.c_name, a)
     return Group(Infix("/" if op == "//" else op, a, b))
 
 
 def _shifted_left(kind: DType, a: Expr, b: Expr) -> Expr:
-    """The shift without a sign, where what is lost is defined."""
+    """Returns the shift in an unsigned type, whose overflow is defined."""
     plain = unsigned(kind)
     shifted = Infix("<<", CastTo(plain.c_name, a), b)
     return Group(shifted) if plain is kind else CastTo(kind.c_name, Group(shifted))

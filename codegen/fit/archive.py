@@ -21,18 +21,18 @@ from codegen.fit.placement_search import Start
 from codegen.fit.variant import PlannedVariant, Variant
 
 PLANNED_ROWS = 60_000  # rows in the orders of all plans of an archive
-_RUNGS = 24  # arenas between the least and the largest for which states are proposed
+_RUNGS = 24  # arena sizes between the smallest and largest for which states are proposed
 _FLASH_RUNGS = 8
 _SETS_OF = 4  # layers with transformed weights: sixteen sets of them
-_TRIED_AROUND = 4  # sums of changes around a plan, and single ones: those that promise most
+_TRIED_AROUND = 4  # sums of changes around a plan, and single changes: the most promising ones
 _SINGLES_AROUND = 4
 _STEPS_DOWN = 12
 _CLIMBS = 3
 _PART_FOR_CARE = 6  # of the work: to place the plans that were found with more care
 _NEIGHBOURS = 3  # plans on either side whose orders are tried
-_TURNS = 3  # of which one looks for flash
+_TURNS = 3  # of three expansions, one is for flash
 _WORTH = 0.999  # of the cycles: a plan that saves less is not looked around
-_ROWS_OF_A_LOOK = 2  # a look at a change takes half the time of a plan
+_ROWS_OF_A_LOOK = 2  # evaluating a change costs half as much as a plan
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,13 @@ class Member:
 
 @dataclass
 class Archive:
-    """The plans found so far; `add` keeps those that no other plan dominates."""
+    """The plans found so far; `add` drops dominated ones."""
 
     members: list[Member] = field(default_factory=list)
     choices: list[Choices] = field(default_factory=list)  # of each placement
     rows: int = 0  # planned so far
     made: int = 1  # plans
-    fastest: int = 0  # cycles below which no plan is taken to be, where none are measured
+    fastest: int = 0  # without measured cycles: a lower bound assumed for any plan
     least: Member | None = None  # the smallest plan whose sequences are split at no cost
 
     @property
@@ -81,7 +81,7 @@ class Archive:
         return sorted(self.members, key=lambda m: (m.arena_bytes, m.rank))
 
     def within(self, arena_bytes: int, flash_bytes: int = maxsize) -> Member | None:
-        """Returns the plan with the fewest cycles within the budgets, or None if there is none."""
+        """Returns the plan with the fewest cycles within the budgets, or None."""
         inside = (m for m in self.members if m.arena_bytes <= arena_bytes and m.flash_bytes <= flash_bytes)
         return min(inside, key=lambda m: m.rank, default=None)
 
@@ -113,7 +113,7 @@ def _arena_of(member: Member) -> int:
 
 
 def _beside_gaps(members: Sequence[Member], memory: Callable[[Member], int]) -> Sequence[Member]:
-    """Those that are fastest in their memory, arena or flash, the ones beside the widest gaps first."""
+    """Returns the plans that are fastest in their memory, arena or flash, starting at the widest gaps."""
     front: list[Member] = []
     for member in sorted(members, key=lambda m: (memory(m), m.rank)):
         if not front or member.cycles < front[-1].cycles * _WORTH:
@@ -189,7 +189,10 @@ class ArchiveSearch:
         self._try_orders()
 
     def _without_budget(self) -> Member | None:
-        """The plan without a budget, where all layers go the fastest way in no more memory."""
+        """Returns the plan without a budget as a state of these choices, if all layers use their fastest way.
+
+        Returns None if such a plan would need more memory, or if its graph is a different one.
+        """
         (first,) = (m for m in self.archive.members if m.number == 0)
         if first.placement.graph.nodes != self.start.placement.graph.nodes:
             return None
@@ -217,13 +220,14 @@ class ArchiveSearch:
                 )
 
     def _next_to_expand(self) -> Member | None:
-        """The smallest plan, then those beside the widest gaps, of which no changes have been looked at.
+        """Returns the next plan whose changes have not been evaluated: the smallest, then those at the widest
+        gaps.
 
-        Gaps of arenas come first, and in every third turn those of flash.
+        Gaps of arenas come first; every third time, those of flash.
         """
         members = self._own
         if members and members[0].state not in self.expanded:
-            return members[0]  # where memory is the goal, its cycles count
+            return members[0]  # if RAM is the goal, its cycles matter
         is_flash = len(self.expanded) % _TURNS == _TURNS - 1
         by_arena, by_flash = (_beside_gaps(members, of) for of in (_arena_of, _flash_of))
         found = [*by_flash, *by_arena] if is_flash else [*by_arena, *by_flash]
@@ -247,7 +251,9 @@ class ArchiveSearch:
         self._descend(member, effects)
 
     def _climb(self, member: Member, effects: Effects) -> None:
-        """Applies changes that save cycles, greatest first, as far as each of the next rungs has room."""
+        """Applies changes that save cycles, greatest first, while the arena stays below each of the next
+        rungs.
+        """
         for limit in [rung for rung in self._rungs if rung >= member.arena_bytes][:_CLIMBS]:
             best = member
             for effect in sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way)):

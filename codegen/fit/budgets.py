@@ -35,7 +35,7 @@ def has_budget(job: Job) -> bool:
 
 
 def arena_limit(job: Job) -> int | None:
-    """Returns the limit of the arena in bytes: that of the options, or the sum of their pools."""
+    """Returns the limit of the arena in bytes, from the options or as the sum of their pools, or None."""
     pools = chosen_pools(job.kernel_target, job.options.pools)
     sizes = [pool.bytes for pool in pools if pool.bytes is not None]
     offered = [sum(sizes)] if pools and len(sizes) == len(pools) else []
@@ -71,7 +71,7 @@ def plan_within(meaning: PassRun, job: Job, accepts: Accepts) -> CompiledPlan | 
 
 
 def _best_first(archive: Archive, job: Job) -> Sequence[Member]:
-    """Returns plans, fastest first; if RAM is the goal, the smallest first of those that cost little time."""
+    """Returns plans, fastest first; if RAM is the goal, smallest first, among those that cost little time."""
     if job.options.optimize is not Optimize.RAM:
         return archive.by_cycles
     assert archive.least is not None

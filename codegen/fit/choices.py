@@ -105,7 +105,7 @@ def choices_of(variant: Variant, table: CycleTable) -> Choices:
     figures: dict[str, tuple[tuple[int, int], ...]] = {}
     for way in WAYS:
         costs = dict(_costs(uniform(variant, way), table))
-        for name in all_layers(variant.graph):  # a layer that another one computes takes nothing by itself
+        for name in all_layers(variant.graph):  # a layer that is computed by another one costs nothing itself
             figure = (costs[name].local_bytes, costs[name].cycles) if name in costs else (0, 0)
             figures[name] = (*figures.get(name, ()), figure)
         for layer, cost in costs.items():

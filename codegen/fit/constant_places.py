@@ -1,4 +1,4 @@
-"""Chooses the memory of each layer's constants: the first of the user's rules that names the layer counts."""
+"""Assigns constants to memories. The first rule of the user that matches a layer counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ WITH_THE_CODE = ""
 def constant_regions(
     stages: Sequence[LoweredStage], rules: Sequence[ConstantRule], target: Target
 ) -> tuple[str, ...]:
-    """The region of each stage's constants, or WITH_THE_CODE. Raises BoardError, InputError."""
+    """Returns the region of each stage's constants, or WITH_THE_CODE. Raises BoardError, InputError."""
     for rule in rules:
         _require_region(rule, target)
         _require_layer(rule, stages)
@@ -28,7 +28,7 @@ def _region(number: int, stage: LoweredStage, rules: Sequence[ConstantRule]) -> 
 
 
 def is_named(number: int, stage: LoweredStage, rules: Sequence[ConstantRule]) -> bool:
-    """True where the user says where the constants of that stage lie."""
+    """Returns True if the user has chosen the memory of that stage's constants."""
     return any(_names(rule, number, stage) for rule in rules)
 
 
@@ -48,7 +48,7 @@ def _require_region(rule: ConstantRule, target: Target) -> None:
 
 
 def _require_layer(rule: ConstantRule, stages: Sequence[LoweredStage]) -> None:
-    """Raises InputError where the rule names no layer that has constants."""
+    """Raises InputError if the rule matches no layer with constants."""
     there = [(number, stage) for number, stage in enumerate(stages) if stage.kernel.constants]
     if not any(_names(rule, number, stage) for number, stage in there):
         ops = ", ".join(sorted({stage.op for _, stage in there})) or "none"

@@ -1,6 +1,6 @@
-"""The cycles that layers wait for constants in flash: all steps in their order, through one cache.
+"""Estimates cycles lost to flash wait states for constants, by simulating one cache over all steps.
 
-Layers whose rows take turns throw each other's constants out of the cache: none is looked at alone.
+Interleaved layers evict each other's constants from the cache, so layers cannot be simulated separately.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from codegen.lower.stages import LoweredStage
 def constant_waits(
     stages: Sequence[LoweredStage], order: Sequence[int], reads: FlashReads
 ) -> tuple[int, ...]:
-    """The cycles of a run for each stage. The cache holds constants alone; of calls nothing is known."""
+    """Returns the cycles per run for each stage. Only constants are cached; code fetches are ignored."""
     memory = ReadLines(reads.line_bytes, LineCache(reads.sets, reads.ways))
     ends = accumulate((_bytes(stage.kernel) for stage in stages), initial=0)
     layers = [
@@ -36,8 +36,8 @@ def constant_waits(
 
 @dataclass(frozen=True, slots=True)
 class _ReadingLayer:
-    once: tuple[ConstantReads, ...]  # before or behind its steps
-    steps: tuple[ConstantReads, ...]  # in each
+    once: tuple[ConstantReads, ...]  # before or after its steps
+    steps: tuple[ConstantReads, ...]  # in each step
 
 
 def _followed(
@@ -51,7 +51,7 @@ def _followed(
 
 
 def _begins(kernel: Kernel, begin: int) -> Iterator[tuple[str, int]]:
-    """The beginning of each constant, one behind the other as they are written."""
+    """Yields each constant with its address, in the order of definition."""
     for name, array in kernel.constants.items():
         yield name, begin
         begin += aligned(array.nbytes)

@@ -1,4 +1,4 @@
-"""The memories that an arena is spread over where kernels reach only some of them."""
+"""Restricts the arena to memories that the kernels can access."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from codegen.lower.stages import LoweredStage
 def pools_demanded(
     stages: Sequence[LoweredStage], target: Target, chosen: tuple[Pool, ...]
 ) -> tuple[Pool, ...]:
-    """The user's pools, or all memories of the board; nothing where any memory will do. Raises BoardError."""
+    """Returns the user's pools, or all RAM of the board; empty if any will do. Raises BoardError."""
     demanding = [stage for stage in stages if stage.kernel.demand.memories]
     offered = chosen or all_pools(target)
     names = {pool.name for pool in offered}

@@ -1,4 +1,4 @@
-"""Forms the regions that the accelerators of a job run."""
+"""Groups the nodes that a job's accelerators run."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 
 def with_regions(meaning: PassRun, job: Job) -> PassRun:
-    """The graph with regions, after the steps before them; of two accelerators the first chooses first.
+    """Returns the graph with regions, after the previous passes. The first accelerator has priority.
 
-    Raises ModelError for claims that cannot be.
+    Raises ModelError if the claims are invalid.
     """
     graph, steps = meaning.graph, list[PassStep](meaning.steps)
     for name, accelerator in asked_for(job.options.accelerators).items():
@@ -35,7 +35,7 @@ def with_regions(meaning: PassRun, job: Job) -> PassRun:
 
 
 def _misfit(job: Job, regions: Regions, graph: Graph, node: Node) -> str:
-    """Says why no schedule of the device fits the region; empty where one does."""
+    """Returns why no schedule of the device fits the region; empty if one does."""
     sites = Sites(graph, job.kernel_target, job.options, Decisions())
     site, reasons = sites.of(node), list[str]()
     for schedule in regions.schedules:

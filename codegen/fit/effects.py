@@ -14,7 +14,7 @@ import numpy as np
 
 from aot.plan.steps import Ints
 
-MOST_MOVES = 160  # looked at in pairs
+MOST_MOVES = 160  # evaluated in pairs
 _MOST_TURNS = 80
 
 
@@ -26,7 +26,7 @@ class Effect:
     way: int
     cycles: int
     flash_bytes: int
-    live: Mapping[str, int]  # by stage: the rings in use while it runs, with the change
+    live: Mapping[str, int]  # by stage: bytes of the rings in use while it runs, with the change
     floor: int  # of the arena, with this change alone, in the same order
 
 
@@ -35,7 +35,7 @@ class Effects:
     """All single changes around one state."""
 
     live: Mapping[str, int]  # by stage, without a change
-    slack: int  # the arena beyond what is live at the peak
+    slack: int  # the arena minus the live bytes at the peak
     changes: tuple[Effect, ...]
 
     def arena_bytes(self, changes: Sequence[Effect]) -> int:
@@ -92,7 +92,7 @@ class _Sum:
             -self.live[is_taken],
             -self.cycles[is_taken],
             -self.flash[is_taken],
-        )  # to take a change that is taken is to give it up
+        )  # applying an applied change reverts it
         now = list(self.taken.values())
         left = self.room - self.live[now].sum(axis=0)
         flash_left = self.flash_room - self.flash[now].sum()

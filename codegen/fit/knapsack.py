@@ -1,4 +1,4 @@
-"""The most valuable choice of things that fit into a room together, found by dynamic programming."""
+"""Solves the 0/1 knapsack problem by dynamic programming."""
 
 from __future__ import annotations
 
@@ -6,16 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-_MOST_UNITS = 1 << 16  # that a room is measured in: above that sizes are rounded up
+_MOST_UNITS = 1 << 16  # granularity of the capacity; larger sizes are rounded up
 
 
 def most_valuable(sizes: Sequence[int], values: Sequence[int], room: int) -> tuple[int, ...]:
-    """The positions of the things to take, in order. Exact to a 65,536th of the room; sizes are in words."""
+    """Returns the positions of the most valuable items that fit, sorted.
+
+    The capacity is exact to a 65,536th; sizes are rounded to 4 bytes.
+    """
     unit = max(4, -(-room // _MOST_UNITS))
     units = room // unit
     if sum(sizes) <= room:
         return tuple(range(len(sizes)))
-    best = np.zeros(units + 1, np.int64)  # the value of the best choice for each room
+    best = np.zeros(units + 1, np.int64)  # the best value for each capacity
     taken = np.zeros((len(sizes), units + 1), bool)
     for number, (size, value) in enumerate(zip(sizes, values, strict=True)):
         needs = -(-size // unit)

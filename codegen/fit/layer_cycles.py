@@ -1,7 +1,7 @@
-"""The cycles of a layer: from a table that was measured on its core, else by a formula.
+"""The cycles of a layer: from a table measured on its core, otherwise from a formula.
 
-`python -m benchmarks costs` writes the tables of `codegen/fit/measured`. A kernel that a table lacks is
-estimated from what its loops do, with factors fitted to the kernels of its kind in the table.
+`python -m benchmarks costs` writes the tables of `codegen/fit/measured`. A kernel that is missing in a table
+is estimated from the work of its loops, with factors fitted to kernels of the same kind in the table.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from codegen.loops.ir import (
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor
 
 TABLES = "codegen.fit.measured"
-FEATURES = ""  # the row of a table that is no kernel
-_BAR = " | "  # between the parts of a key: the kind, the kernel, the rows
+FEATURES = ""  # key of the row with the core's features
+_BAR = " | "  # separates the parts of a key: kind, kernel, rows
 _COPY, _CONVERTING = "copy", "converting"
-# Cycles of a product and of a load inside instructions, of an operation in a plain loop, and of a call.
+# Cycles per product and per load inside instructions, per operation in a plain loop, and per call.
 Factors = tuple[float, float, float, float]
 _NOTHING_MEASURED: Factors = (0.5, 0.4, 1.2, 30.0)
 
-# What decides the kernels of integers: a core without a table is served by one that has the same of these.
+# Features that decide integer kernels. A core without a table uses one of a core with the same set.
 _DECIDING = frozenset({Feature.DSP, Feature.MVE, Feature.VECTORS})
 
 
@@ -51,15 +51,15 @@ class LayerCycles:
     """The cycles of a layer in one run of the model."""
 
     cycles: int
-    is_measured: bool  # False: by the formula
+    is_measured: bool  # False: from the formula
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a layer does in a run of the model: four counts that its cycles are a sum of."""
+    """The work of a layer in a run: four counts, whose weighted sum is its cycles."""
 
-    inside: int  # statements that instructions stand for
-    loads: int  # of elements in instructions: a tile of several pixels loads a weight once for all of them
+    inside: int  # loop-nest statements inside instructions
+    loads: int  # of elements in instructions; a tile of several pixels loads a weight once for all of them
     outside: int  # operations in plain loops
     calls: int  # of its kernel
 
@@ -71,20 +71,20 @@ class Work:
         return sum(count * factor for count, factor in zip(self.counts, factors, strict=True))
 
 
-Measured = tuple[int, Work]  # cycles, and what they were spent on
+Measured = tuple[int, Work]  # cycles, and the work that needed them
 
 
 @dataclass(frozen=True)
 class CycleTable:
     """The measured cycles of kernels on one core."""
 
-    source: str  # where the figures are from, as reports say it
+    source: str  # origin of the figures, for reports
     measured: Mapping[str, Measured] = field(default_factory=dict)  # by cycle_key
-    features: frozenset[str] = frozenset()  # of its core, that decide kernels
-    asked: dict[object, tuple[Kernel, LayerCycles]] = field(default_factory=dict)  # by what is read how
+    features: frozenset[str] = frozenset()  # of its core, as far as they decide kernels
+    asked: dict[object, tuple[Kernel, LayerCycles]] = field(default_factory=dict)  # by kernel and row formats
 
     def of(self, stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> LayerCycles:
-        """The cycles of a layer; variants of one search share kernels, of which each is looked at once."""
+        """Returns the cycles of a layer. Variants of a search share kernels, which are analyzed once."""
         formats = tuple(r.view or tensors[r.tensor].format for r in stage.reads if r.tensor != STREAMED_ROW)
         asked = id(stage.kernel), formats, stage.result.format, stage.op, stage.steps
         if asked not in self.asked:
@@ -98,13 +98,13 @@ class CycleTable:
         return LayerCycles(round(work_of_stage(stage).cycles(self.factors_of(kind_of(stage)))), False)
 
     def factors_of(self, kind: str) -> Factors:
-        """The factors of a kind of kernel; of one that was not measured, those of kinds computed alike."""
+        """Returns the factors of a kind of kernel; if it was not measured, those of its family."""
         known = (self._factors.get(name) for name in (kind, _family_of(kind), ""))
         return next((each for each in known if each is not None), _NOTHING_MEASURED)
 
     @cached_property
     def _factors(self) -> Mapping[str, Factors]:
-        """The factors of each kind of kernel, of each family of kinds, and of all together."""
+        """Returns the factors of each kind of kernel, of each family of kinds, and of all together."""
         kinds: dict[str, list[Measured]] = {"": list(self.measured.values())} if self.measured else {}
         for key, each in self.measured.items():
             kind = key.partition(_BAR)[0]
@@ -113,12 +113,12 @@ class CycleTable:
         return {kind: _fitted(each) for kind, each in kinds.items()}
 
     def run(self, lowered: Lowered) -> int:
-        """The cycles of a run: those of its layers, which add up."""
+        """Returns the cycles of a run: the sum over its layers."""
         return sum(self.of(stage, lowered.tensors).cycles for stage in lowered.stages)
 
 
 def cycle_table(target: Target) -> CycleTable:
-    """The table of the target's core, of one like it, or one without entries."""
+    """Returns the table of the target's core, of a similar one, or an empty one."""
     tables = _tables()
     if target.core in tables:
         return replace(tables[target.core], asked={})
@@ -130,13 +130,13 @@ def cycle_table(target: Target) -> CycleTable:
 
 
 def deciding(target: Target) -> frozenset[str]:
-    """The features of a target that decide its kernels of integers."""
+    """Returns the features of a target that decide its integer kernels."""
     return frozenset(str(feature) for feature in target.features & _DECIDING)
 
 
 @cache
 def _tables() -> Mapping[str, CycleTable]:
-    """By core. The first row of a file has the features of its core that decide kernels."""
+    """Returns the tables by core. The first row of a file has the features that decide kernels."""
     found = {}
     for file in sorted(files(TABLES).iterdir(), key=lambda each: each.name):
         core, _, ending = file.name.rpartition(".")
@@ -149,7 +149,7 @@ def _tables() -> Mapping[str, CycleTable]:
 
 
 def _fitted(measured: Sequence[Measured]) -> Factors:
-    """Factors that are not negative, with the least sum of squares of relative errors."""
+    """Returns non-negative factors with the least sum of squared relative errors."""
     cycles = np.array([max(each, 1) for each, _ in measured], float)
     works = np.array([work.counts for _, work in measured], float)
     used, found = [*range(works.shape[1])], [0.0] * works.shape[1]
@@ -164,7 +164,7 @@ def _fitted(measured: Sequence[Measured]) -> Factors:
 
 
 def cycle_key(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> str:
-    """What decides a layer's cycles, in one line; the format of what it writes does so for copies alone."""
+    """Returns a key of everything that decides a layer's cycles. Only copies include the written format."""
     kernel = stage.kernel
     formats = [r.view or tensors[r.tensor].format for r in stage.reads if r.tensor != STREAMED_ROW]
     rows = " ".join(dict.fromkeys(map(_rows_text, formats)))
@@ -178,7 +178,7 @@ def cycle_key(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> str:
 
 
 def _made_of(body: tuple[Stmt, ...]) -> tuple[int, frozenset[str]]:
-    """Counts the instructions of a nest, and names its scalar functions without the numbers in them."""
+    """Counts the instructions of a nest, and returns its scalar functions without their numbers."""
     nests = tuple(walk(body))
     values = [stmt.value for stmt in nests if isinstance(stmt, Store | Accumulate)]
     applied = (part for value in values for part in _parts(value) if isinstance(part, Apply))
@@ -198,18 +198,18 @@ def _parts(value: Expr) -> Iterator[Expr]:
 
 
 def kind_of(stage: LoweredStage) -> str:
-    """The op, the schedule, and what the kernel's task says beside numbers and its name."""
+    """Returns the op, the schedule, and the parts of the kernel's task except numbers and name."""
     kernel = stage.kernel
     task = kernel.space.task.split()[1:] if kernel.space else []
     words = [word for word in task if not word.isdigit()]
     widths = {row.dtype.bytes for row in kernel.row_params} | {stage.result.format.dtype_bytes}
     if kernel.schedule == _COPY and len(widths) > 1:
-        words.insert(0, _CONVERTING)  # element by element, and not by words
+        words.insert(0, _CONVERTING)  # element by element instead of in 32-bit units
     return " ".join((stage.op, kernel.schedule, *words))
 
 
 def _family_of(kind: str) -> str:
-    """Kinds that are computed alike: what estimates a kind that was not measured."""
+    """Returns the family of kinds that are computed alike, which estimates unmeasured kinds."""
     _, schedule, *words = kind.split()
     return f" {schedule} {_CONVERTING}" if words[:1] == [_CONVERTING] else f" {schedule}"
 
@@ -220,13 +220,13 @@ def _rows_text(fmt: RowFormat) -> str:
 
 
 def _runs(stage: LoweredStage) -> int:
-    """Counts the runs of the kernel's main proc in a run of the model."""
+    """Returns how often the kernel's main proc runs per run of the model."""
     parts = stage.kernel.accumulation
     return 1 if stage.kernel.whole else stage.steps if parts is None else parts.rows
 
 
 def work_of_stage(stage: LoweredStage) -> Work:
-    """What a layer does; of a library's function the multiplications are known."""
+    """Returns the work of a layer. For a library's function, only multiplications are known."""
     kernel, runs = stage.kernel, _runs(stage)
     counts = _counted(kernel.proc.body) * runs
     for proc in kernel.procs:
@@ -237,7 +237,7 @@ def work_of_stage(stage: LoweredStage) -> Work:
 
 
 def _counted(body: tuple[Stmt, ...]) -> Ints:
-    """Counts the statements and the loads inside instructions, and the operations outside."""
+    """Counts the statements and loads inside instructions, and the operations outside."""
     counts = np.zeros(3, np.int64)
     for stmt in body:
         match stmt:
@@ -256,7 +256,7 @@ def _counted(body: tuple[Stmt, ...]) -> Ints:
 
 
 def _inside(body: tuple[Stmt, ...], extents: Mapping[str, int]) -> tuple[int, int]:
-    """Counts statements, and elements that are loaded: each once, however often it is used."""
+    """Counts statements and loaded elements, each element once for all its uses."""
     statements = loads = 0
     for stmt in body:
         match stmt:

@@ -1,4 +1,4 @@
-"""Adds up what a compiled model takes of each memory of a board, part by part, beside what there is."""
+"""Adds up the memory a model needs, per memory and part, next to what the board has."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from dataclasses import dataclass
 from aot.target import BaseFirmware, MemoryRegion, Target
 from codegen.c.arenas import Arena
 
-Parts = tuple[tuple[str, int], ...]  # what takes memory, and bytes
+Parts = tuple[tuple[str, int], ...]  # (name of the part, bytes)
 _STACK, _CODE = "stack, estimated", "code, estimated"
 _SECOND_STACK = "stack of the second core, estimated"
 _SERVER, _SERVER_STACK = "server and C library, as built", "stack of the server"
-# Before there is a compiler, or in firmware of the user's own; all other parts are known exactly.
+# Estimated without a compiler, or for a user's firmware. All other parts are exact.
 _ESTIMATES = (_STACK, _SECOND_STACK, _CODE, _SERVER, _SERVER_STACK)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryNeeds:
-    """Bytes that a model takes, wherever they may lie."""
+    """The bytes that a model needs, before they are assigned to memories."""
 
     arenas: tuple[Arena, ...]
-    io_beside_arena_bytes: int | None  # inputs and outputs in the caller's memory; None: the arena has them
+    io_beside_arena_bytes: int | None  # inputs and outputs in the caller's memory; None: in the arena
     stack_bytes: int
     constant_bytes: int
-    constant_bytes_by_region: Mapping[str, int]  # of them by region, where it is not the code's
+    constant_bytes_by_region: Mapping[str, int]  # constants by region, if outside the code's
     code_bytes: int
-    counter_bytes: int = 0  # of --observe
-    cores: int = 1  # each with such a stack
+    counter_bytes: int = 0  # for --observe
+    cores: int = 1  # each with a stack of that size
     firmware: BaseFirmware | None = None  # around the model; None: only the model is counted
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryUse:
-    """The bytes that a model takes of one memory, part by part, and the memory itself."""
+    """The bytes that a model needs in one memory, by part, and the memory itself."""
 
     region: MemoryRegion
     parts: Parts
-    counts_firmware: bool = False  # True where the parts are those of firmware, and not the model's alone
+    counts_firmware: bool = False  # True if the parts include firmware, not only the model
 
     @property
     def needed_bytes(self) -> int:
@@ -50,7 +50,7 @@ class MemoryUse:
 
     @property
     def fits_but_for_estimates(self) -> bool:
-        """True where there would be room if nothing were estimated: only a build knows then."""
+        """Returns True if the exactly known parts fit; then only a build can tell."""
         return sum(size for name, size in self.parts if name not in _ESTIMATES) <= self.region.bytes
 
     @property
@@ -59,8 +59,10 @@ class MemoryUse:
 
 
 def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
-    """The use of each memory that the model needs. Parts without a region go to the fastest of their role
-    with room."""
+    """Returns the use of each memory that the model needs.
+
+    Parts without a region go to the fastest memory of their kind with enough space.
+    """
     other_flash = [r.name for r in target.by_speed("flash")[1:]]
     elsewhere = sum(size for region, size in needs.constant_bytes_by_region.items() if region in other_flash)
     arenas = {arena.region: arena.bytes for arena in needs.arenas}
@@ -99,7 +101,7 @@ def memory_use_of(needs: MemoryNeeds, target: Target) -> tuple[MemoryUse, ...]:
 
 
 def missing_ram_bytes(needs: MemoryNeeds, target: Target) -> int:
-    """Bytes of RAM by which a model is too large for a board."""
+    """Returns the bytes of RAM that are missing on a board."""
     return sum(b.missing_bytes for b in memory_use_of(needs, target) if b.region.role == "ram")
 
 
@@ -110,7 +112,7 @@ def _arena_text(region: str, io_beside_arena_bytes: int | None) -> str:
 
 
 def _firmware_parts(firmware: BaseFirmware | None, target: Target) -> list[tuple[str, str, str, int]]:
-    """The firmware's own parts; its variables and stack are in the fastest memory."""
+    """Returns the parts of the firmware itself; its variables and stack are in the fastest memory."""
     if firmware is None:
         return []
     ram = _fastest(target)
@@ -127,12 +129,12 @@ def _fastest(target: Target) -> str:
 
 
 def _stack_region(target: Target, arenas: Mapping[str, int], firmware: BaseFirmware | None) -> str:
-    """The region of the stack: the fastest memory in firmware, else that of an arena without a region."""
+    """Returns the region of the stack: the fastest in firmware, else that of an arena without a region."""
     return "" if "" in arenas and firmware is None else _fastest(target)
 
 
 def _place(regions: Sequence[MemoryRegion], needed_bytes: int, fixed: Mapping[str, int]) -> MemoryRegion:
-    """The fastest region with enough space beside what must be there, as in projects; else the largest."""
+    """Returns the fastest region with enough space after fixed parts, as in projects; else the largest."""
     with_room = [region for region in regions if region.bytes - fixed.get(region.name, 0) >= needed_bytes]
     if with_room:
         return min(with_room, key=lambda region: region.speed)

@@ -1,4 +1,4 @@
-"""What budgets buy: the plans of a model with arena, flash and cycles, and how far from a bound they are."""
+"""Lists what budgets buy: a model's plans with arena, flash and cycles, and their distance to a bound."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from codegen.job import Job
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A plan that no other beats in arena, flash and cycles at once."""
+    """A plan that no other plan beats in arena, flash and cycles at once."""
 
     arena_bytes: int
-    flash_bytes: int  # constants and kernels, the kernels by estimate
+    flash_bytes: int  # constants and kernels; kernels are estimated
     cycles: int
-    bound_cycles: int  # no plan of these kernels within this arena takes fewer
+    bound_cycles: int  # lower bound for any plan of these kernels within this arena
 
     @property
     def gap(self) -> float:
-        """The share by which a faster plan might still be faster, at most."""
+        """Returns by how much a faster plan could be faster at most, as a fraction."""
         return self.cycles / self.bound_cycles - 1 if self.bound_cycles else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Offers:
-    source: str  # where the cycles are from
-    each: tuple[Offer, ...]  # the smallest arena first
+    source: str  # origin of the cycles
+    each: tuple[Offer, ...]  # smallest arena first
 
 
 def offers_for(job: Job) -> Offers:
-    """All plans of the archive of a job's model, whatever its budgets. Raises ModelError."""
+    """Returns all plans in the archive of a job's model, for any budget. Raises ModelError."""
     meaning = with_regions(run_meaning(job.model.graph, job.options.left_out_passes), job)
     archive = archive_of(meaning, job)
     found = [

@@ -1,7 +1,7 @@
-"""Chooses the layers whose constants lie in RAM: those that wait most for flash, in what is left of it.
+"""Chooses which constants `--place` moves to RAM: those that save most flash wait states.
 
-Only memories as fast as the fastest take part: of those that are slower nobody says by how much. The flash
-holds what a memory is filled with at the start, as it holds all constants: it needs no more than before.
+Only memories as fast as the fastest one are used, because the cost of slower ones is unknown. Flash holds the
+initial content of RAM as it holds all constants, so it needs no more space.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from codegen.model import PlacedConstants, PlacementInRam
 from codegen.options import CDialect
 
 _WORD = 4
-_CYCLES_OF_A_WORD = 7  # to load, store, compare and go on: the loop of startup.c on a Cortex-M4
+_CYCLES_OF_A_WORD = 7  # load, store, compare and branch: the loop of startup.c on a Cortex-M4
 
 
 def place_constants(plan: CompiledPlan) -> PlacementInRam:
-    """Chooses for the memory that this plan leaves."""
+    """Returns the choice for the RAM that this plan leaves free."""
     reads = plan.job.target.flash_reads
     why_not = _why_not(plan.job)
     if why_not or reads is None:
@@ -45,7 +45,7 @@ def place_constants(plan: CompiledPlan) -> PlacementInRam:
 
 
 def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]:
-    """Yields the layers that wait for constants whose place nobody has chosen."""
+    """Yields the layers that wait for constants, unless the user has chosen their memory."""
     stages = plan.lowered.stages
     waits = constant_waits(stages, plan.plan.order, reads)
     for number, (stage, cycles) in enumerate(zip(stages, waits, strict=True)):
@@ -55,7 +55,7 @@ def _waiting(plan: CompiledPlan, reads: FlashReads) -> Iterator[PlacedConstants]
 
 
 def _rooms(plan: CompiledPlan) -> Mapping[str, int]:
-    """The bytes that are left of each of the fastest memories, beside what a firmware needs for itself."""
+    """Returns the free bytes of each of the fastest memories, after the firmware's needs."""
     target = plan.job.target
     needed = {use.region.name: use.needed_bytes for use in memory_use_of(ram_needs(plan), target)}
     rams = target.by_speed("ram")
@@ -68,7 +68,7 @@ def _rooms(plan: CompiledPlan) -> Mapping[str, int]:
 
 
 def _streamed_bytes(plan: CompiledPlan) -> int:
-    """The bytes of inputs that come row by row, and that the serial line has as a whole."""
+    """Returns the bytes of streamed inputs, which the serial line stores whole."""
     is_streamed = plan.lowered.receiver is not None
     return sum(plan.graph.types[value].bytes for value in plan.graph.inputs) if is_streamed else 0
 
@@ -78,7 +78,7 @@ def _copy_cycles(size: int, reads: FlashReads) -> int:
 
 
 def _why_not(job: Job) -> str:
-    """Says why constants stay in flash; empty where they need not."""
+    """Returns why constants must stay in flash; empty if they need not."""
     target = job.target
     waits = target.flash_reads.wait_cycles if target.flash_reads else 0
     reasons = (

@@ -27,11 +27,11 @@ from codegen.lower.views import is_view
 from codegen.options import CompileOptions
 from codegen.row_costs import MEASURED_COSTS
 
-# The share of its time that a convolution along a sequence may lose to short rows, in the order of the tries.
+# Fractions of its time that a convolution along a sequence may lose to short rows, in the order of trials.
 _SLOWDOWN_STEPS = (0.0, 0.03, 0.05, 0.1, 0.4, 100.0)
 _MAX_SLOWDOWN = 0.03  # without a budget
 _ANY_SLOWDOWN = _SLOWDOWN_STEPS[-1]
-_MOST_ROWS = 10_000  # a plan of more takes long, and is not made again for what is a matter of chance
+_MOST_ROWS = 10_000  # larger plans take long, and are not repeated for chance improvements
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Start:
 
     variant: Variant
     placement: PassRun
-    slowdown: float  # the share of their time that convolutions along sequences may lose
+    slowdown: float  # fraction of their time that convolutions along sequences may lose
 
 
 def fastest_plan(meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()) -> CompiledPlan:
@@ -60,7 +60,7 @@ def checked_plan(meaning: PassRun, placement: PassRun, planned: PlannedVariant, 
 def fastest_variant(
     meaning: PassRun, job: Job, compact: frozenset[str] = frozenset()
 ) -> tuple[PlannedVariant, PassRun]:
-    """Returns the smallest of the plans that cost next to no time, in memories with room for it."""
+    """Returns the smallest of the plans that cost next to no time, in memories that can hold it."""
     search = _Smallest(job, compact)
     for _, placement in placements(meaning.graph, job.options, _MAX_SLOWDOWN):
         search.try_placement(placement)
@@ -84,7 +84,7 @@ def variant_for(placement: PassRun, job: Job, compact: frozenset[str] = frozense
 
 
 def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
-    """Puts the plan into the memories that the user names or kernels demand, else into the fastest with room.
+    """Puts the plan into the memories of the user or of kernels' demands, else into the fastest that suffice.
 
     Raises BoardError, and FitError if the user's memories are too small.
     """
@@ -100,7 +100,7 @@ def in_memories(planned: PlannedVariant, job: Job) -> PlannedVariant:
         return planned
     try:
         return replace(variant, pools=pools).least()
-    except FitError:  # the error is then that of the arena in one piece
+    except FitError:  # the error for an undivided arena is shown instead
         return planned
 
 
@@ -122,7 +122,7 @@ class _Smallest:
     job: Job
     compact: frozenset[str]
     found: list[tuple[PlannedVariant, PassRun]] = field(default_factory=list)
-    known: list[object] = field(default_factory=list)  # what was planned
+    known: list[object] = field(default_factory=list)  # variants already planned
 
     @property
     def best(self) -> tuple[PlannedVariant, PassRun]:

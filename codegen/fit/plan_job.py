@@ -22,9 +22,9 @@ def plan_job(job: Job) -> CompiledPlan:
     """Returns the plan of a job. This is the only way from a model to its kernels and their memory.
 
     The RAM of the target's regions limits the arena like `ram_bytes` of the options. If nothing fits the
-    board, the plan is the smallest: the caller shows or refuses it. Kernels with larger, transformed weights
-    are used as long as flash has room. `--place` is decided last, with the RAM that is left. Raises
-    ModelError if the model is not supported, FitError if the options allow less than is possible.
+    board, the plan is the smallest, and the caller shows or rejects it. Kernels with larger, transformed
+    weights are used as long as flash suffices. `--place` is decided last, for the remaining RAM. Raises
+    ModelError if the model is not supported, FitError if the limits of the options cannot be met.
     """
     if is_open(job.options.shapes):
         raise InputError(
@@ -50,7 +50,7 @@ def _planned(meaning: PassRun, job: Job) -> CompiledPlan:
 
 
 def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
-    """Returns the fastest plan within the budgets that leaves the board room for the rest, else the smallest.
+    """Returns the fastest plan within the budgets that leaves enough RAM for the rest, else the smallest.
 
     Plans that also leave an application its share of the flash come first.
     """
@@ -66,7 +66,7 @@ def _within_board(meaning: PassRun, job: Job) -> CompiledPlan:
         raise refusal(meaning, job)
     least = replace(job.options, optimize=Optimize.RAM, ram_bytes=None, flash_bytes=None)
     plan = plan_within(meaning, replace(job, options=least), lambda plan: True)
-    assert plan is not None  # nothing limits it
+    assert plan is not None  # without limits, a plan exists
     return plan
 
 

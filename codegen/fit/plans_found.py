@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 _FEW_STAGES = 3
 _KEPT_OF_FEW = 4096  # plans, some thousand bytes each
-_KEPT = 512  # most take less than a tenth of a megabyte, as equal steps are there once
+_KEPT = 512  # most have less than 100 KB, since equal steps are shared
 
 
 class PlansFound(Generic[T]):

@@ -1,4 +1,4 @@
-"""The RAM that a plan takes beside its arena: stack, counters, constants that the user has put there."""
+"""The RAM of a plan besides its arena: stack, counters, constants that the user has placed there."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from codegen.fit.variant import CompiledPlan
 
 
 def ram_needs(plan: CompiledPlan) -> MemoryNeeds:
-    """The needs without flash: code is none, and constants are those that `--constants` has put somewhere."""
+    """Returns the needs without flash: no code, and only the constants that `--constants` has placed."""
     job = plan.job
     return MemoryNeeds(
         arenas_of(plan.plan.pool_bytes),
         _io_bytes(plan.graph) if job.options.io_apart else None,
         plan.stack_bytes,
-        constant_bytes=0,  # not in RAM, except those that the options place there
+        constant_bytes=0,  # not in RAM, except those placed by options
         constant_bytes_by_region=_constant_bytes_by_region(plan) if any(plan.constant_regions) else {},
         code_bytes=0,
         counter_bytes=OBSERVED_BYTES if job.options.observe else 0,

@@ -22,7 +22,7 @@ from codegen.kernels.rearrange import can_spread
 from codegen.lower.decisions import NO_LAYER
 from codegen.options import CompileOptions
 
-_WORTH = 32  # parts of the arena, of which one at least must be saved: each row is a call more
+_WORTH = 32  # the inverse of the smallest share of the arena that justifies an extra call per row
 
 
 def spreads_tried(graph: Graph, options: CompileOptions) -> Sequence[frozenset[str]]:

@@ -1,4 +1,4 @@
-"""Finds the convolutions that should not make the sum that their result goes into, and says why."""
+"""Finds convolutions that should not fuse the following add, with the reason."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from codegen.lower.sites import Sites
 
 
 def slow_sums(sites: Sites) -> Mapping[str, str]:
-    """Looks at convolutions whose results are added: the schedule that each has decides."""
+    """Returns the reasons by layer, for convolutions whose results are added, from their schedules."""
     graph = sites.graph
     added = {
         maker.name: maker

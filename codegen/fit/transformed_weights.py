@@ -1,7 +1,7 @@
-"""Chooses the layers that store their weights transformed: faster, where there is flash enough.
+"""Chooses the layers that keep transformed weights, which are faster, as far as flash suffices.
 
-An application has its own code. Where the model would take more than its share of the flash, layers give
-their transformed weights up, those first that save least work for each byte.
+An application needs flash for other code. If the model exceeds its share of the flash, layers lose their
+transformed weights, starting with those that save the least work per byte.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from codegen.c.estimate import estimate_kernel_bytes
 from codegen.fit.constant_places import WITH_THE_CODE
 from codegen.fit.variant import CompiledPlan, work_of
 
-_MODELS_SHARE = Fraction(3, 4)  # of the largest flash, for the constants and the code of a model
+_MODELS_SHARE = Fraction(3, 4)  # of the largest flash, for a model's constants and code
 
 
 def layers_to_compact(plan: CompiledPlan) -> frozenset[str]:
-    """Returns the layers whose transformed weights have no room, or whose memory was chosen by name."""
+    """Returns the layers whose transformed weights do not fit, or whose memory the user chose."""
     if not any(stage.kernel.extra_bytes for stage in plan.lowered.stages):
         return frozenset()
     found, missing = set(_placed_by_name(plan)), _missing(plan)
@@ -33,7 +33,7 @@ def layers_to_compact(plan: CompiledPlan) -> frozenset[str]:
 
 
 def _missing(plan: CompiledPlan) -> int:
-    """Returns the bytes by which the model exceeds its share of the flash, where its size is known."""
+    """Returns the bytes by which the model exceeds its share of the flash, or 0 if the flash is unknown."""
     share = models_share(plan.job.target)
     if share is None:
         return 0
@@ -43,7 +43,7 @@ def _missing(plan: CompiledPlan) -> int:
 
 
 def models_share(target: Target) -> int | None:
-    """Returns the bytes of flash for a model with transformed weights; None where no flash is known."""
+    """Returns the bytes of flash for a model with transformed weights; None if no flash is known."""
     flash = [region.bytes for region in target.by_speed("flash")]
     return int(max(flash) * _MODELS_SHARE) if flash else None
 
@@ -56,7 +56,7 @@ def _placed_by_name(plan: CompiledPlan) -> Iterator[str]:
 
 
 def _least_saving_first(plan: CompiledPlan) -> list[tuple[str, int]]:
-    """Layers with transformed weights, and their extra bytes."""
+    """Returns layers with transformed weights and their extra bytes, least work saved per byte first."""
     work, stages = work_of(plan.graph), plan.lowered.stages
     extra = {s.node.name: s.kernel.extra_bytes for s in stages if s.node is not None and s.kernel.extra_bytes}
     return sorted(extra.items(), key=lambda each: (Fraction(work[each[0]], each[1]), each[0]))

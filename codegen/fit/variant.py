@@ -33,7 +33,7 @@ from codegen.lower.two_cores import on_two_cores
 from codegen.model import PlacementInRam
 from codegen.options import TWO, CompileOptions
 
-MOST_ROWS = 1_000_000  # planned in a second and a quarter of a gigabyte
+MOST_ROWS = 1_000_000  # planned in about a second, with 250 MB
 MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 
 
@@ -41,17 +41,17 @@ MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 class CompiledPlan:
     """The result of a job before it is printed as C: the final graph, its stages and a checked plan."""
 
-    job: Job  # with the options that were followed: the user's, and a budget that the board made necessary
+    job: Job  # with the options that were used: the user's, and a budget that the board requires
     steps: tuple[PassStep, ...]  # the passes on the way to the graph
     graph: Graph  # after all passes
     lowered: Lowered
     request: PlanRequest
     plan: Plan
-    placement: PlacementInRam | None = None  # of constants, where --place was given
+    placement: PlacementInRam | None = None  # of constants; None without --place
 
     @cached_property
     def constant_regions(self) -> tuple[str, ...]:
-        """The region of each stage's constants, or WITH_THE_CODE."""
+        """Returns the region of each stage's constants, or WITH_THE_CODE."""
         rules, stages = self.job.options.constants, self.lowered.stages
         found = list(constant_regions(stages, rules, self.job.target))
         for each in self.placement.layers if self.placement else ():
@@ -60,7 +60,7 @@ class CompiledPlan:
 
     @cached_property
     def library(self) -> KernelLibrary:
-        """The C functions that its kernels call."""
+        """Returns the C functions that its kernels call."""
         options = self.job.options
         if not options.at_level.has_schedules:
             return kernel_library(self.lowered.stages, Sharing.NONE)
@@ -69,7 +69,7 @@ class CompiledPlan:
 
     @cached_property
     def stack_bytes(self) -> int:
-        """The estimated stack of a run, in bytes."""
+        """Returns the estimated stack of a run, in bytes."""
         return self.job.options.at_level.stack_times * estimate_stack_bytes(
             self.library,
             [stage.result.image_rows for stage in self.lowered.stages],
@@ -137,7 +137,7 @@ class Variant:
 
     @cached_property
     def grouped(self) -> Grouped:
-        """The request with very many steps in groups."""
+        """Returns the planner's request; if it has very many steps, they are grouped."""
         return group_steps(self.request)
 
     def decided(self, **changes: Any) -> Variant:
@@ -151,11 +151,11 @@ class Variant:
 
     @property
     def memory(self) -> object:
-        """A key that is equal for variants with the same rows, steps and scratch."""
+        """Returns a key that is equal for variants with the same rows, steps and scratch."""
         return self.request.tensors, self.request.stages
 
     def least(self) -> PlannedVariant:
-        """The variant in as little memory as the planner finds. Raises FitError."""
+        """Returns the plan with the least memory that the planner finds. Raises FitError."""
         try:
             plan = least_plan(self.grouped.request, self.options.has_solver)
             return PlannedVariant(self, self.grouped, plan)
@@ -163,7 +163,7 @@ class Variant:
             raise FitError(error.what, error.where, MORE_ROOM) from None
 
     def below(self, limit: int, effort: tuple[int, int] = CAREFUL) -> PlannedVariant | None:
-        """The variant in as little memory, or None if it needs `limit` bytes or more."""
+        """Returns the plan with the least memory, or None if it needs `limit` bytes or more."""
         plan = plan_below(self.grouped.request, limit, self.options.has_solver, effort)
         return None if plan is None else PlannedVariant(self, self.grouped, plan)
 
@@ -174,7 +174,7 @@ class Variant:
         exact: bool = False,
         effort: tuple[int, int] = CAREFUL,
     ) -> PlannedVariant | None:
-        """The variant planned in the order of another, or None if that needs more than `limit` bytes."""
+        """Returns a plan in the order of another variant's, or None if that needs more than `limit` bytes."""
         plan = plan_like(self.grouped.request, other.grouped.request, other.plan, limit, exact, effort)
         return None if plan is None else PlannedVariant(self, self.grouped, plan)
 

@@ -4,7 +4,7 @@ for blocks of tiles of pixels:
     for tiles: v = the windows' values in pairs, pixel after pixel of the tile,
         followed by values that make the sum of a window 0
     for fours of channels: for tiles:
-        four sums of each pixel += v * half-words of four weights, whole and without their first digits
+        four sums of each pixel += v * halfwords of four weights, whole and without their first digits
         y[pixel][o] = requantised(start[o] + the channel's sum)
 """
 
@@ -48,7 +48,7 @@ _LOW, _HIGH = DType.I16.limits
 
 @dataclass(frozen=True, slots=True)
 class SumTile:
-    """The sums computed together: for some pixels and the channels of some half-words."""
+    """The sums computed together: for some pixels and the channels of some halfwords."""
 
     pixels: int
     words: int
@@ -90,7 +90,7 @@ def bytes_of_pixel(window: WindowOfPairs) -> int:
 def four_bit_nest(p: DotProblem, tile: SumTile, limit_bytes: int) -> Proc:
     """Returns the loops, in tiles of at most that size and with at most `limit_bytes` for values.
 
-    `w` has half-words in the order of `half_words`.
+    `w` has halfwords in the order of `half_words`.
     """
     x, *others = p.rows_read
     ends, window = ends_of(p), window_of(p)

@@ -1,7 +1,7 @@
 """Dot products with four 4-bit weights in one factor: the weights of four channels.
 
-A half-word 4096 a + 256 (b + 8) + 16 (c + 8) + (d + 8) can be a factor of SMLAD directly, and so can the
-half-word without its highest digits. Products with the same values therefore give four sums. Each channel's
+A halfword 4096 a + 256 (b + 8) + 16 (c + 8) + (d + 8) can be a factor of SMLAD directly, and so can the
+halfword without its highest digits. Products with the same values therefore give four sums. Each channel's
 sum is a difference of neighboring ones, enlarged by 4096, 256, 16 or 1. Digits after the first are unsigned,
 so they are 8 too large; that has no effect on values whose sum is 0. The values of a window are followed by
 some that make their sum 0.
@@ -20,10 +20,10 @@ from codegen.kernels.requantised import Requantised
 from codegen.loops.ir import Apply, Binary, Buffer, Expr, ScalarFunction, load
 
 FOUR_BITS = "four bits"  # suffix of the task's name, which the reason for the kernel quotes
-CHANNELS = 4  # per half-word
+CHANNELS = 4  # per halfword
 HALVES = 2  # per 32-bit word: products of SMLAD
 GROUP = 4  # values read at once
-SIZES = (4096, 256, 16, 1)  # weight of each digit in a half-word
+SIZES = (4096, 256, 16, 1)  # weight of each digit in a halfword
 LIMITS = (-8, 7)  # of a weight
 _BIAS = 8  # of unsigned digits
 _LARGEST_VALUE = 128
@@ -60,7 +60,7 @@ _SHARES = tuple(_share(size) for size in SIZES[:-1])
 
 
 def digits_from(number: int, half_word: Expr) -> Expr:
-    """Returns the digits of a half-word from digit `number` on."""
+    """Returns the digits of a halfword from digit `number` on."""
     function = _LAST_DIGITS[number]
     return half_word if function is None else Apply(function, (half_word,))
 
@@ -96,7 +96,7 @@ class WindowOfPairs:
 
     @property
     def pairs(self) -> int:
-        """Returns the number of pairs in scratch, and of factors in each half-word's weights."""
+        """Returns the number of pairs in scratch, and of factors in each halfword's weights."""
         return self.values // HALVES + self.balancing_pairs
 
 
@@ -105,7 +105,7 @@ def has_four_bits(weights: Array) -> bool:
 
 
 def largest_sum_of_digits(weights: Array, starts: Array, window: WindowOfPairs) -> int:
-    """Returns a bound of all intermediate sums of products with half-words, and of their differences."""
+    """Returns a bound of all intermediate sums of products with halfwords, and of their differences."""
     factors = np.abs(half_words(weights, window, 1).reshape(-1, window.pairs * HALVES))
     sums = int(factors[:, : window.values].sum(axis=1).max())
     balancing = sum(SIZES[1:]) * _BIAS * window.values  # together at most the magnitudes of all values
@@ -137,9 +137,9 @@ def _starts(bias: Array) -> Array:
 
 
 def half_words(weights: Array, window: WindowOfPairs, words: int) -> Array:
-    """Returns half-words of weights [channel][kernel row]..., in the order of the tiles.
+    """Returns halfwords of weights [channel][kernel row]..., in the order of the tiles.
 
-    Tiles have `words` half-words, whose channels are consecutive, except the last one, which has just enough
+    Tiles have `words` halfwords, whose channels are consecutive, except the last one, which has just enough
     for the remaining channels.
     """
     rows = weights.reshape(weights.shape[0], window.kernel_rows, window.length).astype(np.int64)

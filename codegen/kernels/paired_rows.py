@@ -124,7 +124,7 @@ def in_order_of_windows(weights: Array) -> Array:
 def rows_nest(p: DotProblem, most: int, limit_bytes: int = SCRATCH_BYTES) -> Proc:
     """Returns the unscheduled loops, in tiles of up to `most` pixels, with `limit_bytes` for factors.
 
-    `w` has half-words in the order of `half_words`.
+    `w` has halfwords in the order of `half_words`.
     """
     x, *others = p.rows_read
     groups, ends = _groups_of(p), ends_of(p)
@@ -231,7 +231,7 @@ def factors_nest(
 def tile_factors(
     v: Buffer, pixels: int, group: Affine, pixel: Affine, half: Affine, first: Affine | int
 ) -> tuple[BufferPlace, BufferPlace]:
-    """Returns both factors of a half-word. A group has the plain ones of all pixels, then the mixed ones."""
+    """Returns both factors of a halfword. A group has the plain ones of all pixels, then the mixed ones."""
     place = group * (pixels * HALVES * FACTORS) + pixel * HALVES + half + first
     return at(v, place), at(v, place + pixels * HALVES)
 

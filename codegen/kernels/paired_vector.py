@@ -15,7 +15,7 @@ from codegen.loops.ir import Buffer, BufferPlace, Declare, Expr, For, Proc, Role
 
 
 def vector_nest(p: DotProblem) -> Proc:
-    """Returns the unscheduled loops; `w` has half-words in the order of `half_words`."""
+    """Returns the unscheduled loops; `w` has halfwords in the order of `half_words`."""
     assert p.tail is not None
     (x,) = p.rows_read
     y = Buffer("y", p.y_dtype, p.y_elements, Role.OUTPUT)

@@ -1,6 +1,6 @@
 """Dot products with two weights in one factor: four products need one widening instead of two.
 
-A half-word of two weights, 256 * a + b, can be a factor of SMLAD directly, and b alone is its low byte,
+A halfword of two weights, 256 * a + b, can be a factor of SMLAD directly, and b alone is its low byte,
 sign-extended. With the values x and y that belong to a and b,
 
     (256 * a + b) * x + b * (256 * y + 127 - x) = 256 * (a * x + b * y) + 127 * b
@@ -35,8 +35,8 @@ from codegen.loops.ir import (
 
 PAIRED = "paired"  # suffix of the task's name, which the reason for the kernel quotes
 ENLARGED = 256  # factor of sums of products
-GROUP, HALVES = 4, 2  # weights per 32-bit word, and half-words
-_SURPLUS = 127  # per second weight of a half-word
+GROUP, HALVES = 4, 2  # weights per 32-bit word, and halfwords
+_SURPLUS = 127  # per second weight of a halfword
 _LARGEST_PIXEL = 128
 
 LOW_BYTE = ScalarFunction(
@@ -54,7 +54,7 @@ static inline int32_t low_byte(int32_t weights)
 
 
 def half_words(weights: Array) -> Array:
-    """Returns weights [channel][kernel row]... as half-words [channel][kernel row][pair], zero-padded."""
+    """Returns weights [channel][kernel row]... as halfwords [channel][kernel row][pair], zero-padded."""
     channels, rows = weights.shape[0], weights.shape[1] if weights.ndim == 4 else 1
     flat = weights.reshape(channels, rows, -1).astype(np.int64)
     whole = np.pad(flat, ((0, 0), (0, 0), (0, -flat.shape[2] % GROUP)))
@@ -62,13 +62,13 @@ def half_words(weights: Array) -> Array:
 
 
 def _seconds(weights: Array) -> Array:
-    """Returns the second weights of all half-words, [channel][...]."""
+    """Returns the second weights of all halfwords, [channel][...]."""
     words = half_words(weights).reshape(weights.shape[0], -1)
     return np.asarray((words + 128) % 256 - 128, np.int64)
 
 
 def pairs_fit(weights: Array, bias: Array) -> bool:
-    """Returns True if half-words hold all pairs, and 32 bits hold all sums from `bias`, enlarged by 256."""
+    """Returns True if halfwords hold all pairs, and 32 bits hold all sums from `bias`, enlarged by 256."""
     words = half_words(weights)
     if weights.dtype != np.int8 or int(words.min()) < -(1 << 15):
         return False
@@ -130,7 +130,7 @@ def groups_of(p: DotProblem) -> int:
 def two_products(
     total: BufferPlace, first: Expr, mixed: Expr, half_word: Expr
 ) -> tuple[Accumulate, Accumulate]:
-    """Adds both products with a half-word of weights."""
+    """Adds both products with a halfword of weights."""
     second_weight = Apply(LOW_BYTE, (half_word,))
     return (
         Accumulate(total, Binary("*", first, half_word)),

@@ -16,7 +16,7 @@ from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point
 from codegen.lower.statement_size import statement_bytes
 
-_ABOUT_AS_LITTLE = 2  # times the fewest bytes read: what is read once weighs little
+_ABOUT_AS_LITTLE = 2  # times the fewest bytes fetched; code fetched once costs little
 
 
 def within_cache(

@@ -18,10 +18,10 @@ class Decisions:
 
     widened: frozenset[str] = NO_LAYER  # may read rows wider than the values in them
     unpadded: frozenset[str] = NO_LAYER  # have rows without padding if their kernels can do without
-    compact: frozenset[str] = NO_LAYER  # store their weights as they are
+    compact: frozenset[str] = NO_LAYER  # store their weights in their own width
     frugal: frozenset[str] = NO_LAYER  # save RAM rather than time: no values in scratch
-    spread: frozenset[str] = NO_LAYER  # put each row of their input to its places as it comes
-    copies_views: bool = False  # outputs that are views are copied, and not made where they lie
+    spread: frozenset[str] = NO_LAYER  # scatter each input row to its places on arrival
+    copies_views: bool = False  # outputs that are views are copied instead of written in place
     is_roomy: bool = False  # bytes for little time: padding stays written, devices start early
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point
 

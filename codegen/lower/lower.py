@@ -102,7 +102,7 @@ class _Lowering:
         self.delivered: dict[str, str] = {}
         self.placed: dict[str, str] = {}  # value -> the output that its tensor is
         self.joins: dict[str, list[JoinedPart]] = {}  # node that joins rows -> its inputs
-        self.results: dict[str, Result] = {}  # value that is made where it is joined to others
+        self.results: dict[str, Result] = {}  # values that are written directly into a joined tensor
 
     def run(self) -> Lowered:
         if self.options.stream:
@@ -215,10 +215,10 @@ class _Lowering:
         self.joins[node.name] = parts
 
     def _can_write(self, part: JoinedPart, tensor: LoweredTensor) -> bool:
-        """Returns whether the kernel that makes the part can write into the tensor.
+        """Returns whether the kernel that computes the part can write into the tensor.
 
-        A part with one row, or in one piece, may be read as words. A kernel that demands memory writes only
-        where the plan puts a tensor, not inside one.
+        Parts with one row, or in one piece, may be accessed in 32-bit units. A kernel that demands memory can
+        write to whole tensors at addresses of the plan, but not into the middle of one.
         """
         if part.maker is None or self.chosen[part.maker.name].demands_memory:
             return False

@@ -34,7 +34,7 @@ def stage_label(stage: LoweredStage) -> str:
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
-    """Returns the memories in both sets, where an empty set means all; None if there is none."""
+    """Returns the memories in both sets, of which an empty set means all; None if no memory is in both."""
     if not one or not other:
         return one or other
     return one & other or None

@@ -36,7 +36,7 @@ def stored_rows(reading: Reading, tensor: LoweredTensor) -> tuple[int, int]:
 
 
 def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: int) -> OutOfImage:
-    """Counts where that row pointer is outside, for that many rows of the result."""
+    """Counts the rows of the result for which that row pointer is outside."""
     begin, end = stored_rows(reading, tensor)
     rows = [reading.access.row(row, number) for row in range(results)]
     return OutOfImage(sum(row < begin for row in rows), sum(row >= end for row in rows), results)

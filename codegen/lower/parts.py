@@ -19,7 +19,7 @@ class JoinedPart:
     """An input of a join."""
 
     value: str  # as the join reads it
-    maker: Node | None  # whose stage may write it there; None: it has other readers, or nobody makes it
+    maker: Node | None  # its stage may write in place; None: other readers exist, or no node computes it
     result: Result
 
 
@@ -37,7 +37,7 @@ def row_elements(tensor: TensorType) -> int:
 
 
 def units_of(node: Node, graph: Graph, views: Mapping[str, str], tensor: LoweredTensor) -> list[str]:
-    """Returns the values by whose rows inputs are written: themselves, or those that they view."""
+    """Returns the values whose rows inputs are written in: the inputs, or the values that they view."""
     units = []
     for value in node.reads:
         root = views.get(value, value)

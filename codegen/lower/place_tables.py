@@ -1,4 +1,4 @@
-"""Constants that say where a kernel reads: indices of rows that are gathered, columns of an image."""
+"""Finds constants that control where a kernel reads: indices of gathered rows, columns of an image."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from codegen.loops.ir import Accumulate, Element, Expr, Proc, Role, Stmt, Store,
 
 
 def place_tables(procs: Sequence[Proc]) -> frozenset[str]:
-    """The parameters whose numbers become places, directly or by way of locals."""
+    """Returns the parameters whose values become indices, directly or through locals."""
     stores = [each for proc in procs for each in walk(proc.body) if isinstance(each, Store | Accumulate)]
     found = {name for each in stores for name in _in_places(each.value)}
     while more := {name for each in stores for name in _read_for(each, found)} - found:
@@ -25,6 +25,6 @@ def _in_places(value: Expr) -> Iterator[str]:
 
 
 def _read_for(stmt: Stmt, places: set[str]) -> Iterator[str]:
-    """The buffers that a store into one of the places reads."""
+    """Yields the buffers that a store to one of the indices reads."""
     if isinstance(stmt, Store | Accumulate) and stmt.place.buffer.name in places:
         yield from (each.place.buffer.name for each in loads_of(stmt.value))

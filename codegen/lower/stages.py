@@ -33,7 +33,7 @@ class LoweredTensor:
         return self.format.top + self.image_rows + self.format.bottom
 
 
-STREAMED_ROW = ""  # stands for the row that the caller has just pushed, where a tensor is named
+STREAMED_ROW = ""  # in place of a tensor: the row that the caller has just pushed
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ class LoweredStage:
     result: Result
     relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
-    others: tuple[Result, ...] = ()  # results beside the first, of a region
+    others: tuple[Result, ...] = ()  # further results of a region
     requests: RowRequests = ()  # that a node's stage makes for its values
 
     @property
@@ -109,7 +109,7 @@ class LoweredStage:
 class Lowered:
     tensors: Mapping[str, LoweredTensor]
     stages: tuple[LoweredStage, ...]
-    delivered: Mapping[str, str]  # output -> its tensor, where another tensor has the output's name
+    delivered: Mapping[str, str]  # output -> its tensor, if another tensor has the output's name
 
     @property
     def receiver(self) -> int | None:

@@ -1,6 +1,7 @@
-"""The code of statements, a loop's body among them: what a cache of code has to hold of it on a Cortex-M4.
+"""Estimates the code bytes of statements on a Cortex-M4, for the flash prefetch cache.
 
-Each statement counts, as a loop is a choice among few; `function_size.py` tells a whole function's bytes.
+Every statement counts, because unrolled loops are compared with each other. `function_size.py` estimates
+whole functions.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ _BYTES_PER_STATEMENT = 9.6
 
 
 def statement_bytes(node: Node) -> float:
-    """The machine code of a function, a statement or some statements."""
+    """Returns the code bytes of a function, a statement or several statements."""
     statements = sum(1 for _ in statements_of(node))
     instructions = sum(_instructions(part) for part in walk(node))
     return instructions * _BYTES_PER_INSTRUCTION + statements * _BYTES_PER_STATEMENT
 
 
 def _instructions(part: Node) -> int:
-    """The machine instructions of one use of an instruction, or of one call of a function."""
+    """Returns the machine instructions of one use of an instruction, or of one call of a function."""
     is_scalar = isinstance(part, FunctionCall) and isinstance(part.helper, ScalarFunction)
     is_told = is_scalar or isinstance(part, InstructionCall)
     return part.helper.machine_instructions if is_told else 0

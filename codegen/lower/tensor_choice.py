@@ -69,7 +69,7 @@ class TensorChoice:
         return any(request is not None and request.whole for request in self.requests(node))
 
     def requests(self, node: Node) -> Sequence[RowRequest | None]:
-        """Returns the requests for the node's inputs at run time; a view has none."""
+        """Returns the requests for the node's inputs at run time; empty for a view."""
         return self._requests.get(node.name, ())
 
     def reads(self, node: Node) -> list[tuple[str, RowRequest | None]]:
@@ -85,7 +85,7 @@ class TensorChoice:
         return geometry(self.graph.types[value]).rows == 1 < geometry(self.graph.types[root]).rows
 
     def takes_image_rows(self, vector: str) -> bool:
-        """Returns whether readers of a vector can read its image's rows, which must then end at words."""
+        """Returns whether readers of a vector can read its image's rows, which must then be padded."""
         readers = [node for node in self.graph.readers[vector] if not is_view(node)]
         if not all(self.chosen[node.name].reads_image_rows for node in readers):
             return False

@@ -1,4 +1,4 @@
-"""Chooses the layers that two cores compute together: those where half a step is worth a hand-over."""
+"""Chooses the layers to split across two cores: those for which half a step outweighs the hand-over."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from codegen.kernels.kernel import Kernel
 from codegen.loops.halves import halves_of
 from codegen.lower.stages import Lowered, LoweredStage
 
-# A hand-over takes as long as about so many statements of a kernel: 140 to 220 instructions by
-# benchmarks/two_cores.md, with what both halves do before their first loop, at three or four for a statement.
+# A hand-over costs about as much as this many statements of a kernel: 140 to 220 instructions according to
+# benchmarks/two_cores.md, including the setup of both halves, at three or four per statement.
 HANDED_OVER_IN = 50
-_GAIN = 2  # times as much must be saved
+_GAIN = 2  # factor by which the savings must exceed it
 
 
 def on_two_cores(lowered: Lowered) -> Lowered:
-    """Returns the stages with split kernels where that pays; each states why it is split or not."""
+    """Returns the stages with split kernels if that pays; each has the reason why it is split or not."""
     return replace(lowered, stages=tuple(map(_halved, lowered.stages)))
 
 

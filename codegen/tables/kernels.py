@@ -1,6 +1,6 @@
-"""A kernel as tables name it: by a hash of its C and of what it reads and writes through each pointer.
+"""A kernel's identity in tables: a hash of its C code and of its accesses through each pointer.
 
-Its sizes are part of its C, so that firmware knows how far it reaches: no number of a table moves that.
+Sizes are part of the code, so firmware knows the range of its accesses; no value in a table can change it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _DIGITS = 16
 
 @dataclass(frozen=True, slots=True)
 class PointerLimits:
-    """The memory that a kernel reaches through a pointer, or through each of several."""
+    """The memory that a kernel accesses through a pointer, or through each of several."""
 
     count: int
     bytes: int
@@ -37,15 +37,15 @@ class PointerLimits:
 class TableKernel:
     """A kernel that a table runs."""
 
-    id: str  # in hex
-    function: str  # of the model's C
-    shape: Mapping[str, int]  # that tells the function which of its layers it computes
+    id: str  # hexadecimal
+    function: str  # in the model's C code
+    shape: Mapping[str, int]  # the numbers that select one of the layers that share the function
     pointers: tuple[PointerLimits, ...]
-    said: str  # for users: the layer that has it
+    said: str  # for users: its layer
 
     @property
     def count(self) -> int:
-        """All its pointers."""
+        """Returns the number of all its pointers."""
         return sum(each.count for each in self.pointers)
 
 
@@ -55,7 +55,7 @@ def kernel_id(
     pointers: Sequence[PointerLimits],
     printer: Printer,
 ) -> str:
-    """The same for the same computation, whichever model it is in and whatever it shares a function with."""
+    """Returns a hash that is equal for equal computations, in any model and in any shared function."""
     digest = hashlib.sha256()
     own = _canonical(with_numbers(functions[called.name], called.numbers))
     texts = collect_helpers(helpers_of(own)).unnamed_texts()
@@ -66,19 +66,19 @@ def kernel_id(
 
 def _canonical(function: FunctionDefinition) -> FunctionDefinition:
     def change(node: Node) -> Node | None:
-        return Room(1) if isinstance(node, Room) else None  # a function that is shared may have more room
+        return Room(1) if isinstance(node, Room) else None  # a shared function may have a longer array
 
     own: FunctionDefinition = changed(replace(function, name="kernel", comment=""), change)
     return own
 
 
 def alignment(offsets: Sequence[int], least_needed: int) -> int:
-    """The multiple that all places of a pointer are at, as far as a kernel may count on it."""
+    """Returns the common alignment of all offsets of a pointer, as far as a kernel may rely on it."""
     return min([max(WORD, least_needed), *(offset & -offset for offset in offsets if offset)])
 
 
 def reads_anywhere(proc: Proc) -> bool:
-    """True where a number that is computed says which element is read, and it may lie outside."""
+    """Returns True if a computed index selects the element that is read, and may be out of range."""
     return any(_leaves(expr, extents) for expr, extents in _values(proc.body, {}))
 
 
@@ -106,7 +106,7 @@ def _leaves(expr: Expr, extents: Extents) -> bool:
 def kernels_in_c(
     name: str, kernels: Sequence[TableKernel], functions: Mapping[str, FunctionDefinition]
 ) -> str:
-    """The C of a function for each kernel that takes its pointers from an array, and the list of these."""
+    """Returns C code: for each kernel, a function that gets its pointers in an array, and their list."""
     lines = [
         "/* ---- kernels as tables run them: with pointers from an array ---- */",
         "",
@@ -145,7 +145,7 @@ def _caller(number: int, kernel: TableKernel, function: FunctionDefinition) -> I
 
 
 def _arguments(kernel: TableKernel, function: FunctionDefinition) -> Iterator[str]:
-    """The pointers of each parameter; of a parameter that is an array, where they begin."""
+    """Yields the pointer arguments of each parameter; for an array parameter, the start of its pointers."""
     first = 0
     for param, each in zip(function.params, kernel.pointers, strict=True):
         is_array = param.length is not None

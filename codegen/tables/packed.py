@@ -1,4 +1,4 @@
-"""The bytes of a table, as solder_table.c reads them: words and half-words of a little-endian core."""
+"""Encodes a table in bytes as solder_table.c reads it: 32-bit and 16-bit little-endian integers."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _POINTER, _ACTION, _SEGMENT = struct.Struct("<I4H"), struct.Struct("<4H"), struc
 _TENSOR = struct.Struct("<6I8I")
 _MOST_RANK, _MOST_TENSORS, _MOST_NAME = 8, 8, 96
 _MEMORY_BIT, _MOST_OFFSET = 28, 1 << 28
-_FILLS = 0xFFFF  # in place of a kernel's number
+_FILLS = 0xFFFF  # instead of a kernel's number
 
 
 def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:
-    """Raises ModelError where a number has no room."""
+    """Returns the bytes of a table. Raises ModelError if a number does not fit its field."""
     words = _Strings()
     words.add(name)
     tensors = b"".join(_tensor(each, words) for each in (*table.inputs, *table.outputs))
@@ -53,7 +53,7 @@ def pack_table(table: ModelTable, name: str, model_hash: str) -> bytes:
 
 
 class _Strings:
-    """Names, each with a zero behind it."""
+    """Names, each followed by a zero."""
 
     def __init__(self) -> None:
         self.data = b""
@@ -82,7 +82,7 @@ def _tensor(tensor: TensorInfo, words: _Strings) -> bytes:
 
 
 def _actions(table: ModelTable) -> tuple[bytes, bytes, list[int]]:
-    """Actions, their pointers, and for each layer where its actions end."""
+    """Returns the actions, their pointers, and for each layer the end of its actions."""
     actions, pointers, ends = b"", b"", []
     for layer in table.layers:
         for action in layer:

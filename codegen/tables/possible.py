@@ -1,4 +1,4 @@
-"""The options that leave a model without kernels that tables could run."""
+"""Rejects options for which tables cannot run a model's kernels."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from codegen.options import CDialect, CompileOptions
 
 
 def require_tables_possible(options: CompileOptions, constant_space: str) -> None:
-    """Raises InputError where tables cannot run the model's kernels."""
+    """Raises InputError if tables cannot run the model's kernels."""
     for is_so, what in (
         (bool(constant_space), f"constants of this core lie in {constant_space or 'flash'} and nowhere else"),
         (options.dialect is CDialect.STRICT, "standard C has no kernels for them"),

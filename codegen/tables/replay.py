@@ -1,6 +1,6 @@
-"""Runs the C tree of a layer for one of its rows: which functions it calls, and with which places of memory.
+"""Executes the C tree of a layer for one row, to find the functions that it calls and their pointers.
 
-The calls of a table are those that the C makes, because they are found by running that C.
+The calls of a table are exactly those of the C code, because that code is executed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _SIZES = {f"{dtype.c_name} *": dtype.bytes for dtype in DType}
 _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
     {
         "*": operator.mul,
-        "/": operator.floordiv,  # of numbers that are not negative
+        "/": operator.floordiv,  # of non-negative numbers
         "%": operator.mod,
         "<": operator.lt,
         ">": operator.gt,
@@ -55,7 +55,7 @@ _OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A pointer: so many bytes behind the beginning of a memory, to elements of a size."""
+    """A pointer: a byte offset into a memory, and the size of its elements."""
 
     memory: int
     offset: int
@@ -67,20 +67,20 @@ class Place:
 
 @dataclass(frozen=True)
 class Called:
-    """A call that a layer makes."""
+    """A call made by a layer."""
 
     function: str
-    places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer, or an array of them
-    numbers: tuple[float, ...]  # beside them
-    shape: Mapping[str, int]  # members of the struct that tells a shared function its numbers
-    fill: FillHelper | None = None  # where it is one of those
+    places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer or an array of pointers
+    numbers: tuple[float, ...]  # the other arguments
+    shape: Mapping[str, int]  # members of the struct with a shared function's numbers
+    fill: FillHelper | None = None  # None unless it is such a helper
 
 
-CallPath = tuple[int, ...]  # where in the layer a call stands
+CallPath = tuple[int, ...]  # position of a call in the layer
 
 
 class _ReturnedError(Exception):
-    """The end of the function that is run."""
+    """Ends the execution of a function."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()
@@ -89,13 +89,13 @@ class _ReturnedError(Exception):
 
 @dataclass(frozen=True)
 class LayerRunner:
-    """Runs the layers of one model."""
+    """Executes the layers of one model."""
 
-    roots: Mapping[str, Place]  # arenas, inputs, outputs and constants by their names in C
+    roots: Mapping[str, Place]  # arenas, inputs, outputs and constants by C name
     accessors: Mapping[str, FunctionDefinition]
 
     def calls(self, layer: FunctionDefinition, row: int) -> dict[CallPath, Called]:
-        """The calls for that row, in their order, by where they stand."""
+        """Returns the calls for that row, in order, by position."""
         found: dict[CallPath, Called] = {}
         try:
             for path, called in self._body(layer.body, {"row": row, "run": None}, ()):

@@ -1,4 +1,4 @@
-"""The rule by which a pointer goes from row to row: through a tensor or around a ring."""
+"""The rule by which a pointer advances from row to row: through a tensor or around a ring."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Rule:
 
 
 def rule_of(places: Sequence[Place]) -> Rule | None:
-    """The rule of a pointer for one row after the other; None where there is none."""
+    """Returns the rule of a pointer for consecutive rows, or None if there is none."""
     if len({place.memory for place in places}) > 1:
         return None
     offsets = [place.offset for place in places]
@@ -42,7 +42,7 @@ def rule_of(places: Sequence[Place]) -> Rule | None:
     forward = numbers[1] - numbers[0]
     if back is None:
         found = Rule(memory, low, unit, forward, numbers[0])
-    elif back == 1:  # it begins at a ring's end
+    elif back == 1:  # starts at the end of a ring
         held = max(numbers) + 1
         found = Rule(memory, low, unit, forward % held, numbers[0], held)
     else:

@@ -1,4 +1,4 @@
-"""A model as a table: the order of its layers' rows, what each calls with which pointers, and constants."""
+"""A model as a table: the order of its layers' rows, the calls of each layer with pointers, and constants."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from codegen.tables.kernels import PointerLimits, TableKernel, alignment, kernel
 from codegen.tables.replay import Called, CallPath, LayerRunner, Place
 from codegen.tables.rule import MOST, Rule, rule_of
 
-CONSTANTS = 0  # the memory that the table's own bytes are; arenas are 1, 2, ...
-CONSTANTS_ALIGN = 16  # where the first begins
-_APART = 8  # others begin at multiples of it
+CONSTANTS = 0  # the memory of the table's bytes; arenas are 1, 2, ...
+CONSTANTS_ALIGN = 16  # alignment of the first constant
+_APART = 8  # alignment of the others
 _MOST_LAYERS, _MOST_POINTERS = 128, 32
 _WRITTEN = (Role.OUTPUT, Role.STATE, Role.SCRATCH)
 
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """Elements of one value in place of a kernel's call: so many, and again a step further."""
+    """Fills elements with one value instead of calling a kernel, repeated with a step for several planes."""
 
     value: bytes  # of one element
     planes: int
@@ -46,13 +46,13 @@ class Action:
 
     first: int
     end: int
-    kernel: int | Filling  # a kernel's position in the table, or what is filled
-    rules: tuple[Rule, ...]  # one for each pointer
+    kernel: int | Filling  # a kernel's position in the table, or a fill
+    rules: tuple[Rule, ...]  # one per pointer
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A stretch of the order that is run so often."""
+    """A part of the order, and how often it is repeated."""
 
     first: int
     length: int
@@ -72,7 +72,7 @@ class ModelTable:
 
 @dataclass(frozen=True)
 class TableSource:
-    """All that a table is made of."""
+    """The input of a table."""
 
     lowered: Lowered
     order: Sequence[int]
@@ -87,7 +87,7 @@ class TableSource:
 
 
 def make_table(source: TableSource) -> ModelTable:
-    """Raises ModelError for what tables have no words for."""
+    """Returns the table. Raises ModelError if the model needs features that tables lack."""
     _require_possible(source)
     maker = _TableMaker(source)
     layers = tuple(maker.layer(number) for number in range(len(source.lowered.stages)))
@@ -104,7 +104,7 @@ def make_table(source: TableSource) -> ModelTable:
 
 
 def _require_possible(source: TableSource) -> None:
-    """Names the first thing that only code can do."""
+    """Raises ModelError for the first feature that only code has."""
     if source.has_states:
         raise _refused("it keeps a state from run to run")
     if source.lowered.receiver is not None:
@@ -150,7 +150,7 @@ class _TableMaker:
         self.runner = LayerRunner({**self.places, **_roots(source)}, accessors)
 
     def layer(self, number: int) -> tuple[Action, ...]:
-        """The actions of a layer, each for the rows that it fits."""
+        """Returns the actions of a layer, each with its range of rows."""
         rows = self.source.order.count(number)
         calls = [self.runner.calls(self.source.run.layers[number], row) for row in range(rows)]
         paths: list[CallPath] = sorted({path for each in calls for path in each})
@@ -204,7 +204,7 @@ class _TableMaker:
         return TableKernel(name, called.function, called.shape, tuple(pointers), _describe(number, stage))
 
     def _shared(self, number: int, called: Called) -> tuple[SharedKernel, tuple[Buffer, ...]]:
-        """The function with this layer's own buffers, which may be other ones than of those that share it."""
+        """Returns the function with this layer's buffers, which may differ from those of other layers."""
         procs = self.source.lowered.stages[number].kernel.procs
         for shared, proc in zip(self.source.library.calls[number], procs, strict=True):
             if shared.name == called.function and dict(shared.numbers) == dict(called.shape):
@@ -213,7 +213,7 @@ class _TableMaker:
         raise AssertionError(f"layer {number} calls {called.function}, which is not a kernel of its own")
 
     def _reach(self, number: int, buffer: Buffer) -> int:
-        """The bytes behind a pointer that the kernel may touch: of a row with its padding and its slack."""
+        """Returns the bytes that the kernel may access through a pointer: a row with padding and slack."""
         stage = self.source.lowered.stages[number]
         kernel, own = stage.kernel, buffer.elements * buffer.dtype.bytes
         if buffer.role is Role.CONSTANT:
@@ -230,7 +230,7 @@ class _TableMaker:
 
 
 def _rules(calls: Sequence[Called]) -> tuple[Rule, ...] | None:
-    """The rules of all pointers; None where these calls are not a sequence of one kind."""
+    """Returns the rules of all pointers, or None if the calls are not a regular sequence."""
     first = calls[0]
     alike = (first.function, first.numbers, first.shape, [len(each) for each in first.places])
     for each in calls:
@@ -255,7 +255,7 @@ def _filling(called: Called, fill: FillHelper) -> Filling:
 
 
 def _packed(constants: Constants) -> tuple[bytes, dict[str, Place]]:
-    """All constants behind one another, and where each begins."""
+    """Returns all constants in one block, and the offset of each."""
     data, places = bytearray(), {}
     for name, array in constants.arrays.items():
         apart = max(_APART, constants.aligns.get(name, WORD))
@@ -267,7 +267,7 @@ def _packed(constants: Constants) -> tuple[bytes, dict[str, Place]]:
 
 
 def _roots(source: TableSource) -> dict[str, Place]:
-    """Arenas, inputs and outputs by their names in a layer."""
+    """Returns arenas, inputs and outputs by their names in a layer."""
     found = {
         f"run->{arena.name}": Place(number, 0, 1) for number, arena in enumerate(source.arenas, CONSTANTS + 1)
     }
@@ -279,7 +279,7 @@ def _roots(source: TableSource) -> dict[str, Place]:
 
 
 def folded(order: Sequence[int]) -> tuple[tuple[int, ...], tuple[Passage, ...]]:
-    """The order with each period once: what comes before it, the period, what comes after it."""
+    """Returns the order with each period stored once: the entries before it, the period, those after it."""
     steps: list[int] = []
     segments: list[Passage] = []
     for part in ordered_parts(order):

@@ -152,7 +152,7 @@ def _values_text(name: str, pixels: int, x_step: int, window: WindowOfPairs) -> 
 
 @lru_cache(maxsize=256)
 def four_bit_dot(tile: FourBitTile) -> Instruction:
-    """sums[i][j] += all products of a pixel's values with half-words, from their digit j on."""
+    """sums[i][j] += all products of a pixel's values with halfwords, from their digit j on."""
     shape = tile.shape
     sums = Buffer("sums", DType.I32, shape.sums, Role.LOCAL)
     v = Buffer("v", DType.I16, 0, Role.SCRATCH)
