@@ -9,6 +9,8 @@ import numpy as np
 import tflite
 from drawing import MOVED, Draw, Maker, like, moved, repeatable
 
+from aot.frontend.tflite.write_file import FileTensor
+
 
 def concatenation(draw: Draw) -> bytes:
     dtype = draw.one_of(*MOVED)
@@ -253,3 +255,32 @@ def reshape(draw: Draw) -> bytes:
     shape = tuple(int(n) for n in draw.rng.permutation(spec.shape))
     x, s = draw.given(spec), draw.known("shape", shape)
     return draw.op("RESHAPE", 1, (x, s), [like(spec, shape)], "ReshapeOptions")
+
+
+def one_hot(draw: Draw) -> bytes:
+    """Indices of -1 and of the depth are drawn, too: their rows are off."""
+    depth, shape = draw.upto(6), draw.shape(draw.upto(3), 4)
+    dtype = draw.one_of("float32", "int32", "int64", "bool")
+    axis = draw.upto(len(shape) + 1) - 1
+    is_known = draw.chance(0.3)
+    indices = draw.known("indices", draw.rng.integers(-1, depth + 1, shape)) if is_known else ""
+    indices = indices or draw.given(FileTensor("x", shape, "int32"))
+    on, off = (draw.operand(FileTensor(name, (), dtype), 0 if is_known else 0.8) for name in ("on", "off"))
+    out = FileTensor("y", (*shape[:axis], depth, *shape[axis:]), dtype)
+    stored = -1 if axis == len(shape) and draw.chance() else axis
+    inputs = (indices, draw.known("depth", depth), on, off)
+    return draw.op("ONE_HOT", 1, inputs, [out], "OneHotOptions", Axis=stored)
+
+
+def top_k(draw: Draw) -> bytes:
+    """Rows are short, with many equal elements, or so long that the largest are found one after the other."""
+    is_long = draw.chance(0.3)
+    spec = moved(draw, 3, "int8", "int32", "float32")
+    size = draw.upto(80, 65) if is_long else draw.upto(9)
+    spec = replace(spec, shape=(*spec.shape[:-1], size))
+    k = draw.upto(min(size, 6))
+    shape = (*spec.shape[:-1], k)
+    places = FileTensor("places", shape, "int32")
+    return draw.op(
+        "TOPK_V2", 2, (draw.given(spec), draw.known("k", k)), [like(spec, shape), places], "TopKV2Options"
+    )

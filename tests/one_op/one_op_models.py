@@ -39,6 +39,7 @@ from moving_makers import (
     gather,
     gather_nd,
     mirror_pad,
+    one_hot,
     pack,
     pad,
     reshape,
@@ -50,6 +51,7 @@ from moving_makers import (
     split_v,
     strided_slice,
     tile,
+    top_k,
     transpose,
     unpack,
 )
@@ -152,6 +154,8 @@ MAKERS: Mapping[str, Maker] = {
     "TRANSPOSE": transpose,
     "TRANSPOSE_CONV": transpose_conv,
     "UNPACK": unpack,
+    "ONE_HOT": one_hot,
+    "TOPK_V2": top_k,
 }
 
 

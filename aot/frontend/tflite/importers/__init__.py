@@ -18,6 +18,7 @@ FILES: Mapping[str, str] = MappingProxyType(
             "MUL, NOT_EQUAL, POW, PRELU, RIGHT_SHIFT, SELECT, SELECT_V2, SQUARED_DIFFERENCE, SUB"
         ),
         "batch_matmul": "BATCH_MATMUL",
+        "choosing": "ONE_HOT, TOPK_V2",
         "composed": "L2_POOL_2D",
         "control_flow": "CALL, IF, STABLEHLO_COMPOSITE, WHILE",
         "convolution": "CONV_2D, DEPTHWISE_CONV_2D, FULLY_CONNECTED",

@@ -1,0 +1,143 @@
+"""ONE_HOT and TOPK_V2: elements chosen by comparing places or values."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import tflite
+
+from aot.frontend.tflite.draft import Importer, TfliteDraft, TfliteOperator
+from aot.frontend.tflite.importers import attributes as read
+from aot.ir.types import Array, DType, TensorType
+from aot.ops.combine import Combination, Combine
+from aot.ops.compare import Compare, Relation
+from aot.ops.concat import Concat
+from aot.ops.convert import Convert
+from aot.ops.reduce import Reduce, Reduction
+from aot.ops.select import Select
+
+_FEW = 64  # elements of a row: comparing each with each is then cheaper than a pass for each result
+_MOST_COMPARED = 256  # elements of a row that are compared each with each
+_MOST_PASSES = 64  # results that are found one after the other in longer rows
+
+
+def _import_one_hot(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """Writes on at the place that each index names along the new axis, and off elsewhere."""
+    indices, output = read.operand(operator, 0, "the indices"), read.the_output(operator)
+    depth = read.integer(draft, operator, 1, "depth")
+    stored = draft.types[indices]
+    rank = stored.rank + 1
+    axis = read.axis(operator, operator.options(tflite.OneHotOptions).Axis(), rank)
+    apart = read.reshaped(draft, operator, indices, (*stored.shape[:axis], 1, *stored.shape[axis:]))
+    along = [-1 if a == axis else 1 for a in range(rank)]
+    places = _constant(draft, operator, np.arange(depth).reshape(along), stored.dtype)
+    is_on = read.made(draft, operator, Compare(Relation.EQUAL), apart, places)
+    on, off = (
+        read.reshaped(draft, operator, read.operand(operator, number, f"the {what} value"), (1,) * rank)
+        for number, what in ((2, "on"), (3, "off"))
+    )
+    draft.add_node(operator, Select(), (is_on, on, off), output)
+
+
+def _import_top_k(draft: TfliteDraft, operator: TfliteOperator) -> None:
+    """The k largest elements of each row, and their places. Of equal elements, the first one comes first."""
+    x, k = read.operand(operator, 0, "the data"), read.integer(draft, operator, 1, "k")
+    values, places = read.outputs(operator, 2)
+    shape = draft.types[x].shape
+    if not shape or not 0 < k <= shape[-1]:
+        raise operator.fail(f"the {k} largest of {shape[-1] if shape else 1} do not exist")
+    if shape[-1] <= _FEW or (k > _MOST_PASSES and shape[-1] <= _MOST_COMPARED):
+        _by_ranks(draft, operator, x, k, values, places)
+    elif k <= _MOST_PASSES:
+        _in_passes(draft, operator, x, k, values, places)
+    else:
+        raise operator.fail(
+            f"the {k} largest of {shape[-1]} are not supported",
+            f"supported: k up to {_MOST_PASSES}, or rows of up to {_MOST_COMPARED} elements",
+        )
+
+
+def _by_ranks(draft: TfliteDraft, operator: TfliteOperator, x: str, k: int, values: str, places: str) -> None:
+    """An element's rank is the number of elements before it: larger ones, and equal ones nearer the front."""
+    *rows, size = draft.types[x].shape
+    each = read.reshaped(draft, operator, x, (*rows, size, 1))
+    other = read.reshaped(draft, operator, x, (*rows, 1, size))
+    is_nearer = np.arange(size) < np.arange(size)[:, np.newaxis]
+    nearer = _constant(draft, operator, is_nearer.reshape((*(1 for _ in rows), size, size)), DType.BOOL)
+    equal = read.made(draft, operator, Compare(Relation.EQUAL), other, each)
+    equal = read.made(draft, operator, Combine(Combination.AND), equal, nearer)
+    larger = read.made(draft, operator, Compare(Relation.GREATER), other, each)
+    before = read.made(draft, operator, Combine(Combination.OR), larger, equal)
+    counted = read.made(draft, operator, Convert(DType.I32), before)
+    ranks = read.made(draft, operator, Reduce(Reduction.SUM, (len(rows) + 1,)), counted)
+    ranks = read.reshaped(draft, operator, ranks, (*rows, 1, size))
+    wanted = np.arange(k).reshape((*(1 for _ in rows), k, 1))
+    is_it = read.made(
+        draft, operator, Compare(Relation.EQUAL), ranks, _constant(draft, operator, wanted, DType.I32)
+    )
+    for picked, nothing, output in (
+        (other, _least(draft, operator, x, len(rows) + 2), values),
+        (_numbers(draft, operator, size, len(rows) + 2), _constant(draft, operator, 0, DType.I32), places),
+    ):
+        nothing = read.constant_like(draft, nothing, (1,) * (len(rows) + 2))
+        chosen = read.value_like(draft, f"{output}/chosen", draft.types[picked], (*rows, k, size))
+        draft.add_node(operator, Select(), (is_it, picked, nothing), chosen)
+        by = Reduce(Reduction.MAXIMUM, (len(rows) + 1,))
+        read.reshaped_into(draft, operator, by, (chosen,), (*rows, k, 1), output)
+
+
+def _in_passes(
+    draft: TfliteDraft, operator: TfliteOperator, x: str, k: int, values: str, places: str
+) -> None:
+    """The largest element; then the largest of those after it: smaller ones, and equal ones further back."""
+    stored = draft.types[x]
+    last = stored.rank - 1
+    numbers = _numbers(draft, operator, stored.shape[-1], stored.rank)
+    beyond = _constant(draft, operator, np.full((1,) * stored.rank, stored.shape[-1]), DType.I32)
+    least = _least(draft, operator, x, stored.rank)
+    largest, first = Reduce(Reduction.MAXIMUM, (last,)), Reduce(Reduction.MINIMUM, (last,))
+    left, found, found_at = x, [], []
+    may_be: str | None = None  # the elements that come after those that were found
+    for _ in range(k):
+        value = read.value_like(draft, f"{values}/next", stored, (*stored.shape[:-1], 1))
+        draft.add_node(operator, largest, (left,), value)
+        equal = read.made(draft, operator, Compare(Relation.EQUAL), x, value)
+        is_it = (
+            equal if may_be is None else read.made(draft, operator, Combine(Combination.AND), equal, may_be)
+        )
+        place = read.made(
+            draft, operator, first, read.made(draft, operator, Select(), is_it, numbers, beyond)
+        )
+        found.append(value)
+        found_at.append(place)
+        further = read.made(draft, operator, Compare(Relation.GREATER), numbers, place)
+        further = read.made(draft, operator, Combine(Combination.AND), equal, further)
+        smaller = read.made(draft, operator, Compare(Relation.LESS), x, value)
+        may_be = read.made(draft, operator, Combine(Combination.OR), smaller, further)
+        left = read.value_like(draft, f"{values}/left", stored, stored.shape)
+        draft.add_node(operator, Select(), (may_be, x, least), left)
+    draft.add_node(operator, Concat(last), found, values)
+    draft.add_node(operator, Concat(last), found_at, places)
+
+
+def _numbers(draft: TfliteDraft, operator: TfliteOperator, size: int, rank: int) -> str:
+    return _constant(
+        draft, operator, np.arange(size).reshape((*(1 for _ in range(rank - 1)), size)), DType.I32
+    )
+
+
+def _least(draft: TfliteDraft, operator: TfliteOperator, x: str, rank: int) -> str:
+    """The smallest number of x's type, in its quantization."""
+    stored = draft.types[x]
+    number = -np.inf if stored.dtype is DType.F32 else stored.dtype.limits[0]
+    array = np.full((1,) * rank, number, stored.dtype.numpy)
+    return draft.add_value(f"{operator.label}/least", replace(stored, shape=array.shape), array)
+
+
+def _constant(draft: TfliteDraft, operator: TfliteOperator, numbers: Array | int, dtype: DType) -> str:
+    array = np.asarray(numbers).astype(dtype.numpy)
+    return draft.add_value(f"{operator.label}/constant", TensorType(dtype, array.shape), array)
+
+
+CHOOSING: dict[str, Importer] = {"ONE_HOT": _import_one_hot, "TOPK_V2": _import_top_k}
