@@ -105,7 +105,8 @@ class CompileOptions:
         None,
         Size(),
         "--flash",
-        "the limit of what the model takes of the flash: constants, and kernels by estimate",
+        "Limit the flash for constants and kernels (estimated): 65536, 64KB, 1MB",
+        group="Memory",
     )
     rows: bool = option(
         True,

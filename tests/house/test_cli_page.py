@@ -55,7 +55,7 @@ VERBS_HEAD = """
 |---|---|
 """
 FUNCTIONS = """
-In Python, `load` accepts the options that decide what a model file means: %s. `compile`, `run`, `verify`, `bench`, `inspect`
+In Python, `load` accepts the options that affect how it reads a model file: %s. `compile`, `run`, `verify`, `bench`, `inspect`
 and `in_process` accept all options, `tune` all except `tuning_records`. A loaded model keeps its options; other functions use them
 unless you pass others.
 """
