@@ -26,10 +26,10 @@ from deploy.inspection.op_facts import (
 INTRODUCTION = """\
 # Operators and their limits
 
-`deploy ops MODEL` checks your model. This page lists each op with its limits; each limit is also the text of the error for a model
-that exceeds it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`, `u32`, `u64`), `bool` and `f32`; `i8`, `i16` and `u8` may be
-quantized. A `u8` tensor is computed as `i8` with another zero point. Integer results equal the reference bit for bit; floats differ in
-the last digits. `make golden` writes this page from `aot/ops`.
+`deploy ops MODEL` shows whether Solder supports each operator of your model. This page lists each op with its limits; each limit is
+also the text of the error for a model that exceeds it. Element types are integers (`i8`, `i16`, `i32`, `i64`, `u8`, `u32`, `u64`),
+`bool` and `f32`; `i8`, `i16` and `u8` may be quantized. A `u8` tensor is computed as `i8` with another zero point. Integer results equal
+the reference bit for bit; floats differ in the last digits. `make golden` writes this page from `aot/ops`.
 """
 MATRIX = """\
 ## Types, rounding and sources of each op
