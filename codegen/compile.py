@@ -322,7 +322,7 @@ def _sources(kernel: Kernel) -> tuple[str, ...]:
 
 
 def _unclaimed(steps: Sequence[PassStep]) -> Mapping[str, Sequence[str]]:
-    """Returns the same by name for nodes outside all regions."""
+    """Returns the accelerators' reasons by name, for nodes outside all regions."""
     found: dict[str, list[str]] = {}
     for step in steps:
         for node, why in step.outcome.left_alone.items() if step.what.device else ():

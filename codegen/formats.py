@@ -62,7 +62,7 @@ class RowRequest:
     top: int = 0
     bottom: int = 0
     slack: int = 0  # elements past the row's end that may be read, whatever they hold
-    fill: int | None = None  # what padding holds; None: the zero point
+    fill: int | None = None  # value of the padding; None: the zero point
     whole: bool = False  # a contiguous tensor: rows without gaps, in their natural width
 
     @property

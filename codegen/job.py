@@ -29,7 +29,7 @@ class ImportedModel:
     source_name: str  # the file's name, without folders
     hash: str  # SHA-256 of the file's bytes, in hex
     name: str  # a C identifier in lower case
-    file: bytes = field(default=b"", repr=False)  # what was read; empty for a graph that was made otherwise
+    file: bytes = field(default=b"", repr=False)  # content; empty for a graph from another source
     rounding: str = "tflm"  # the mode that the file was read with
     open_batches: tuple[str, ...] = ()  # inputs whose batch the file leaves open: it is 1
 

@@ -51,7 +51,7 @@ class LayerResult:
 
 @dataclass(frozen=True, slots=True)
 class PlacedConstants:
-    """The constants of a layer that are in RAM, and what that saves."""
+    """The constants of a layer in RAM, and the cycles saved."""
 
     layer: int
     region: str
@@ -139,7 +139,7 @@ class LayerCode:
     reads: Mapping[str, RowsRead]  # by parameter of the kernel
     helpers: tuple[str, ...]  # C text of the functions that the kernels call
     kernels: tuple[str, ...]  # C text of their functions
-    layer: str  # C text of the function that gives them their rows
+    layer: str  # C text of the layer's function, which calls the kernels with its rows
     functions: tuple[str, ...]  # names of the C functions, the layer's last
 
     @property
@@ -188,7 +188,7 @@ class CompiledModel:
     c_flags: tuple[str, ...]
     c_headers: tuple[str, ...]  # standard headers that its files include
     parameters: Mapping[str, Array]  # packed constants by C name
-    shared_bytes: int  # of constants identical to those of another model in the firmware
+    shared_bytes: int  # of constants that another model in the firmware also has
     board: str = ""  # its name, which the generated C mentions
     placement: PlacementInRam | None = None  # None without --place
     weights: ExternalWeights | None = field(default=None, repr=False)  # None if they are in the code

@@ -39,7 +39,7 @@ class OwnScheduleList(OptionKind[tuple[OwnSchedules, ...]]):
 
 
 def schedules_outside(op_name: str, given: Sequence[OwnSchedules]) -> tuple[Schedule, ...]:
-    """Returns the user's schedules of an op, then those of installed packages."""
+    """Returns the user's schedules of an op, followed by those of installed packages."""
     installed: Sequence[OwnSchedules] = ()
     if loaded(SCHEDULES):
         from codegen.lang.schedule_files import installed_schedules

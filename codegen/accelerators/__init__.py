@@ -1,1 +1,1 @@
-"""Accelerators, which compute layers instead of generated kernels. Those of Solder are in `extensions`."""
+"""Accelerators, which compute layers instead of generated kernels. `extensions` has the included ones."""

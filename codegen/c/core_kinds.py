@@ -115,10 +115,9 @@ _OTHERS_STACK = StackBytes(
 
 
 def _armv8(kind: CoreKind) -> CoreKind:
-    """Returns the kind for Armv8-M, where the C library's strlen and memcpy have 92 and 236 bytes, not 220
-    and 308.
+    """Returns the kind for Armv8-M cores, whose C library is smaller.
 
-    With Helium, loops need as much more.
+    Its strlen and memcpy have 92 and 236 bytes, not 220 and 308. With Helium, loops need as many bytes more.
     """
     parts = replace(kind.parts, start=kind.parts.start - 200)
     return replace(kind, parts=parts, architecture="armv8-m.main")

@@ -1,4 +1,4 @@
-"""Compiler dialects: where constants are, and what compilers must support beyond C99."""
+"""Compiler dialects: the memory of constants, and requirements on compilers beyond C99."""
 
 from __future__ import annotations
 

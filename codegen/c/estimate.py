@@ -1,7 +1,7 @@
 """Estimates code size without a compiler, from loop nests and layers.
 
 The estimate is within 15 % of gcc 12.2 for the cases in benchmarks/results.json; see benchmarks/estimates.md
-for all. Use `deploy build` or `deploy bench` to measure the exact size of a build.
+for all. `deploy build` and `deploy bench` measure the exact size of a build.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from codegen.isa.names import without_mark
 @dataclass(frozen=True, slots=True)
 class Helpers:
     every: tuple[AnyHelper, ...]  # each before its first user
-    names: Mapping[str, str]  # names in this file, where they differ
+    names: Mapping[str, str]  # names in this file, if they differ
     needs: frozenset[Feature]  # of the core, over all uses; alignment depends on the caller
 
     @property

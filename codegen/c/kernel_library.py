@@ -144,7 +144,7 @@ def _functions(kernel: Kernel, owner: str) -> list[KernelFunction]:
 
 
 def called_helpers(function: FunctionDefinition) -> list[AnyHelper]:
-    """Returns the called helpers, functions before instructions."""
+    """Returns the helpers that a function calls: functions, then instructions."""
     return sorted(helpers_of(function), key=lambda helper: isinstance(helper, Instruction))
 
 

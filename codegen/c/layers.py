@@ -156,7 +156,7 @@ class RunMaker:
         return self._growing_body(index, stage) if grows else self._row_body(index, stage)
 
     def _shared_body(self, index: int, stage: LoweredStage) -> tuple[Stmt, ...]:
-        """Returns the first core's part of a step on two cores: fills, padding and the hand-over."""
+        """Returns the first core's part of a step on two cores: padding and the hand-over."""
         pointer, *around = self._output(stage)
         rows = self._written_rows(stage)
         takes_row = self.steps[index] > 1 or uses(rows, ROW.name)
@@ -213,7 +213,7 @@ class RunMaker:
         yield from start if self.steps[index] == 1 else (If(Infix("==", ROW, Number(0)), start),)
 
     def _started(self, index: int, stage: LoweredStage) -> Iterator[Stmt]:
-        """Yields the code of which the first step starts a device and the second one waits for it."""
+        """Yields code that starts a device in the first step and returns. The second step waits for it."""
         started = stage.kernel.started
         if started is None:
             return

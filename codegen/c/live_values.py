@@ -1,7 +1,7 @@
 """Counts the values that are live at once in a function, which its compiler needs registers for.
 
-A value is live from its first mention to its last, and through a whole loop if it is used in the loop and
-mentioned outside. Inline assembly needs registers besides its operands.
+A value is live from its first mention to its last, and through a whole loop that it enters from outside.
+Inline assembly needs registers besides its operands.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def _field_names(kind: Hashable) -> tuple[str, ...] | None:
 
 @cache
 def _parts_backwards(kind: type) -> Callable[[Node], tuple[Node, ...]] | None:
-    """Returns a function that gives a node's parts, last first, or None for other types."""
+    """Returns a function that yields a node's parts, last first, or None for other types."""
     names = _field_names(kind)
     if names is None:
         return None

@@ -44,7 +44,7 @@ class Member:
     cycles: int
     flash_bytes: int
     state: State
-    number: int  # in the order in which plans were made
+    number: int  # in the order of planning
 
     @property
     def arena_bytes(self) -> int:
@@ -220,8 +220,7 @@ class ArchiveSearch:
                 )
 
     def _next_to_expand(self) -> Member | None:
-        """Returns the next plan whose changes have not been evaluated: the smallest, then those at the widest
-        gaps.
+        """Returns the next plan whose changes have not been evaluated: the smallest, then those at wide gaps.
 
         Gaps of arenas come first; every third time, those of flash.
         """
@@ -251,9 +250,7 @@ class ArchiveSearch:
         self._descend(member, effects)
 
     def _climb(self, member: Member, effects: Effects) -> None:
-        """Applies changes that save cycles, greatest first, while the arena stays below each of the next
-        rungs.
-        """
+        """Applies changes that save cycles, greatest first, within each of the next rungs."""
         for limit in [rung for rung in self._rungs if rung >= member.arena_bytes][:_CLIMBS]:
             best = member
             for effect in sorted(effects.changes, key=lambda e: (e.cycles, e.layer, e.way)):
@@ -335,7 +332,7 @@ class ArchiveSearch:
         return max(self.table.run(variant.lowered), self.archive.fastest)
 
     def _variant(self, state: State) -> Variant:
-        """The variant of a state; those around one plan are lowered once."""
+        """Returns the variant of a state. The variants around one plan are lowered once."""
         if state not in self.variants:
             decided = self.choices.decided(state, self.variant.decisions)
             self.variants[state] = replace(self.variant, decisions=decided)
@@ -381,7 +378,7 @@ class ArchiveSearch:
         return member
 
     def _try_orders(self) -> None:
-        """Packs each plan again with more effort, in its own order and in those of its neighbors."""
+        """Packs each plan again with more effort, in its order and in those of its neighbors."""
         for member in self._own:
             members = self._own
             at = next((n for n, m in enumerate(members) if m is member), None)

@@ -60,7 +60,7 @@ class Choices:
 
     graph: Graph
     ways: Mapping[str, tuple[Way, ...]]
-    extra_bytes: Mapping[str, int]  # of weights that are transformed if a layer goes the fastest way
+    extra_bytes: Mapping[str, int]  # of transformed weights, if a layer uses its fastest way
     figures: Mapping[str, tuple[tuple[int, int], ...]]  # of each layer: the bytes that it needs, cycles
 
     def decided(self, state: State, start: Decisions) -> Decisions:
@@ -73,7 +73,7 @@ class Choices:
         return replace(start, is_roomy=False, **sets)
 
     def state_like(self, wanted: Way) -> State:
-        """Returns the state in which each layer uses the wanted way or its nearest substitute."""
+        """Returns the state in which each layer uses that way or its nearest substitute."""
         return tuple(_nearest(ways, wanted) for ways in self.ways.values())
 
     def bound_cycles(self, arena_bytes: int) -> int:

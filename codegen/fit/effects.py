@@ -80,7 +80,7 @@ class _Sum:
         return tuple(self.changes[n] for n in sorted(self.taken.values()))
 
     def _improve(self) -> bool:
-        """Makes the best change of one or two layers; returns False if none improves the sum."""
+        """Applies the best change of one or two layers; returns False if none improves the sum."""
         without = np.array([self.taken.get(layer, -1) for layer in self.layers.tolist()])
         is_taken = without == np.arange(len(without))
         held = without >= 0

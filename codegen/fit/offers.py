@@ -1,4 +1,4 @@
-"""Lists what budgets buy: a model's plans with arena, flash and cycles, and their distance to a bound."""
+"""Lists a model's plans with arena, flash and cycles, and their distance to a lower bound."""
 
 from __future__ import annotations
 

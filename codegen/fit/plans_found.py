@@ -20,7 +20,7 @@ _KEPT = 512  # most have less than 100 KB, since equal steps are shared
 
 
 class PlansFound(Generic[T]):
-    """Caches the results of one search. Single layers, of which tuners make many, evict no models."""
+    """Caches the results of one search. A tuner's many single layers do not evict models."""
 
     def __init__(self, find: Callable[..., T]) -> None:
         self._of_few, self._others = lru_cache(_KEPT_OF_FEW)(find), lru_cache(_KEPT)(find)

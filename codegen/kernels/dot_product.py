@@ -230,8 +230,7 @@ def stored_bytes(site: Site) -> int:
 
 
 def plain_dot(default: Tile) -> DotScheduler:
-    """Returns a scheduler for cores without SIMD: a tile of sums in registers reuses each load for several
-    products.
+    """Returns a scheduler for cores without SIMD: a register tile of sums reuses each load several times.
 
     `default` is the tile for cores with few registers, and for small code.
     """

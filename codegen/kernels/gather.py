@@ -136,7 +136,7 @@ def _piece(
 
 
 def _by_words(kernel: Kernel, dtype: DType) -> Kernel:
-    """Unrolls the loop, which is faster than the memcpy call that compilers make of a plain loop."""
+    """Unrolls the loop, which is faster than the memcpy call that compilers generate for a plain loop."""
     return kernel if dtype.bytes < 4 else replace(kernel, proc=unroll_by(kernel.proc, "i", _WORDS))
 
 

@@ -167,7 +167,7 @@ def _takes_halves(body: Body, var: str, names: set[str]) -> bool:
 
 
 def _in_known_halves(kernel: Kernel, names: set[str]) -> frozenset[str]:
-    """Returns the constants of which each load reads the same half in all iterations."""
+    """Returns the constants whose every load reads the same half in all iterations."""
     unknown = {
         name
         for proc in kernel.procs

@@ -134,7 +134,7 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class SpreadResult:
-    """A contiguous result of which each step writes scattered parts: complete after the last step."""
+    """A contiguous result that steps write in scattered parts; it is complete after the last step."""
 
     steps: int
     stride: int  # elements of the result from one step's part to the next step's
@@ -200,7 +200,7 @@ class Kernel:
     rows_per_step: int = 1  # rows of the result per run of `proc`
     extra_bytes: int = 0  # that transformed weights need more than original ones
     calls: CFunction | None = None  # the function that computes the layer, in place of loops
-    started: Started | None = None  # then `calls` waits for what this has begun
+    started: Started | None = None  # then `calls` waits for this device
     demand: MemoryDemand = ANYWHERE  # alignment and memories of its tensors, scratch and constants
     device: str = ""  # the accelerator that computes it; empty: the CPU
     scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked

@@ -1,5 +1,4 @@
-"""Convolutions with two pixels per 32-bit register: one multiplication gives the products of both with a
-weight.
+"""Convolutions with two pixels per 32-bit register: one multiplication by a weight serves both.
 
     for tiles of pixels:
         for r in kernel rows: for taps, in their order:

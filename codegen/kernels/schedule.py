@@ -1,4 +1,4 @@
-"""Schedules: the ways to compute an op on some core, in the order of preference.
+"""Schedules: the ways to compute an op on some core, in order of preference.
 
 A schedule states the features it needs, the sites it fits and the rows it requests, and makes the kernel. It
 is chosen once for a site, so its requests always match its kernel.
@@ -42,7 +42,7 @@ def never(_site: Site) -> bool:
 
 
 class UnfitRowsError(Exception):
-    """Raised if a schedule that `refuses` cannot make its kernel for these rows. The next one is used."""
+    """Raised if a schedule cannot create its kernel for these rows. The next one is used."""
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ def instruction(
     includes: Sequence[str] = (),
     needs: Sequence[str] = (),
 ) -> Instruction:
-    """Returns an instruction for `Schedule.tensorize`. `needs` lists features of cores that have it, such as
-    "dsp".
+    """Returns an instruction for `Schedule.tensorize`. `needs` lists required core features, such as "dsp".
 
     `meaning` is a proc as text, whose loops define the result of the C code. In `call`, a local parameter is
     written as its elements, {acc[0]}, {acc[1]}, ..., a parameter of several rows as its rows, and any other

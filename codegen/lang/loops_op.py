@@ -1,4 +1,4 @@
-"""The op of a user's proc. It makes the proc a model of one layer, so that all tools for models accept it."""
+"""The op of a user's proc. The proc becomes a model of one layer, so that all tools accept it."""
 
 from __future__ import annotations
 

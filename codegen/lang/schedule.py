@@ -255,7 +255,7 @@ class LoopSchedule:
 
     @checks_arguments
     def privatize(self, loop: str, *buffers: str) -> None:
-        """Gives each iteration of a loop private copies of locals, and each statement in it a separate loop.
+        """Creates private copies of locals for each iteration of a loop, and a separate loop per statement.
 
         A sum becomes a tile of sums, so that the reduction loops can move outside of this one.
         """

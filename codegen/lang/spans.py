@@ -30,8 +30,7 @@ def combined(op: str, a: Range | None, b: Range | None, dtype: DType) -> Range |
 def whole_span(
     op: str, a: Range | None, b: Range | None, limits: tuple[DType, DType], kind: DType
 ) -> Range | None:
-    """Returns the span of a shift, a bit operation or a division. Operands without a span count with their
-    type's.
+    """Returns the span of a shift, bit operation or division. An operand's type is its default span.
 
     Raises InputError if C does not define the result. A left shift of an operand without a span may lose
     bits.

@@ -229,8 +229,7 @@ def compute(
     stored: bool = False,
     rounding: str = "double",
 ) -> TensorExpression:
-    """Returns a tensor whose elements `body` computes from their position. Its loops have the names of the
-    parameters.
+    """Returns a tensor whose elements `body` computes from their position. Its parameters name the loops.
 
         k = reduce_axis("k", 64)
         y = compute("y", (10,), lambda o: sum(x[k] * w[o, k], k))

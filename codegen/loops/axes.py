@@ -109,7 +109,7 @@ def statements(body: Iterable[Stmt], around: Extents) -> Iterator[tuple[Stmt, Ex
 
 
 def goes_beyond(proc: Proc) -> str:
-    """Describes where loops read or write out of bounds; empty if they do not."""
+    """Describes an access of a loop that is out of bounds; empty if there is none."""
     for stmt, around in statements(proc.body, {}):
         for place in places_of(stmt):
             low, high = least(place.index, around), most(place.index, around)

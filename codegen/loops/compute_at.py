@@ -82,9 +82,7 @@ def _key(loop: For, around: Extents) -> tuple[For, tuple[str, ...]]:
 def _boxes_read(
     body: Body, around: Extents, stage: TensorNest, var: str
 ) -> Iterator[tuple[tuple[For, tuple[str, ...]], Box]]:
-    """Yields the part that each iteration of these loops reads. Raises ScheduleError for a read outside of
-    them.
-    """
+    """Yields the part that each iteration of these loops reads. Raises ScheduleError for other reads."""
     require_plain_reads(body, stage.buffer)
     for stmt in body:
         if not isinstance(stmt, For):

@@ -1,5 +1,4 @@
-"""Finds elements that a proc reads before it stores them, and elements it never stores. In C these are
-undefined.
+"""Finds elements that a proc reads before it stores them, and elements it never stores: C has garbage there.
 
 Loops have fixed extents, so each iteration of a statement has a time: the number of statements executed
 before it. A read is valid if the first store to the element is earlier. Accesses by instructions are not

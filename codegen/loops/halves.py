@@ -28,7 +28,7 @@ from codegen.loops.ir import (
 )
 
 FIRST, SECOND = 0, 1
-_MOST_ELEMENTS = 400_000  # elements listed at most; takes half a second
+_MOST_ELEMENTS = 400_000  # elements to list at most: half a second
 _BUSY = "the halves would share its "
 _Element = tuple[str, int, int]  # buffer, row, element
 
@@ -58,7 +58,7 @@ def turns_of(loop: For, half: int) -> range:
 
 
 def halves_of(proc: Proc) -> Shares | str:
-    """Returns the shares of both halves, or the reason why the proc has none."""
+    """Returns the shares of both halves, or the reason why the proc cannot be split."""
     shared = next((p for p in proc.params if p.role in (Role.STATE, Role.SCRATCH)), None)
     if shared is not None:
         return f"{_BUSY}{shared.role.value}"

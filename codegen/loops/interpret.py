@@ -89,9 +89,7 @@ def _translated(same: _Same) -> _Run:
 
 
 class _Translation:
-    """Translates the statements of one proc to functions. An instruction is translated once for all its
-    calls.
-    """
+    """Translates the statements of one proc to functions, and each instruction once for all its calls."""
 
     def __init__(self) -> None:
         self._instructions: dict[int, _Run] = {}

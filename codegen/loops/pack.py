@@ -82,7 +82,7 @@ def _rewrite(stmt: Stmt, loops: dict[str, int], old: Buffer, place_for) -> Stmt:
 
 
 def _iterations_of(site: _ReadSite, other: _ReadSite) -> Mapping[str, Affine] | None:
-    """Returns the other read's loop of which the site visits a subrange, in the site's variables, or None."""
+    """Returns the other read's loop if the site visits a subrange of it, in the site's variables; or None."""
     if [var for var, _ in site.loops] != [var for var, _ in other.loops]:
         return None
     shorter = [

@@ -107,7 +107,7 @@ def fault(op: str, a: Range, b: Range, kind: DType) -> tuple[str, str]:
 
 
 def range_of(expr: Expr, extents: Extents) -> Range | None:
-    """Returns the range of a value inside loops, of which some may be unknown; None for a float."""
+    """Returns the range of a value inside loops; extents may be unknown. Returns None for a float."""
     if value_type(expr) is DType.F32:
         return None
     match expr:

@@ -48,9 +48,7 @@ _COUNTED = 1 << 20  # elements at most of a tensor that is checked place by plac
 
 
 def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
-    """Computes, in each iteration of an earlier loop, the part of a tensor that needs only that iteration's
-    results.
-    """
+    """Computes, in each iteration of an earlier loop, the part of a tensor that depends on it alone."""
     reader = stage_of(proc, tensor, (Role.SCRATCH, Role.OUTPUT))
     source, at = _source_of(proc, reader)
     makers = [n for n, stmt in enumerate(proc.body) if source in written((stmt,))]
@@ -83,9 +81,7 @@ def reverse_compute_at(proc: Proc, tensor: str, var: str) -> Proc:
 def _axes_of_source(
     proc: Proc, source: Buffer, at: BufferPlace, reader: TensorNest
 ) -> tuple[TensorAxis, ...]:
-    """Returns the axes of the tensor that a nest reads: its producer's or, if that one's loops changed, the
-    nest's.
-    """
+    """Returns the axes of the tensor that a nest reads: its producer's, or the nest's if loops changed."""
     extents = _extents(reader.stmts)
     try:
         axes = stage_of(proc, source.name).axes
@@ -166,9 +162,7 @@ def _only_loop(nest: Stmt, var: str, source: Buffer) -> tuple[For, Extents]:
 
 
 def _box_written(loop: For, around: Extents, source: Buffer, axes: Sequence[TensorAxis]) -> Box:
-    """Returns the part of a tensor that one iteration produces: a box without gaps. Together they cover the
-    tensor.
-    """
+    """Returns the box that one iteration produces. Boxes have no gaps, and together cover the tensor."""
     inside = {**around, loop.var: loop.extent}
     places = []
     for stmt, extents in statements(loop.body, inside):

@@ -122,7 +122,7 @@ def unroll_by(proc: Proc, var: str, times: int) -> Proc:
 
 
 def privatize(proc: Proc, locals_: Sequence[str], var: str, together: int = 1) -> Proc:
-    """Gives each iteration private copies of locals and runs the statements one after another.
+    """Creates private copies of locals for each iteration, and runs the statements one after another.
 
     for v: declare a; s1; s2  ->  declare a[E]; for v: s1; for v: s2
 
@@ -302,7 +302,7 @@ def _only_child(loop: For, var: str) -> For:
 
 
 def change_loops(proc: Proc, var: str, change: Callable[[For], Body], new: Sequence[str] = ()) -> Proc:
-    """Applies `change` to every loop named `var`. New loops are called `new` and must not shadow others."""
+    """Applies `change` to every loop named `var`. `new` names the new loops, which must not shadow others."""
     found: list[For] = []
     body = _changed(proc, proc.body, var, change, new, found, frozenset())
     if not found:

@@ -123,9 +123,7 @@ def _nest_of(loop: For) -> WindowNest | None:
 
 
 def _reduction(loops: tuple[For, ...], stmt: Stmt) -> WindowNest | None:
-    """Returns the nest if its statement reduces integers into a local that its value does not read, else
-    None.
-    """
+    """Returns the nest if its statement reduces independent integers into a local, else None."""
     match stmt:
         case Store(place, Binary("min" | "max", Load(same), value)) if same == place:
             pass
@@ -181,9 +179,7 @@ def _around(loops: Sequence[For], stmt: Stmt) -> Stmt:
 
 
 def _step(nest: WindowNest, var: str, window: str) -> int:
-    """Returns the distance between the windows of two neighboring iterations, in iterations of the window's
-    loop.
-    """
+    """Returns the distance of two neighboring windows, in iterations of the window's loop."""
     steps = {_ratio(index, var, window) for index in _indices(nest.value)} - {None}
     if len(steps) != 1 or 0 in steps:
         raise ScheduleError(
@@ -201,9 +197,7 @@ def _indices(value: Expr) -> Iterator[Affine]:
 
 
 def _ratio(index: Affine, var: str, window: str) -> int | None:
-    """Returns the window's steps per iteration: 0 if windows are disjoint, None if the index has neither
-    variable.
-    """
+    """Returns the window's steps per iteration: 0 if windows are disjoint, None if the index has neither."""
     turn, step = index.coefficient(var), index.coefficient(window)
     if not turn and not step:
         return None

@@ -1,5 +1,4 @@
-"""The automatic scheduler: derives sketches and their points from a loop nest without a hand-written
-schedule.
+"""The automatic scheduler: derives sketches and their points from an unscheduled loop nest.
 
 A sketch is a structure of schedule primitives: which loops are tiled, which sums stay in registers, which
 loops are unrolled. Its numbers are knobs, so that every search over hand-written schedules covers these too.
@@ -49,9 +48,7 @@ class Nest:
 
     @property
     def open_numbers(self) -> Mapping[str, tuple[int, ...]]:
-        """Returns the choices, the unchanged nest first: tiles, order of the two inner loops, windows,
-        unrolling.
-        """
+        """Returns the choices, the unchanged nest first: tiles, order of inner loops, windows, unrolling."""
         tiles = {loop.var: _factors(loop.extent) for loop in self.around}
         order = {"order": (1, 2)} if len(self.around) > 1 else {}
         turns = math.prod(loop.extent for loop in self.reduced)

@@ -52,5 +52,5 @@ def _read_by(stmt: Stmt, cache_bytes: int) -> float:
 
 
 def _as_default(kernel: Kernel, point: Point) -> Kernel:
-    assert kernel.space is not None  # it is made at a point
+    assert kernel.space is not None  # it was created at a point
     return with_default(kernel, {kernel.space.task: point})

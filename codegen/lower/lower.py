@@ -55,7 +55,7 @@ def lower_graph(
     decisions: Decisions | None = None,
     made: KernelsMade | None = None,
 ) -> Lowered:
-    """Chooses kernels and formats for every node by `decisions`; by default, the goal alone decides.
+    """Chooses kernels and formats for every node by `decisions`, which by default follow from the goal.
 
     Kernels in `made` are used again. Raises ModelError with all nodes that have no kernel.
     """

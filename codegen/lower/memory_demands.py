@@ -34,7 +34,7 @@ def stage_label(stage: LoweredStage) -> str:
 
 
 def _common(one: frozenset[str], other: frozenset[str]) -> frozenset[str] | None:
-    """Returns the memories in both sets, of which an empty set means all; None if no memory is in both."""
+    """Returns the memories in both sets, or None if there are none. An empty set means all memories."""
     if not one or not other:
         return one or other
     return one & other or None

@@ -43,7 +43,7 @@ def out_of_image(reading: Reading, number: int, tensor: LoweredTensor, results: 
 
 
 def rows_outside(lowered: Lowered) -> Mapping[tuple[DType, int], int]:
-    """Returns what layers read outside images: type and value of the elements -> most elements in a row."""
+    """Returns rows that layers read outside images: (type, value) of elements -> most elements in a row."""
     longest: dict[tuple[DType, int], int] = {}
     for stage, reading in ((s, r) for s in lowered.stages for r in s.reads if r.tensor != STREAMED_ROW):
         tensor, results = lowered.tensors[reading.tensor], windows(stage, reading)

@@ -1,4 +1,4 @@
-"""Finds constants that control where a kernel reads: indices of gathered rows, columns of an image."""
+"""Finds constants that control a kernel's accesses: indices of gathered rows, columns of an image."""
 
 from __future__ import annotations
 

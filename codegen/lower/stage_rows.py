@@ -16,7 +16,7 @@ from codegen.lower.outside_rows import stored_rows
 from codegen.lower.stages import STREAMED_ROW, Lowered, LoweredStage, LoweredTensor, Reading, Result
 
 _ROW_ALIGN = 4
-_STAGES_KEPT = 512  # whose steps are remembered: those of the variants of one large graph
+_STAGES_KEPT = 512  # stages whose steps are cached: enough for the variants of a large graph
 
 
 def plan_tensors(lowered: Lowered, keeps_padding: bool) -> tuple[PlanTensor, ...]:
@@ -83,7 +83,7 @@ def _plan_stage(stage: LoweredStage, tensors: Mapping[str, LoweredTensor]) -> St
 def _steps_by_rows(
     sources: tuple[tuple[_Source, ...], ...], out: Result, count: int, each: int
 ) -> tuple[Step, ...]:
-    """Returns the steps of a stage that makes `each` rows at a time; most variants share them."""
+    """Returns the steps of a stage that computes `each` rows at a time. Most variants share them."""
     steps = []
     read = [_rows_by_step(its, count) for its in sources]
     for step in range(count):

@@ -43,7 +43,7 @@ class Reading:
     tensor: str  # or STREAMED_ROW
     access: RowAccess
     view: RowFormat | None = None  # rows other than the tensor's own, in the same dense bytes
-    fill: int = 0  # what rows hold that are neither the image's nor the tensor's
+    fill: int = 0  # content of rows outside the image and the tensor
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Result:
     type: TensorType
     format: RowFormat  # with the rows above and below that it fills
     first: int = 0  # row of the tensor with which it begins
-    rows_each: int = 1  # of the tensor: what one row of it is there
+    rows_each: int = 1  # rows of the tensor per row of the result
 
     @property
     def image_rows(self) -> int:
@@ -87,7 +87,7 @@ class LoweredStage:
     relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
     values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
     others: tuple[Result, ...] = ()  # further results of a region
-    requests: RowRequests = ()  # that a node's stage makes for its values
+    requests: RowRequests = ()  # of a node's stage, for its values
 
     @property
     def results(self) -> tuple[Result, ...]:

@@ -1,4 +1,4 @@
-"""Finds the input that can come row by row."""
+"""Finds the input that can be streamed row by row."""
 
 from __future__ import annotations
 

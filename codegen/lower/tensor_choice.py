@@ -78,7 +78,7 @@ class TensorChoice:
         return list(zip(values, self.requests(node), strict=True))
 
     def is_flattened(self, value: str) -> bool:
-        """Returns whether the value is a vector made from several rows of a computed image."""
+        """Returns whether the value is a vector of several rows of a computed image."""
         root = self.views.get(value)
         if root is None or root in self.graph.given:
             return False

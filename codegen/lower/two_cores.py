@@ -1,4 +1,4 @@
-"""Chooses the layers to split across two cores: those for which half a step outweighs the hand-over."""
+"""Splits layers across two cores if half a step outweighs the hand-over."""
 
 from __future__ import annotations
 

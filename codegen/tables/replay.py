@@ -67,7 +67,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Called:
-    """A call made by a layer."""
+    """A call in a layer."""
 
     function: str
     places: tuple[tuple[Place, ...], ...]  # of each parameter that is a pointer or an array of pointers

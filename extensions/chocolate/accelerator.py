@@ -1,5 +1,4 @@
-"""An example accelerator: a DMA engine fetches weights from slow flash, tile by tile, while the core
-computes.
+"""An example accelerator: a DMA engine fetches weights from slow flash while the core computes.
 
 The transfer of a layer's first tile starts as soon as the plan has memory for it, so that earlier layers run
 meanwhile. Within the layer, one tile arrives while another is used. Its C code models the engine. Copy it for

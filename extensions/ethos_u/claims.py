@@ -20,9 +20,7 @@ FLOWING = frozenset({DType.I8, DType.I16})  # the types of activations
 
 
 def claims(config: NpuConfig, owner: str, graph: Graph) -> Claims:
-    """Claims each node that the device computes bit for bit as the reference. Raises ToolError if Vela
-    fails.
-    """
+    """Claims each node whose result on the device is bit-exact. Raises ToolError if Vela fails."""
     left = {node.name: why for node in graph.nodes if (why := misfit(graph, node))}
     left |= _refused_by_vela(config, graph, tuple(node for node in graph.nodes if node.name not in left))
     return Claims(owner, tuple((node.name,) for node in graph.nodes if node.name not in left), left)

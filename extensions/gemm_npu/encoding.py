@@ -1,5 +1,4 @@
-"""The instructions of the device in one table, from which header, assembler, disassembler and docs are
-generated.
+"""The instruction table of the device: the source of header, assembler, disassembler and docs.
 
 An instruction is eight 32-bit integers. The table has the position of each field; unused bits are 0.
 """

@@ -1,5 +1,4 @@
-"""An example accelerator that fuses a convolution and the next pool: weights packed for lanes, scratch for
-rows.
+"""An example accelerator that fuses a convolution and the next pool, with packed weights and scratch.
 
 Its C code computes the result of the device. Copy it for a device with packed weights, scratch memory or
 fused layers. See `packing.py` for the layout of constants.

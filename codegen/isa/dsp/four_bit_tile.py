@@ -180,8 +180,7 @@ def _sums(shape: SumTile) -> list[str]:
 
 
 def _pair(shape: SumTile) -> Iterator[str]:
-    """Yields two products of each sum. Loads are grouped, and pointers advance in those with no waiting
-    reader.
+    """Yields two products of each sum. Loads are grouped; pointers advance in loads that no line waits for.
 
     Several words use the same register one after the other, because gcc cannot always find another one.
     """

@@ -1,5 +1,4 @@
-"""Helium, one vector by blocks of four channels: computes a block's sums while it requantizes the previous
-one's.
+"""Helium, one vector by blocks of four channels: requantizes one block while it sums the next.
 
 Each weight is loaded for one product, so loads are the bottleneck. The vector's first bytes stay in
 registers. The constants of four channels are loaded as vectors after their sums.

@@ -54,8 +54,7 @@ def weight_of(form: WeightForm, channel: int, channels: int, byte: Expr) -> Expr
 
 
 def form_of(weights: Array) -> WeightForm:
-    """Returns the encoding of weights [channel]...; those of four bits share bytes, joined if bytes hold
-    that.
+    """Returns the encoding of weights [channel]...: two per byte if all have four bits, joined if they fit.
 
     Fours of channels begin at even ones, so pairs are the same in blocks and in the remainder.
     """

@@ -15,8 +15,7 @@ HELIUM = Pipeline(
         "add": Unit("core", 1, 1, _CORE_RANK),
     },
 )
-# Sums with requantization: products have the lowest rank, since all others are on the path from load to
-# store.
+# Sums with requantization: products are issued last, since all others are on the path from load to store.
 WITH_ENDS = Pipeline(
     1,
     {

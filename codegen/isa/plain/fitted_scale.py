@@ -199,8 +199,7 @@ def _stored(r: Requant, sums: Ints, mult: Ints, right: Ints) -> Ints:
 
 
 def _thresholds(r: Requant, mult: Ints, right: Ints, sums: SumRange) -> Ints:
-    """Returns the least sum at which each channel stores at least j, for j from low + 1 to high, by
-    bisection.
+    """Returns, by bisection, the least sum at which each channel stores at least j, for all j above `low`.
 
     It is one beyond the greatest sum if no sum does.
     """

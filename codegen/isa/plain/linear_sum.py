@@ -1,5 +1,4 @@
-"""A sum of two int8 values with separate scales as one line: (a * first + b * second + start) >> shift,
-clamped.
+"""A sum of two int8 values as one line: (a * first + b * second + start) >> shift, clamped.
 
 The reference rounds each operand and the result. There are only 65,536 pairs of values, so a search at
 compile time finds integers with which the line equals the reference for every pair.

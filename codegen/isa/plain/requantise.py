@@ -47,7 +47,7 @@ class Requant:
 
     @property
     def sign_matters(self) -> bool:
-        """Returns True if results below the zero point are kept, where halves are rounded the other way."""
+        """Returns True if results below the zero point are kept, whose halves are rounded the other way."""
         return self.low < self.zero_point
 
     @property

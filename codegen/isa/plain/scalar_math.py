@@ -44,9 +44,7 @@ class FunctionLines:
 
 @dataclass(frozen=True, slots=True)
 class ScalarMath:
-    """One core's versions of the common functions. Names and meanings are the same; C code and cost
-    differ.
-    """
+    """One core's versions of the common functions, which differ in C code and cost only."""
 
     high_mul: ScalarFunction  # (a, b) -> round(a * b / 2**31), half up, for |a| < 2**30
     high_mul_add: ScalarFunction  # (a, b, c) -> high_mul(a, b) + c

@@ -1,5 +1,4 @@
-"""Vector register groups: how many registers hold the sums of a block of channels, and their type suffixes in
-C.
+"""Vector register groups for the sums of a block of channels, and their type suffixes in C.
 
 A register has at least 128 bits, and 1, 2, 4 or 8 consecutive ones form an operand. Sums have 32 bits,
 factors 16 and results 8, so a block of 16 channels needs 4, 2 and 1 registers.

@@ -1,5 +1,4 @@
-"""RISC-V vectors: computes a row of outputs for a block of channels, one channel per lane, as one
-instruction.
+"""RISC-V vectors: computes a row of outputs for a block of channels, one per lane, as one instruction.
 
 The sums of some pixels stay in register groups while the weights of the block are read, those of one tap for
 all channels, and widened once for all these pixels. The remainder of a row is a smaller tile. See

@@ -132,8 +132,7 @@ def _different_unrolls(p: DotProblem) -> set[int]:
 
 
 def dsp_tile(p: DotProblem, goal: Optimize, macs: int) -> Tile:
-    """Returns the tile: three pixels by two channels use every register; one pixel, or distant ones, four
-    channels.
+    """Returns the tile: three pixels by two channels, which use every register; or one pixel by four.
 
     `macs` of the whole layer decide whether further unrolling is worth the code.
     """
