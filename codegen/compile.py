@@ -129,7 +129,7 @@ def _names_in_c(graph: Graph, lowered: Lowered) -> Mapping[str, str]:
 def _source_parts(
     planned: CompiledPlan, name: str, names: Mapping[str, str], labels: Sequence[str]
 ) -> tuple[SourceParts, tuple[LayerInfo, ...]]:
-    """Collects everything that the C is printed from, with the names of model, tensors and layers."""
+    """Collects everything that the C code is printed from, with the names of model, tensors and layers."""
     job, graph, lowered = planned.job, planned.graph, planned.lowered
     target, options, plan, library = job.target, job.options, planned.plan, planned.library
     arenas = arenas_of(plan.pool_bytes)
@@ -210,7 +210,7 @@ def _with_table(planned: CompiledPlan, parts: SourceParts) -> tuple[SourceParts,
 
 
 def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
-    """Returns the weights with the hash of the code that fits them: the C without the user's names."""
+    """Returns the weights with the hash of the code that fits them, which excludes the user's names."""
     from codegen.c.weights import structure_of
 
     names = {tensor: f"t{number}" for number, tensor in enumerate(planned.lowered.tensors)}
@@ -220,7 +220,7 @@ def _external(planned: CompiledPlan, layout: WeightsLayout) -> ExternalWeights:
 
 
 def _nameless(parts: SourceParts) -> SourceParts:
-    """Removes everything that comments mention of the user's file and of this version."""
+    """Removes all mentions of the user's file and of this version from comments."""
     run = parts.run
     halves = dict(zip(run.halves, _silent(tuple(run.halves.values())), strict=True))
     silent = replace(run, accessors=_silent(run.accessors), layers=_silent(run.layers), halves=halves)

@@ -37,18 +37,18 @@ class RowFormat:
 
     @property
     def said(self) -> str:
-        """The size, as in comments of generated C."""
+        """Returns the size, as in comments of generated C."""
         return f"{counted(self.width, 'pixel')} of {counted(self.channels, 'channel')}"
 
     @property
     def layout_text(self) -> str:
-        """The element width and the order, as in comments of generated C."""
+        """Returns the element width and the order, as in comments of generated C."""
         return f"{self.dtype_bytes * 8}-bit {'pixels' if self.c_step == 1 else 'planes'}"
 
 
 class ElementOrder(Enum):
-    PIXELS = "pixels"  # the channels of a pixel side by side: NHWC
-    PLANES = "planes"  # the pixels of a channel side by side
+    PIXELS = "pixels"  # the channels of a pixel are contiguous: NHWC
+    PLANES = "planes"  # the pixels of a channel are contiguous
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class RowRequest:
     right: int = 0
     top: int = 0
     bottom: int = 0
-    slack: int = 0  # elements past the row's end that may be read, whatever they hold
+    slack: int = 0  # elements past the row's end that may be read; their values do not matter
     fill: int | None = None  # value of the padding; None: the zero point
     whole: bool = False  # a contiguous tensor: rows without gaps, in their natural width
 
@@ -99,7 +99,7 @@ def merge_requests(requests: Iterable[RowRequest]) -> RowRequest | None:
 
 @dataclass(frozen=True, slots=True)
 class Geometry:
-    """A tensor as rows of pixels of channels, whatever its rank."""
+    """A tensor of any rank as rows of pixels of channels."""
 
     rows: int
     width: int

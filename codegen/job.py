@@ -42,11 +42,11 @@ class Job:
     target: Target
     options: CompileOptions
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point, if measured
-    board: str = ""  # its name, which the generated C mentions
-    firmware: BaseFirmware | None = None  # that memory must be left for; None: for the model alone
+    board: str = ""  # its name, for the generated C code
+    firmware: BaseFirmware | None = None  # whose memory needs must be met; None: for the model alone
     defined: Mapping[str, Array] = field(
         default_factory=lambda: NOTHING_DEFINED, repr=False
-    )  # constants that other models of the firmware have, by their names in C
+    )  # constants of other models in the firmware, by C name
 
     def __post_init__(self) -> None:
         if self.options.rounding is Rounding.AUTO:
@@ -55,7 +55,7 @@ class Job:
 
     @property
     def kernel_target(self) -> Target:
-        """The target as kernels see it: without features that the level or the dialect excludes."""
+        """Returns the target as kernels see it, without features that the level or the dialect excludes."""
         if not self.options.at_level.has_instructions:
             return replace(self.target, features=frozenset())
         return in_standard_c(self.target) if self.options.dialect is CDialect.STRICT else self.target

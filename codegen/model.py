@@ -30,7 +30,7 @@ class PlacedTensor(TensorSpec):
 
 @dataclass(frozen=True, slots=True)
 class TensorInfo(PlacedTensor):
-    """An input or output of the model, as in its C."""
+    """An input or output of the model, as in its C code."""
 
     c_name: str  # the member of <model>_inputs / <model>_outputs
 
@@ -132,10 +132,10 @@ class RowsRead:
 
 @dataclass(frozen=True)
 class LayerCode:
-    """The loops and the C of a layer. If a library's C function computes it, no proc has a body."""
+    """The loops and C code of a layer. If a library's C function computes it, no proc has a body."""
 
     kernel: Kernel  # its loops, constants and accesses by step
-    steps: int  # runs of the kernel's own proc for an image
+    steps: int  # runs of the kernel's main proc per image
     reads: Mapping[str, RowsRead]  # by parameter of the kernel
     helpers: tuple[str, ...]  # C text of the functions that the kernels call
     kernels: tuple[str, ...]  # C text of their functions
@@ -144,7 +144,7 @@ class LayerCode:
 
     @property
     def procs(self) -> tuple[Proc, ...]:
-        """All procs, in the order in which they first run."""
+        """Returns all procs, in the order in which they first run."""
         return self.kernel.procs
 
 
@@ -152,7 +152,7 @@ class LayerCode:
 class ExternalWeights:
     """The weights of a model, stored outside its code."""
 
-    structure: str  # a hash of the code that computes with them
+    structure: str  # a hash of the code that uses them
     data: bytes  # as in the memory of a little-endian core
 
 
@@ -161,7 +161,7 @@ class PackedTable:
     """A model without its code, for firmware that has the kernels."""
 
     data: bytes  # as solder_table.c reads it
-    kernels: Mapping[str, str]  # their names, each with the layer that has it first
+    kernels: Mapping[str, str]  # their names, each with its first layer
 
 
 @dataclass(frozen=True)
@@ -196,10 +196,10 @@ class CompiledModel:
 
     @cached_property
     def whole_tensor_bound_bytes(self) -> int:
-        """A lower bound of the arena without rings; computed when first read."""
+        """Returns a lower bound of the arena without rings; computed when first read."""
         return whole_tensor_bound(self.imported, self.options.io_apart)
 
     @cached_property
     def sources(self) -> Mapping[str, str]:
-        """The texts of "<name>.c", "<name>.h", "<name>_weights.c", ...; printed when first read."""
+        """Returns the texts of "<name>.c", "<name>.h", "<name>_weights.c", ...; printed when first read."""
         return self.write_sources()

@@ -28,10 +28,10 @@ _TRIED_AROUND = 4  # sums of changes around a plan, and single changes: the most
 _SINGLES_AROUND = 4
 _STEPS_DOWN = 12
 _CLIMBS = 3
-_PART_FOR_CARE = 6  # of the work: to place the plans that were found with more care
+_PART_FOR_CARE = 6  # of the work, to pack the plans found with more effort
 _NEIGHBOURS = 3  # plans on either side whose orders are tried
 _TURNS = 3  # of three expansions, one is for flash
-_WORTH = 0.999  # of the cycles: a plan that saves less is not looked around
+_WORTH = 0.999  # of the cycles; plans that save less are not expanded
 _ROWS_OF_A_LOOK = 2  # evaluating a change costs half as much as a plan
 
 
@@ -52,7 +52,7 @@ class Member:
 
     @property
     def rank(self) -> tuple[int, bool, int, int, int]:
-        """Sort key: best first; among equals, the plan without a budget."""
+        """Returns the sort key: best first; among equals, the plan without a budget."""
         return self.cycles, self.number > 0, self.arena_bytes, self.flash_bytes, self.number
 
     def is_no_worse(self, arena_bytes: int, flash_bytes: int, cycles: int) -> bool:
@@ -72,12 +72,12 @@ class Archive:
 
     @property
     def by_cycles(self) -> Sequence[Member]:
-        """The plans, fastest first."""
+        """Returns the plans, fastest first."""
         return sorted(self.members, key=lambda m: m.rank)
 
     @property
     def by_arena(self) -> Sequence[Member]:
-        """The plans, smallest first; among equals, fastest first."""
+        """Returns the plans, smallest first; among equals, fastest first."""
         return sorted(self.members, key=lambda m: (m.arena_bytes, m.rank))
 
     def within(self, arena_bytes: int, flash_bytes: int = maxsize) -> Member | None:
@@ -151,7 +151,7 @@ class ArchiveSearch:
 
     @property
     def _own(self) -> Sequence[Member]:
-        """The plans of this placement with known states, smallest first."""
+        """Returns the plans of this placement with known states, smallest first."""
         spread = self.variant.decisions.spread
         members = [
             self.first if self.first is not None and m.number == 0 else m for m in self.archive.by_arena
@@ -205,7 +205,7 @@ class ArchiveSearch:
         return Member(planned, self.start.placement, *figures, state, first.number)
 
     def _transformed(self) -> Iterator[State]:
-        """Yields states in which some of the layers with the heaviest transformed weights do without."""
+        """Yields states in which some of the heaviest transformed weights are stored untransformed."""
         fastest, compact = (self.choices.state_like(way) for way in (FASTEST, COMPACT))
         extra = {
             at: extra
@@ -233,7 +233,7 @@ class ArchiveSearch:
         return next((m for m in (*found, *members) if m.state not in self.expanded), None)
 
     def _expand(self, member: Member) -> None:
-        """Plans the states that promise most by the effects of changes around a plan."""
+        """Plans the most promising states according to the effects of changes around a plan."""
         self.variants.clear()
         effects = self._effects(member)
         arenas = [m.arena_bytes for m in self.archive.members]
@@ -263,7 +263,7 @@ class ArchiveSearch:
 
     @property
     def _rungs(self) -> Sequence[int]:
-        """Arena sizes from the smallest to the largest, equally spaced."""
+        """Returns arena sizes from the smallest to the largest, equally spaced."""
         arenas = [m.arena_bytes for m in self.archive.members]
         least, most = min(arenas), max(arenas)
         return [least + (most - least) * n // _RUNGS for n in range(_RUNGS + 1)]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from codegen.fit.archive import Archive, Member
 
 _KEPT = 4  # archives of the models compiled last
-_MAX_SLOWDOWN_FOR_RAM = 0.03  # estimated, of short rows if nothing limits the arena: below 0.05 when counted
+_MAX_SLOWDOWN_FOR_RAM = 0.03  # estimated, for short rows if the arena is not limited; below 0.05 when counted
 _SHOWN = 3  # buffers at the peak that an error names
 Accepts = Callable[[CompiledPlan], bool]
 

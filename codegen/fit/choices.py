@@ -15,7 +15,7 @@ from codegen.lower.decisions import Decisions, all_layers
 from codegen.lower.stages import LoweredStage
 
 Way = frozenset[str]  # the sets of Decisions that a layer is in
-State = tuple[int, ...]  # of each layer that has a choice: the number of its way
+State = tuple[int, ...]  # for each layer with a choice, the number of its way
 
 FASTEST: Way = frozenset({"widened"})
 COMPACT: Way = frozenset({"widened", "compact"})
@@ -42,7 +42,7 @@ class _Cost:
     cycles: int
     scratch_bytes: int
     extra_bytes: int
-    local_bytes: int  # that any plan has live while a step runs
+    local_bytes: int  # live in any plan while a step runs
 
     def is_no_worse(self, other: _Cost) -> bool:
         is_alike = (self.requests, self.steps) == (other.requests, other.steps)

@@ -39,7 +39,7 @@ MORE_ROOM = "a larger --pool, one more of them, or --optimize ram"
 
 @dataclass(frozen=True)
 class CompiledPlan:
-    """The result of a job before it is printed as C: the final graph, its stages and a checked plan."""
+    """The result of a job before it is printed as C code: the final graph, its stages and a checked plan."""
 
     job: Job  # with the options that were used: the user's, and a budget that the board requires
     steps: tuple[PassStep, ...]  # the passes on the way to the graph
@@ -185,7 +185,7 @@ def work_of(graph: Graph) -> Mapping[str, int]:
 
 
 def _require_plannable(tensors: Sequence[PlanTensor]) -> None:
-    """Raises ModelError before the lifetimes of rows fill gigabytes."""
+    """Raises ModelError if row lifetimes would need gigabytes of memory."""
     rows = sum(tensor.rows for tensor in tensors)
     if rows > MOST_ROWS:
         most = max(tensors, key=lambda tensor: tensor.rows)

@@ -91,7 +91,7 @@ class RowAccess:
 
     @property
     def cycle(self) -> RowCycle | None:
-        """The cycle of the listed rows, or None."""
+        """Returns the cycle of the listed rows, or None."""
         return row_cycle_of([row for (row,) in self.given]) if self.count == 1 and self.given else None
 
     def extent_inside(self, y: int, begin: int, stop: int) -> tuple[int, int] | None:
@@ -107,7 +107,7 @@ class RowAccess:
 
 @dataclass(frozen=True)
 class Accumulation:
-    """A result that grows row by row: 32-bit sums in the arena, with a step for each row of the input."""
+    """A result that accumulates row by row: 32-bit sums in the arena, with a step per input row."""
 
     start: Proc  # before the first row: initializes the sums
     finish: Proc  # after the last row: turns sums into results
@@ -142,7 +142,7 @@ class SpreadResult:
 
 @dataclass(frozen=True)
 class Started:
-    """A call that starts a device; the kernel's own call waits for it, and other steps run in between.
+    """A call that starts a device. The kernel's main call waits for it; other steps run in between.
 
     All its parameters stay in use until then: inputs, results, and the state that both calls share.
     """
@@ -203,7 +203,7 @@ class Kernel:
     started: Started | None = None  # then `calls` waits for this device
     demand: MemoryDemand = ANYWHERE  # alignment and memories of its tensors, scratch and constants
     device: str = ""  # the accelerator that computes it; empty: the CPU
-    scheduled_from: ScheduledFrom | None = None  # by a schedule from outside the tree: it can be checked
+    scheduled_from: ScheduledFrom | None = None  # by an external schedule; can be verified
     in_halves: bool = False  # two cores compute each step, half of its outermost loops each
 
     @property
@@ -216,7 +216,7 @@ class Kernel:
         return (self.proc,) if self.carried is None else (self.carried.start, self.proc)
 
     def with_loops(self, change: Callable[[Proc], Proc]) -> Kernel:
-        """Returns the kernel with each proc changed that reads rows or finishes their sums."""
+        """Returns the kernel with `change` applied to each proc that reads rows or finishes their sums."""
         parts = self.accumulation
         if parts is not None:
             parts = replace(parts, start=change(parts.start), finish=change(parts.finish))
@@ -224,7 +224,7 @@ class Kernel:
 
     @property
     def row_params(self) -> tuple[Buffer, ...]:
-        """The parameters that are rows of inputs, one for each access, whichever proc reads them."""
+        """Returns the parameters that are rows of inputs, one for each access, in any proc."""
         found: dict[str, Buffer] = {}
         for proc in (self.proc, *self.procs):
             found |= {p.name: p for p in proc.params if p.role is Role.ROWS and p.name not in found}
@@ -232,7 +232,7 @@ class Kernel:
 
     @property
     def state_bytes(self) -> int:
-        """The bytes that live from its first step to its last."""
+        """Returns the bytes that are live from its first step to its last."""
         if self.started is not None:
             return self._aligned(self.started.state_bytes)
         kept = self.accumulation or self.carried
@@ -240,7 +240,7 @@ class Kernel:
 
     @property
     def scratch(self) -> Mapping[str, int]:
-        """The byte offset of each scratch array of the procs, one after the other."""
+        """Returns the byte offset of each scratch array of the procs, which are consecutive."""
         sizes = {p.name: p.elements * p.dtype.bytes for p in _scratch_of(self.procs)}
         ends = accumulate((self._aligned(size) for size in sizes.values()), initial=0)
         return dict(zip(sizes, ends, strict=False))

@@ -24,7 +24,7 @@ class Knob:
 
 
 def any_point(_point: Point) -> bool:
-    """The rule of spaces in which every point can be built."""
+    """Accepts every point: the rule of spaces without impossible points."""
     return True
 
 

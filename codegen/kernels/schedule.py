@@ -62,7 +62,7 @@ class Schedule:
     reads_image_rows: Callable[[Site], bool] = never  # can read a flattened image row by row
     # Conditions under which its store should compute the next add; None: never.
     adds_in_store: tuple[Condition[Site], ...] | None = None
-    demand: MemoryDemand = ANYWHERE  # on the memory that its kernel works in
+    demand: MemoryDemand = ANYWHERE  # on the memory of its kernel
     device: str = ""  # of the accelerator that it belongs to
 
     def misfit(self, site: Site) -> str:

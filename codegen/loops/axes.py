@@ -25,7 +25,7 @@ Extents = Mapping[str, int]  # of loops, by variable
 
 @dataclass(frozen=True, slots=True)
 class TensorAxis:
-    """An axis of a tensor, named as the loop that walks it."""
+    """An axis of a tensor, with the name of its loop."""
 
     loop: str
     extent: int

@@ -94,7 +94,7 @@ def reorder(proc: Proc, outer: str, inner: str) -> Proc:
 
     def change(loop: For) -> Body:
         if not (len(loop.body) == 1 and isinstance(loop.body[0], For) and loop.body[0].var == inner):
-            return (loop,)  # a tail that lacks the inner loop stays as it is
+            return (loop,)  # a tail without the inner loop is unchanged
         nested = loop.body[0]
         _require_own_stores(nested.body, (loop, nested))
         return (replace(nested, body=(replace(loop, body=nested.body),)),)

@@ -46,7 +46,7 @@ def _read_by(stmt: Stmt, cache_bytes: int) -> float:
     whole = statement_bytes(stmt)
     if not isinstance(stmt, ForLoop) or whole <= cache_bytes:
         return whole
-    assert isinstance(stmt.count, Number)  # only functions that several layers share have others
+    assert isinstance(stmt.count, Number)  # only functions shared by several layers have others
     head = whole - statement_bytes(stmt.body)
     return head + stmt.count.value * code_read(stmt.body, cache_bytes)
 

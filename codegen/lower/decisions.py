@@ -22,7 +22,7 @@ class Decisions:
     frugal: frozenset[str] = NO_LAYER  # save RAM rather than time: no values in scratch
     spread: frozenset[str] = NO_LAYER  # scatter each input row to its places on arrival
     copies_views: bool = False  # outputs that are views are copied instead of written in place
-    is_roomy: bool = False  # bytes for little time: padding stays written, devices start early
+    is_roomy: bool = False  # trades bytes for little time: padding stays written, devices start early
     tuned: Mapping[str, Point] = field(default_factory=lambda: NOT_TUNED)  # task -> its point
 
     def goal_of(self, layer: str, goal: Optimize) -> Optimize:

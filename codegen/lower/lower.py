@@ -142,7 +142,7 @@ class _Lowering:
         in_one_piece = self.choice.goes_in_one_piece(node)
         result, *others = (self._result(value, in_one_piece) for value in node.outputs)
         formats = [view or self.tensors[name].format for name, view in sources]
-        # The functions below stay with the stage. They hold nothing that holds the stage.
+        # The functions below are stored in the stage. They must not refer to it, or it would be freed late.
         options, target = self.options, self.target
         has_schedules = options.at_level.has_schedules
         defaults = default_points(target.core, site.optimize) if has_schedules else NOT_TUNED

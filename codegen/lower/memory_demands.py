@@ -12,7 +12,7 @@ from codegen.lower.stages import STREAMED_ROW, LoweredStage
 def demands_on_tensors(stages: Sequence[LoweredStage]) -> Mapping[str, MemoryDemand]:
     """Merges the demands on each tensor; omits tensors without any. Raises ModelError on a conflict."""
     found: dict[str, MemoryDemand] = {}
-    choosers: dict[str, LoweredStage] = {}  # the last stage that cares for a tensor's memory
+    choosers: dict[str, LoweredStage] = {}  # the last stage with a demand on a tensor's memory
     for stage in (stage for stage in stages if stage.kernel.demand != ANYWHERE):
         demand = stage.kernel.demand
         for name in dict.fromkeys((*(reading.tensor for reading in stage.reads), *stage.writes)):

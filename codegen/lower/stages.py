@@ -85,7 +85,7 @@ class LoweredStage:
     reads: tuple[Reading, ...]
     result: Result
     relower: Callable[[Mapping[str, Point]], Kernel] | None = None  # the kernel with other knobs, by task
-    values: tuple[str, ...] = ()  # that a node's stage reads, whichever tensor holds them
+    values: tuple[str, ...] = ()  # read by a node's stage, from any tensor
     others: tuple[Result, ...] = ()  # further results of a region
     requests: RowRequests = ()  # of a node's stage, for its values
 
@@ -113,6 +113,6 @@ class Lowered:
 
     @property
     def receiver(self) -> int | None:
-        """The stage that accepts pushed rows, if the input is streamed."""
+        """Returns the stage that accepts pushed rows, if the input is streamed."""
         numbers = [i for i, s in enumerate(self.stages) if any(r.tensor == STREAMED_ROW for r in s.reads)]
         return numbers[0] if numbers else None

@@ -23,7 +23,7 @@ class TensorChoice:
     graph: Graph
     views: Mapping[str, str]  # value -> the value whose memory it is
     chosen: Mapping[str, ChosenSchedule]  # of all nodes but views
-    at_outputs: Mapping[str, str]  # value -> the output that shows it
+    at_outputs: Mapping[str, str]  # value -> the output that aliases it
 
     @cached_property
     def _requests(self) -> Mapping[str, Sequence[RowRequest | None]]:
