@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from aot.ir.graph import Graph, Node
@@ -23,28 +24,28 @@ Fusing = Add | Conv2d | Dense | DepthwiseConv2d | Div | Mul | Pool2d | Sub
 
 def fuse_activations(graph: Graph) -> Outcome:
     """Keeps clamps of integers: clamping before rounding changes results. A fused clamp becomes a view."""
-    before, left = graph, dict[str, str]()
+    nodes, left = {node.name: node for node in graph.nodes}, dict[str, str]()
     for clamp in graph.nodes:
         if not isinstance(clamp.op, Clamp):
             continue
-        fused = _fused(graph, clamp, clamp.op.activation)
-        if isinstance(fused, Miss):
-            left[clamp.name] = fused.because
-        else:
-            graph = fused
-    return outcome(before, graph, left, "no clamp stands alone")
+        found = _ops_to_fuse(graph, nodes, clamp)
+        if isinstance(found, Miss):
+            left[clamp.name] = found.because
+            continue
+        for node in found:
+            nodes[node.name] = _ending(node, clamp.op.activation)
+        nodes[clamp.name] = replace(clamp, op=Reshape(graph.types[clamp.reads[0]].shape))
+    changed = any(nodes[node.name] is not node for node in graph.nodes)
+    return outcome(
+        graph, graph.with_nodes(nodes.values()) if changed else graph, left, "no clamp stands alone"
+    )
 
 
-def _fused(graph: Graph, clamp: Node, activation: Activation) -> Graph | Miss:
+def _ops_to_fuse(graph: Graph, nodes: Mapping[str, Node], clamp: Node) -> list[Node] | Miss:
     dtype = graph.types[clamp.outputs[0]].dtype
     if dtype is not DType.F32:
         return Miss(f"clamps {dtype.value}, which is rounded before it")
-    found = _ops_before(graph, clamp.reads[0])
-    if isinstance(found, Miss):
-        return found
-    swapped = {node.name: _ending(node, activation) for node in found}
-    swapped[clamp.name] = replace(clamp, op=Reshape(graph.types[clamp.reads[0]].shape))
-    return graph.with_nodes(swapped.get(node.name, node) for node in graph.nodes)
+    return _ops_before(graph, nodes, clamp.reads[0])
 
 
 def _ending(node: Node, activation: Activation) -> Node:
@@ -52,28 +53,31 @@ def _ending(node: Node, activation: Activation) -> Node:
     return replace(node, op=replace(node.op, activation=activation))
 
 
-def _ops_before(graph: Graph, value: str) -> list[Node] | Miss:
-    """Returns the nodes without activation that alone compute the value, through reshapes and concats."""
+def _ops_before(graph: Graph, nodes: Mapping[str, Node], value: str) -> list[Node] | Miss:
+    """Returns the nodes without activation that alone compute the value, through reshapes and concats.
+
+    `nodes` has each node by name as it is by now: fusing changes ops, but no values.
+    """
     while (shared := needed_elsewhere(graph, value)) is None:
-        maker = graph.producers.get(value)
-        if maker is None:
+        if value not in graph.producers:
             return Miss(f'reads "{value}", {source_of(graph, value)}: no node makes it')
+        maker = nodes[graph.producers[value].name]
         if isinstance(maker.op, Fusing):
             has_none = maker.op.activation is Activation.NONE
             return [maker] if has_none else Miss(f'follows "{maker.name}", which has an activation already')
         if isinstance(maker.op, Concat):
-            return _ops_of_parts(graph, maker)
+            return _ops_of_parts(graph, nodes, maker)
         if not isinstance(maker.op, Reshape):
             return Miss(f'follows "{maker.name}" ({maker.op.name}), which takes no activation')
         value = maker.reads[0]
     return shared
 
 
-def _ops_of_parts(graph: Graph, join: Node) -> list[Node] | Miss:
-    nodes: list[Node] = []
+def _ops_of_parts(graph: Graph, nodes: Mapping[str, Node], join: Node) -> list[Node] | Miss:
+    found: list[Node] = []
     for part in join.reads:
-        found = _ops_before(graph, part)
-        if isinstance(found, Miss):
-            return found
-        nodes += found
-    return nodes
+        ops = _ops_before(graph, nodes, part)
+        if isinstance(ops, Miss):
+            return ops
+        found += ops
+    return found

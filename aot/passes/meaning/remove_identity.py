@@ -7,27 +7,23 @@ from dataclasses import replace
 from aot.ir.graph import Graph, Node
 from aot.ir.text import type_text
 from aot.ops.activation import Activation
-from aot.ops.op import required
 from aot.ops.pooling import Pool2d
 from aot.ops.quantize import Quantize
 from aot.ops.reshape import Reshape
-from aot.passes.names import rename_reads
 from aot.passes.outcome import Miss, Outcome, outcome
 
 
 def remove_identity(graph: Graph) -> Outcome:
     """Requires the same type on both sides, quantization included."""
-    before, index, left = graph, 0, dict[str, str]()
-    while index < len(graph.nodes):
-        node = graph.nodes[index]
-        shorter = _without(node, graph) if _may_be_identity(node) else None
-        if isinstance(shorter, Graph):
-            graph = shorter
-            continue
-        index += 1
-        if shorter is not None:
-            left[node.name] = shorter.because
-    return outcome(before, graph, left, "no node only reshapes, requantises, or pools single pixels")
+    kept, renamed, left = list[Node](), _Renamed(), dict[str, str]()
+    for node in graph.nodes:
+        if not _may_be_identity(node):
+            kept.append(node)
+        elif (why_not := renamed.without(node, graph)) is not None:
+            kept.append(node)
+            left[node.name] = why_not.because
+    changed = graph.with_nodes(map(renamed.apply, kept)) if len(kept) < len(graph.nodes) else graph
+    return outcome(graph, changed, left, "no node only reshapes, requantises, or pools single pixels")
 
 
 def _may_be_identity(node: Node) -> bool:
@@ -36,20 +32,34 @@ def _may_be_identity(node: Node) -> bool:
     return isinstance(node.op, Reshape | Quantize)
 
 
-def _without(node: Node, graph: Graph) -> Graph | Miss:
-    (x,), (y,) = graph.input_types(node), graph.output_types(node)
-    if x != y:
-        return Miss(f"gives {type_text(y)} for {type_text(required(x))}")
-    (source,), (result,) = node.reads, node.outputs
-    others = [other for other in graph.nodes if other is not node]
-    if result not in graph.kept:
-        return graph.with_nodes(rename_reads(others, {result: source}))
-    # An output keeps its name, so its producer takes over the name, if it can.
-    if source not in graph.producers or source in graph.kept:
-        return Miss(f'gives "{source}" the name "{result}", too, by which it leaves the graph')
-    renamed = rename_reads(others, {source: result})
-    return graph.with_nodes(replace(n, outputs=_renamed(n.outputs, source, result)) for n in renamed)
+class _Renamed:
+    """The values that others replace, of all nodes that were removed so far."""
 
+    def __init__(self) -> None:
+        self._source: dict[str, str] = {}  # result of a removed node -> the value that it passed on
+        self._output: dict[str, str] = {}  # value -> the graph's output that it became
 
-def _renamed(names: tuple[str, ...], old: str, new: str) -> tuple[str, ...]:
-    return tuple(new if name == old else name for name in names)
+    def __call__(self, value: str) -> str:
+        source = self._source.get(value, value)
+        return self._output.get(source, source)
+
+    def apply(self, node: Node) -> Node:
+        inputs = tuple(name and self(name) for name in node.inputs)
+        outputs = tuple(map(self, node.outputs))
+        same = (inputs, outputs) == (node.inputs, node.outputs)
+        return node if same else replace(node, inputs=inputs, outputs=outputs)
+
+    def without(self, node: Node, graph: Graph) -> Miss | None:
+        """Passes on the node's input instead of its result; or returns why that is impossible."""
+        source, (result,) = self(node.reads[0]), node.outputs
+        x, y = graph.types[source], graph.types[result]
+        if x != y:
+            return Miss(f"gives {type_text(y)} for {type_text(x)}")
+        if result not in graph.kept:
+            self._source[result] = source
+            return None
+        # An output keeps its name, so its producer takes over the name, if it can.
+        if source not in graph.producers or source in graph.kept:
+            return Miss(f'gives "{source}" the name "{result}", too, by which it leaves the graph')
+        self._output[source] = result
+        return None
