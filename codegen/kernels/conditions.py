@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from aot.ir.types import DType
 from aot.ops.conv2d_add import Conv2dAdd
 from aot.ops.rounding import RequantRounding
 from aot.target import Optimize
 from codegen.kernels.kernel import Site
+from codegen.kernels.requantised import Requantised
 from codegen.kernels.schedule import Condition
 
 
@@ -22,8 +25,13 @@ def _are_integers(site: Site) -> bool:
     return site.input(0).dtype in (DType.I8, DType.I16)
 
 
-def is_rounded_twice(site: Site) -> bool:
+def _is_rounded_twice(site: Site) -> bool:
     return getattr(site.node.op, "rounding", None) is RequantRounding.DOUBLE
+
+
+def requantised_in_lanes(tail_of: Callable[[Site], Requantised]) -> Condition[Site]:
+    """Returns the condition for 32-bit lanes; `tail_of` returns the tail of a site with 8-bit data."""
+    return Condition("sums of 32 bits, rounded once or twice", lambda site: tail_of(site).requant.fits_lanes)
 
 
 F32_INPUTS = Condition[Site]("floats", lambda site: site.input(0).dtype is DType.F32)
@@ -31,4 +39,4 @@ NOT_FOR_SIZE = Condition[Site]("code that need not be small", lambda site: site.
 INTEGERS = Condition("integers", _are_integers)
 BYTES = Condition("data, weights and results of 8 bits", _are_bytes)
 ADDS_NOTHING = Condition("results that nothing is added to", _adds_nothing)
-AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", is_rounded_twice)
+AS_TFLM_ROUNDS = Condition("results that are rounded twice, as by --rounding tflm", _is_rounded_twice)

@@ -21,7 +21,7 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
     """Returns the tail for sums and bias enlarged by `step`, or the original tail if no scales fit."""
     r = tail.requant
     is_fit = r.dtype is DType.I8 and r.sum_dtype is DType.I32 and r.rounding in _ROUNDINGS
-    if not is_fit or tail.sums_wrap or _is_signed(r):
+    if not is_fit or tail.sums_wrap or r.sign_matters:
         return tail
     least, greatest = _reach(weights, tail.bias.astype(np.int64), x_dtype)
     if step * max(int(-least.min()), int(greatest.max())) > INT32_MAX - most_offset(step):
@@ -38,11 +38,6 @@ def fitted_tail(tail: Requantised, weights: Array, x_dtype: DType, step: int = 1
         scales={"mult": found.mult.astype(np.int32), "addend": found.addend.astype(addends.numpy)},
         storing=store_fitted(r, found.shift, addends),
     )
-
-
-def _is_signed(r: Requant) -> bool:
-    """Returns True if results on both sides of the zero point are rounded away from it."""
-    return r.rounding is RequantRounding.DOUBLE and r.low < r.zero_point
 
 
 def _reach(weights: Array, start: Ints, x_dtype: DType) -> tuple[Ints, Ints]:

@@ -24,7 +24,7 @@ _BY_NAME = (
         ("smmul", "smmla", "smmls", "ssat", "usat", "smull", "smlal", "umull", "umlal", "qadd", "qsub", "qd"),
         REQUANTISATION,
     ),
-    (("vqrdmulh", "vrshl", "vqmov", "vqadd", "vmax", "vmin", "vqshrn", "vqrshrn"), REQUANTISATION),
+    (("vqrdmulh", "vqdmulh", "vrshl", "vqmov", "vqadd", "vmax", "vmin", "vqshrn", "vqrshrn"), REQUANTISATION),
     (("mulh", "max", "min"), REQUANTISATION),  # of RISC-V
     (("vmla", "vrmla", "vmul"), PRODUCTS),
     (("vmovl",), WIDENING),

@@ -98,6 +98,9 @@ KINDS = {
     "clamped": Requant(-9, -9, 90, RequantRounding.DOUBLE, (1, 22), True),
     "short": Requant(-128, -128, 127, RequantRounding.DOUBLE, (3, 22), True, scaled_fits_16_bits=True),
     "any_shift": Requant(3, -100, 127, RequantRounding.DOUBLE, (-30, 31), False),
+    "once": Requant(5, -128, 127, RequantRounding.SINGLE, (1, 31), True),
+    "once_short": Requant(-9, -20, 90, RequantRounding.SINGLE, (3, 22), True, scaled_fits_16_bits=True),
+    "once_any_shift": Requant(3, -100, 127, RequantRounding.SINGLE, (-30, 31), False),
 }
 
 
@@ -140,6 +143,51 @@ def requantised() -> Iterator[Check]:
         proc = unroll(Proc("calling", (given, *params, y), body), "i")
         constants = {**tables(requant, channels, sums.elements), "y": np.zeros(400, np.int8)}
         yield proc_check(f"{instruction.name}_{kind}_{steps[0]}_{steps[1]}", proc, constants)
+
+
+def around_results(mult: int, right: int) -> Array:
+    """The sums next to each change of a result of 8 bits, halves among them, and the ends of 32 bits."""
+    levels = np.arange(-260, 261)
+    changes = [-((-((int(level) * 2 - 1) << (30 + right))) // mult) for level in levels]
+    sums = np.array([c + d for c in changes for d in (-1, 0)] + [-(2**31), -1, 0, 2**31 - 1])
+    return sums.clip(-(2**31), 2**31 - 1).astype(np.int32)
+
+
+def rounded_once_everywhere() -> Iterator[Check]:
+    """Four scales at a time: the ends of their range, powers of two (whose sums lie half way), any."""
+    mults = (1 << 30, (1 << 31) - 1, 3 << 29, (1 << 30) + 1)
+    for kind, shifts in (
+        ("once", (1, 2, 9, 31)),
+        ("once", (8, 15, 22, 30)),
+        ("once_any_shift", (0, -3, -30, 1)),
+    ):
+        for turn in range(4):
+            mult = np.array([mults[(n + turn) % 4] for n in range(4)], np.int32)
+            given = np.stack([around_results(int(m), s) for m, s in zip(mult, shifts, strict=True)], axis=1)
+            yield many_sums_check(
+                f"{kind}_{shifts[0]}_{turn}", KINDS[kind], given, mult, np.array(shifts, np.int8)
+            )
+
+
+def many_sums_check(name: str, requant: Requant, given: Array, mult: Array, right: Array) -> Check:
+    """`given`: the sums of each channel by row; there are four channels."""
+    count, channels = given.shape
+    params, loads, lanes = in_vectors(channels)
+    sums = Buffer("sums", DType.I32, channels, Role.LOCAL)
+    source = Buffer("given", DType.I32, given.size, Role.INPUT)
+    y = Buffer("y", DType.I8, given.size, Role.OUTPUT)
+    n = variable("n")
+    copies = tuple(Store(at(sums, c), load(source, n * channels + c)) for c in range(channels))
+    instruction = requantise_tile(RequantTile(1, channels, 0, 1), requant)
+    call = Invoke(instruction, (at(y, n * channels), at(sums), *lanes))
+    proc = Proc("calling", (source, *params, y), (*loads, For("n", count, (Declare(sums), *copies, call))))
+    constants = {
+        "given": given.reshape(-1),
+        "mult": mult,
+        "right": right,
+        "bias": np.zeros(channels, np.int32),
+    }
+    return proc_check(name, proc, constants)
 
 
 # Kernel rows, taps, length, bytes from pixel to pixel, aligned; in one statement unless said.
@@ -195,7 +243,7 @@ def row_check(
 def blocks(form: WeightForm = WeightForm.BYTES) -> Iterator[Check]:
     every = product((1, 3, 4, 5, 9, 40), (1, 2, 5))
     for n, (steps, count) in enumerate(every):
-        kind = ("relu", "signed", "clamped", "short")[n % 4]
+        kind = ("relu", "signed", "clamped", "short", "once")[n % 5]
         requant, channels, length = KINDS[kind], 4 * count, 16 * steps
         instruction = dot_blocks(DotBlocks(count, steps, requant, form))
         x = Buffer("x", DType.I8, length + 1, Role.ROWS)
@@ -372,6 +420,7 @@ def sums_of_rows() -> Iterator[Check]:
         partial(dots, 4, WeightForm.JOINED),
         partial(dots, 3, WeightForm.NIBBLES),
         requantised,
+        rounded_once_everywhere,
         rows,
         *(partial(rows, form) for form in FOUR_BITS),
         blocks,

@@ -27,6 +27,8 @@ KINDS = {
     "signed": Requant(5, -128, 127, RequantRounding.DOUBLE, (1, 31), True),
     "clamped": Requant(-9, -9, 90, RequantRounding.DOUBLE, (1, 22), True),
     "any_shift": Requant(3, -100, 127, RequantRounding.DOUBLE, (-30, 31), False),
+    "once": Requant(5, -128, 127, RequantRounding.SINGLE, (1, 31), True),
+    "once_any_shift": Requant(3, -100, 127, RequantRounding.SINGLE, (-30, 31), False),
 }
 CHANNELS = (1, 3, 8, 16, 17, 32)
 WINDOWS = ((1, 1), (3, 1), (1, 4), (2, 3))  # kernel rows and taps

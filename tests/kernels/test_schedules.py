@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
 
 import pytest
-from model_checks import DSP, MVE, OPTIONS, PLAIN
-from op_case import int8, op_case
+from model_checks import DSP, MVE, OPTIONS, PLAIN, VECTORS, compiled
+from op_case import OpCase, int8, int8_weights, int32_bias, op_case
 from tiny_models import TINY
 
 from aot.frontend.tflite.read import read_tflite
+from aot.ir.graph import Graph
+from aot.ir.types import TensorType
 from aot.ops.binary import Add
+from aot.ops.conv2d import Conv2d
+from aot.ops.dense import Dense
+from aot.ops.depthwise_conv2d import DepthwiseConv2d
+from aot.ops.op import Op
+from aot.ops.rounding import RequantRounding
 from aot.passes.pipeline import run_meaning
 from aot.target import Feature, Optimize, Target
 from boards.cores import load_core
@@ -71,6 +78,40 @@ def test_instruction_sets_have_schedules_for_ops_that_there_are() -> None:
     for isa in isas():
         assert set(isa.schedules) <= set(KERNELS)
         assert all(isa.needs <= schedule.needs for mine in isa.schedules.values() for schedule in mine)
+
+
+def kernels(graph: Graph, target: Target) -> list[tuple[str, str]]:
+    stages = lower_graph(graph, target, OPTIONS["speed"]).stages
+    return [(stage.kernel.schedule, stage.kernel.why) for stage in stages]
+
+
+Rounded = Callable[[RequantRounding], OpCase]
+ROUNDED: dict[str, Rounded] = {
+    "point": lambda how: _rounded(Conv2d(rounding=how), int8(1, 4, 6, 16), (16, 1, 1, 16), 0),
+    "window": lambda how: _rounded(Conv2d(rounding=how), int8(1, 5, 7, 3), (6, 3, 3, 3), 0),
+    "dense": lambda how: _rounded(Dense(rounding=how), int8(1, 32), (8, 32), 0),
+    "depthwise": lambda how: _rounded(DepthwiseConv2d(rounding=how), int8(1, 5, 7, 8), (3, 3, 8), 2),
+    "deep": lambda how: _rounded(DepthwiseConv2d(rounding=how), int8(1, 9, 7, 8), (6, 1, 8), 2),
+}
+
+
+def _rounded(op: Op, x: TensorType, weights: tuple[int, ...], axis: int) -> OpCase:
+    bias = int32_bias(weights[axis])
+    return op_case(
+        "rounded", op, [x], int8(scale=0.2, zero_point=-5), [int8_weights(*weights, axis=axis), bias]
+    )
+
+
+@pytest.mark.parametrize("case", ROUNDED)
+@pytest.mark.parametrize(("target", "requantised"), [(DSP, ""), (MVE, "rounded_once("), (VECTORS, "_once(")])
+def test_sums_rounded_once_have_the_kernels_of_sums_rounded_twice(
+    case: str, target: Target, requantised: str
+) -> None:
+    twice, once = (ROUNDED[case](how).graph for how in (RequantRounding.DOUBLE, RequantRounding.SINGLE))
+    assert kernels(once, target) == kernels(twice, target)
+    text = compiled(once, target, OPTIONS["speed"], "model").sources["model.c"]
+    assert requantised in text
+    assert not requantised or "to_int8" not in text
 
 
 CASE = op_case("sum", Add(), [int8(1, 3, 5, 4)] * 2, int8())

@@ -17,6 +17,7 @@ from aot.target import Target
 from codegen.compile import compile_job
 from codegen.job import ImportedModel, Job
 from codegen.options import CompileOptions
+from deploy.verification.oracles import onnx_session
 from platforms.shared_library import build
 
 SAMPLES = 3
@@ -75,6 +76,26 @@ def test_a_quantised_model_whose_sums_are_rounded_once_equals_onnx_runtime(
 ) -> None:
     require_tool("gcc")
     assert furthest(*read_model(shared_dir / "models" / name, "onnx"), tmp_path) < 1e-6
+
+
+@pytest.mark.arm
+@pytest.mark.qemu
+@pytest.mark.slow
+@pytest.mark.parametrize("name", QUANTISED)
+def test_vectors_of_a_cortex_m55_give_onnx_runtime_s_outputs(
+    name: str, shared_dir: Path, require_tool: Callable[..., None]
+) -> None:
+    """For the golden inputs, whose sums are what they are in use, and for inputs far from the middle."""
+    require_tool("arm-none-eabi-gcc", "qemu-system-arm")
+    path = shared_dir / "models" / name / "model.onnx"
+    golden = np.load(path.parent / "golden.npz")["in_0"][:SAMPLES]
+    x = np.concatenate([golden, golden + np.ptp(golden), -2 * golden])
+    (made,) = deploy.run(path, x, board="mps3-an547").outputs.values()
+    session = onnx_session(path.read_bytes())
+    (only,) = session.get_inputs()
+    for sample, output in zip(x, made, strict=True):
+        (wanted,) = session.run(None, {only.name: sample})
+        np.testing.assert_allclose(output.ravel(), wanted.ravel(), rtol=0, atol=1e-6 * np.abs(wanted).max())
 
 
 @pytest.mark.parametrize("name", QUANTISED)

@@ -13,7 +13,7 @@ from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand, sta
 from codegen.isa.asm_order import in_order
 from codegen.isa.helium.lane_ends import in_eight_lanes, stored_channels, to_halves
 from codegen.isa.helium.pipeline import WITH_ENDS
-from codegen.isa.helium.requantise import WORDS
+from codegen.isa.helium.requantise import WORDS, high_product
 from codegen.isa.plain.requantise import Requant
 
 SHIFT, PLACES = 0, 16  # bytes from `ends`: vectors on the stack
@@ -92,7 +92,7 @@ class DepthwiseLines:
 
     def _rounded(self) -> Iterator[AsmLine]:
         yield computes("vadd.i32", _V, _V, "%q[start]")
-        yield computes("vqrdmulh.s32", _V, _V, "%q[scale]")
+        yield computes(f"{high_product(self.requant)}.s32", _V, _V, "%q[scale]")
         if self.requant.sign_matters:
             yield computes("vshr.s32", _PIXELS, _V, end="#31")
             yield computes("vadd.i32", _V, _V, _PIXELS)

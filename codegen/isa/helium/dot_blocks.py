@@ -22,6 +22,7 @@ from codegen.isa.helium.pipeline import WITH_ENDS
 from codegen.isa.helium.requantise import (
     WORDS,
     RequantTile,
+    high_product,
     requantise_tile,
     suffix,
 )
@@ -248,7 +249,7 @@ def _ends(tile: DotBlocks) -> Iterator[AsmLine]:
     yield loads("vldrw.32", (_FREE,), Address(operand("bias"), 4 * WORDS, moves=True))
     yield computes("vadd.i32", _V, _V, _FREE)
     yield loads("vldrw.32", (_FREE,), Address(operand("mult"), 4 * WORDS, moves=True))
-    yield computes("vqrdmulh.s32", _V, _V, _FREE)
+    yield computes(f"{high_product(r)}.s32", _V, _V, _FREE)
     if r.sign_matters:
         yield computes("vshr.s32", _FREE, _V, end="#31")
         yield computes("vadd.i32", _V, _V, _FREE)

@@ -23,6 +23,7 @@ WITH_ENDS = Pipeline(
         "vst": Unit("load", 2, 1, 0),
         "vmla": Unit("multiply", 2, 2, 2),
         "vqrdmul": Unit("multiply", 2, 2, 0),
+        "vqdmul": Unit("multiply", 2, 2, 0),
         "vqmov": Unit("integer", 2, 3, 1),
         "vrshl": Unit("integer", 2, 2, 1),
         "v": Unit("integer", 2, 1, 1),

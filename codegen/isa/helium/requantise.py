@@ -1,8 +1,11 @@
 """Helium: requantizes four or eight sums at once, one channel per lane.
 
-VQRDMULH is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VRSHL also rounds half
-up, but the reference half away from zero. So negative values are first reduced by one, unless the clamp cuts
-off everything below the zero point anyway. Narrowing saturates.
+If the reference rounds twice, VQRDMULH is exactly its first rounding, round(sum * mult / 2**31) half up.
+VRSHL also rounds half up, but the reference half away from zero. So negative values are first reduced by one,
+unless the clamp cuts off everything below the zero point anyway. Narrowing saturates.
+
+If it rounds once, half up, VQDMULH takes the place of VQRDMULH. The fraction that it drops cannot change how
+VRSHL rounds, since floor((floor(p / a) + b) / c) equals floor((p + a * b) / (a * c)) for integers.
 """
 
 from __future__ import annotations
@@ -10,7 +13,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from aot.ir.types import DType
-from aot.ops.rounding import RequantRounding
 from codegen.isa.helium.needs import INCLUDES, INT32X4, NEEDS
 from codegen.isa.names import in_name
 from codegen.isa.plain.requantise import Requant, exact_store
@@ -20,9 +22,9 @@ from codegen.loops.ir import Apply, Binary, Buffer, For, Instruction, Role, Stor
 WORDS = 4  # 32-bit lanes
 
 
-def is_vectorised(requant: Requant) -> bool:
-    """Returns True if sums are rounded twice. Rounding once needs 64 bits, which lanes do not have."""
-    return requant.rounding is RequantRounding.DOUBLE
+def high_product(r: Requant) -> str:
+    """Returns the instruction that scales sums: it rounds, unless only the last shift may."""
+    return "vqdmulh" if r.is_rounded_once else "vqrdmulh"
 
 
 def in_vector(name: str, count: int) -> Buffer:
@@ -131,34 +133,56 @@ static inline __attribute__((always_inline)) int8x16_t narrow_halves(int16x8_t v
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
     sign = "_signed" if r.sign_matters else ""
+    once = "_once" if r.is_rounded_once else ""
     short = "_short" if r.scaled_fits_16_bits else ""
-    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{short}{'' if r.rights[0] >= 1 else '_any_shift'}"
+    shift = "" if r.rights[0] >= 1 else "_any_shift"
+    return f"zero_{in_name(r.zero_point)}{clamp}{sign}{once}{short}{shift}"
 
 
 def rounded(r: Requant) -> Instruction:
     """v * scale / 2**31 / 2**-shift in every lane."""
     any_shift, signed = r.rights[0] < 1, r.sign_matters
-    name = "rounded" + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
+    once = "_once" if r.is_rounded_once else ""
+    name = "rounded" + once + ("_signed" if signed else "") + ("_any_shift" if any_shift else "")
     lines = [
-        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does",
-        f"   {'for numbers of both signs' if signed else 'where none below 0 is kept'}"
-        f"{', shifted to either side' if any_shift else ''}. */",
+        *_rounding_text(r),
         f"static inline __attribute__((always_inline)) int32x4_t {name}(",
         "    int32x4_t v, int32x4_t scale, int32x4_t shift)",
         "{",
+        *(_shifted_left(r) if any_shift else []),
+        f"    v = {high_product(r)}q_s32(v, scale);",
     ]
-    if any_shift:
-        lines += [
-            "    const int32x4_t zero = vdupq_n_s32(0);",
-            "    v = vshlq_s32(v, vmaxq_s32(shift, zero));",
-            "    shift = vminq_s32(shift, zero);",
-        ]
-    lines.append("    v = vqrdmulhq_s32(v, scale);")
     if signed:
         negative = "vandq_s32(v, shift)" if any_shift else "v"
         lines.append(f"    v = vaddq_s32(v, vshrq_n_s32({negative}, 31));")
     lines += ["    return vrshlq_s32(v, shift);", "}"]
     return _shared(name, "\n".join(lines) + "\n")
+
+
+def _rounding_text(r: Requant) -> list[str]:
+    """Returns the comment of `rounded`."""
+    sides = ", shifted to either side" if r.rights[0] < 1 else ""
+    if r.is_rounded_once:
+        return [f"/* v * scale / 2^31 * 2^shift, rounded once, by the last shift{sides}. */"]
+    signs = "for numbers of both signs" if r.sign_matters else "where none below 0 is kept"
+    return [
+        "/* v * scale / 2^31 * 2^shift, rounded after each division as the reference does",
+        f"   {signs}{sides}. */",
+    ]
+
+
+def _shifted_left(r: Requant) -> list[str]:
+    """Returns C code that leaves right shifts only; of at least one bit if that shift is to round."""
+    if not r.is_rounded_once:
+        return [
+            "    const int32x4_t zero = vdupq_n_s32(0);",
+            "    v = vshlq_s32(v, vmaxq_s32(shift, zero));",
+            "    shift = vminq_s32(shift, zero);",
+        ]
+    return [
+        "    v = vqshlq_s32(v, vmaxq_s32(vaddq_n_s32(shift, 1), vdupq_n_s32(0)));",
+        "    shift = vminq_s32(shift, vdupq_n_s32(-1));",
+    ]
 
 
 def narrowed(r: Requant, halves: str) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from codegen.isa.asm_line import Address, AsmLine, computes, loads, operand
 from codegen.isa.helium.four_bits import SHIFT, WeightForm
 from codegen.isa.helium.lane_ends import in_eight_lanes, of_channels, stored_channels, to_halves
-from codegen.isa.helium.requantise import RequantTile
+from codegen.isa.helium.requantise import RequantTile, high_product
 from codegen.isa.helium.row_sums import PIXELS, SUMS, VECTORS, WEIGHTS
 from codegen.isa.plain.requantise import Requant
 
@@ -50,7 +50,7 @@ class RowEnds:
             if self.form is WeightForm.JOINED:
                 yield computes("vshr.s32", v, v, end=f"#{SHIFT}")
             yield computes("vadd.i32", v, v, _vector("start"))
-            yield computes("vqrdmulh.s32", v, v, _vector("scale"))
+            yield computes(f"{high_product(self.requant)}.s32", v, v, _vector("scale"))
         for v in self._vectors:
             if self.requant.sign_matters:
                 yield computes("vshr.s32", WEIGHTS, v, end="#31")

@@ -46,9 +46,18 @@ class Requant:
         return self.rights[0] >= 1 and self.rights[1] <= 22 and self.sum_fits_30_bits
 
     @property
+    def fits_lanes(self) -> bool:
+        """Returns True if products and sums of 32 bits give the result."""
+        return self.rounding is not RequantRounding.REDUCED and self.sum_dtype is DType.I32
+
+    @property
+    def is_rounded_once(self) -> bool:
+        return self.rounding is RequantRounding.SINGLE
+
+    @property
     def sign_matters(self) -> bool:
-        """Returns True if results below the zero point are kept, whose halves are rounded the other way."""
-        return self.low < self.zero_point
+        """Returns True if results below the zero point are kept, whose halves rounding twice moves down."""
+        return self.rounding is RequantRounding.DOUBLE and self.low < self.zero_point
 
     @property
     def said(self) -> str:
@@ -58,6 +67,7 @@ class Requant:
             f"{self.low} .. {self.high}": (self.low, self.high) != self.dtype.limits,
             "before that in 16 bits": self.scaled_fits_16_bits,
             "some shifted left": self.rights[0] < 1,
+            "rounded once": self.is_rounded_once,
         }
         return ", ".join(fact for fact, is_so in facts.items() if is_so)
 
@@ -93,7 +103,7 @@ class StoreQuantised:
 
 def store_quantised(requant: Requant) -> StoreQuantised:
     """Returns the shortest functions that are exact given the known facts."""
-    if requant.rounding is RequantRounding.SINGLE:
+    if requant.is_rounded_once:
         return StoreQuantised(None, _rounding_once(requant), requant.sum_dtype)
     if requant.rounding is RequantRounding.REDUCED:
         return StoreQuantised(None, _reduced(requant), requant.sum_dtype)

@@ -2,7 +2,8 @@
 
 VSMUL is exactly the reference's first rounding, round(sum * mult / 2**31) half up. VNCLIP shifts right, also
 rounds half up, and saturates to half the width. The reference rounds half away from zero there, so negative
-values are first reduced by one, unless the clamp cuts off everything below the zero point anyway.
+values are first reduced by one, unless the clamp cuts off everything below the zero point anyway. If the
+reference rounds once, half up, VSMUL rounds down: the fraction that it drops cannot change how VNCLIP rounds.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ from codegen.isa.rvv.groups import Groups
 from codegen.isa.rvv.needs import INCLUDES, NEEDS
 from codegen.loops.ir import Instruction
 
-_HALF_UP = "__RISCV_VXRM_RNU"
+_HALF_UP, _DOWN = "__RISCV_VXRM_RNU", "__RISCV_VXRM_RDN"
 # Machine instructions of the parts of requantization.
 _SCALED_AND_NARROWED, _SHIFTED_LEFT, _SIGN_TAKEN, _SIGN_MASKED, _BOUND = 3, 4, 2, 3, 1
+_SATURATED_LEFT = 9
 CONSTANTS = 3  # machine instructions of `constants`
 
 
 def suffix(r: Requant) -> str:
     clamp = "" if (r.low, r.high) == (-128, 127) else f"_{in_name(r.low)}_{in_name(r.high)}"
-    sign = "_signed" if r.sign_matters else ""
+    sign = "_signed" if r.sign_matters else "_once" if r.is_rounded_once else ""
     shift = "" if r.rights[0] >= 1 else "_any_shift"
     return f"zero_{in_name(r.zero_point)}{clamp}{sign}{shift}"
 
@@ -40,22 +42,22 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
     name = f"as_bytes_m{groups.sums}_{suffix(r)}"
     words, halves = groups.words, groups.halves
     lines = [
-        "/* v * scale / 2^31 * 2^-shift, rounded after each division as the reference does, and stored:",
+        f"/* v * scale / 2^31 * 2^-shift, rounded {_when(r)}, and stored:",
         f"   {r.said}. */",
         f"static inline __attribute__((always_inline)) vint{groups.bytes}_t {name}(",
         f"    vint{words}_t v, vint{words}_t scale, vint{halves}_t shift, size_t vl)",
         "{",
     ]
-    if r.rights[0] < 0:
-        left = f"__riscv_vmax_vx_i{words}(__riscv_vneg_v_i{words}({_in_words(groups)}, vl), 0, vl)"
-        lines.append(
-            f"    v = __riscv_vsll_vv_i{words}(v, __riscv_vreinterpret_v_i{words}_u{words}({left}), vl);"
-        )
-    lines.append(f"    v = __riscv_vsmul_vv_i{words}(v, scale, {_HALF_UP}, vl);")
+    least = int(r.is_rounded_once)  # shift to the right: only one that is none need not round
+    if r.rights[0] < least:
+        lines += _saturated_left(groups) if r.is_rounded_once else _shifted_left(groups)
+    lines.append(
+        f"    v = __riscv_vsmul_vv_i{words}(v, scale, {_DOWN if r.is_rounded_once else _HALF_UP}, vl);"
+    )
     if r.sign_matters:
         sign = f"__riscv_vsra_vx_i{words}({_negative(groups, r)}, 31, vl)"
         lines.append(f"    v = __riscv_vadd_vv_i{words}(v, {sign}, vl);")
-    right = "shift" if r.rights[0] >= 0 else f"__riscv_vmax_vx_i{halves}(shift, 0, vl)"
+    right = "shift" if r.rights[0] >= least else f"__riscv_vmax_vx_i{halves}(shift, {least}, vl)"
     lines += [
         f"    const vuint{halves}_t right = __riscv_vreinterpret_v_i{halves}_u{halves}({right});",
         f"    vint{halves}_t y = __riscv_vnclip_wv_i{halves}(v, right, {_HALF_UP}, vl);",
@@ -79,14 +81,39 @@ def as_bytes(groups: Groups, r: Requant) -> Instruction:
     )
 
 
+def _when(r: Requant) -> str:
+    return "once, by the last shift" if r.is_rounded_once else "after each division as the reference does"
+
+
+def _shifted_left(groups: Groups) -> list[str]:
+    words = groups.words
+    left = f"__riscv_vmax_vx_i{words}(__riscv_vneg_v_i{words}({_in_words(groups)}, vl), 0, vl)"
+    return [f"    v = __riscv_vsll_vv_i{words}(v, __riscv_vreinterpret_v_i{words}_u{words}({left}), vl);"]
+
+
+def _saturated_left(groups: Groups) -> list[str]:
+    """Returns C code that leaves right shifts of at least one bit; it saturates what results would."""
+    words = groups.words
+    left = f"__riscv_vmax_vx_i{words}(__riscv_vrsub_vx_i{words}({_in_words(groups)}, 1, vl), 0, vl)"
+    return [
+        f"    const vuint{words}_t left = __riscv_vreinterpret_v_i{words}_u{words}({left});",
+        f"    const vint{words}_t most =",
+        f"        __riscv_vsra_vv_i{words}(__riscv_vmv_v_x_i{words}(INT32_MAX, vl), left, vl);",
+        f"    v = __riscv_vmax_vv_i{words}(__riscv_vmin_vv_i{words}(v, most, vl),",
+        f"        __riscv_vnot_v_i{words}(most, vl), vl);",
+        f"    v = __riscv_vsll_vv_i{words}(v, left, vl);",
+    ]
+
+
 def _machine_instructions(r: Requant) -> int:
     """Counts one instruction per vector intrinsic."""
+    left = _SATURATED_LEFT if r.is_rounded_once else _SHIFTED_LEFT
     each = (
         (_SCALED_AND_NARROWED, True),
-        (_SHIFTED_LEFT, r.rights[0] < 0),
+        (left, r.rights[0] < int(r.is_rounded_once)),
         (_SIGN_TAKEN, r.sign_matters),
         (_SIGN_MASKED, r.sign_matters and r.rights[0] < 1),
-        (_BOUND, r.rights[0] < 0),  # of shifts: right shifts only
+        (_BOUND, r.rights[0] < int(r.is_rounded_once)),  # of shifts: right shifts only
         (_BOUND, r.zero_point != 0),
         (_BOUND, r.low > -128),
         (_BOUND, r.high < 127),

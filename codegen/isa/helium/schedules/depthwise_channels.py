@@ -10,7 +10,7 @@ from codegen.isa.helium.channels import LANES, MOST, DepthwiseChannels, depthwis
 from codegen.isa.helium.needs import NEEDS
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels import depthwise_blocks
-from codegen.kernels.conditions import BYTES, is_rounded_twice
+from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
@@ -57,6 +57,6 @@ SCHEDULE = Schedule(
     (
         BYTES,
         Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
-        Condition("results rounded twice", is_rounded_twice),
+        requantised_in_lanes(tail_of),
     ),
 )

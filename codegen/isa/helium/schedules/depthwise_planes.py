@@ -29,7 +29,7 @@ from codegen.isa.helium.depthwise import (
 from codegen.isa.helium.depthwise_fours import depthwise_fours
 from codegen.isa.helium.four_bits import DIGITS, WeightForm, form_of, in_bytes
 from codegen.isa.helium.needs import ANY_WORDS
-from codegen.isa.helium.requantise import in_vector, is_vectorised, load_channels
+from codegen.isa.helium.requantise import in_vector, load_channels
 from codegen.isa.plain.requantise import exact_store
 from codegen.kernels.conditions import BYTES
 from codegen.kernels.depthwise_blocks import op_of
@@ -69,7 +69,7 @@ def _is_small(site: Site) -> bool:
 
 def _has_four_bits(site: Site) -> bool:
     """Returns True if a byte has the weights of two channels."""
-    is_possible = is_vectorised(tail_of(site).requant) and not site.for_any_weights
+    is_possible = tail_of(site).requant.fits_lanes and not site.for_any_weights
     return is_possible and form_of(filters_of(site)).is_four_bits
 
 
@@ -77,7 +77,7 @@ def _is_padded(site: Site) -> bool:
     """Returns True if weights may be padded, which enlarges code and weights but permits vector loads."""
     if _has_four_bits(site):
         return True
-    return site.optimize is not Optimize.SIZE and is_vectorised(tail_of(site).requant)
+    return site.optimize is not Optimize.SIZE and tail_of(site).requant.fits_lanes
 
 
 def _requests(site: Site) -> RowRequests:
@@ -149,7 +149,7 @@ def _proc(site: Site, x: RowFormat, y: RowFormat, tail: Requantised) -> Proc:
     proc = _nest(shape, tail, per_block)
     blocks = [n for n in (per_block if whole else 0, rest) if n]
     proc = tensorize(proc, "pixel", [interleave(rows, shape.pixels(n)) for n in blocks])
-    if not is_vectorised(tail.requant):
+    if not tail.requant.fits_lanes:
         return proc
     if form.is_four_bits:
         return proc

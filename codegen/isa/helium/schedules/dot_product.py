@@ -23,7 +23,6 @@ from codegen.isa.helium.dots import LANES, READ_AHEAD, HeliumDotTile, dot
 from codegen.isa.helium.four_bits import form_of
 from codegen.isa.helium.requantise import (
     RequantTile,
-    is_vectorised,
     load_channels,
     requantise_tile,
 )
@@ -230,7 +229,7 @@ def _scheduled(
 
 
 def _stores_vectors(p: DotProblem, requant: Requant) -> bool:
-    return is_vectorised(requant) and p.y_dtype is DType.I8
+    return requant.fits_lanes and p.y_dtype is DType.I8
 
 
 def _in_blocks(proc: Proc, p: DotProblem, requant: Requant) -> tuple[Proc, Packing]:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from codegen.isa.rvv.needs import NEEDS
-from codegen.isa.rvv.schedules.conditions import ROUNDED_TWICE
 from codegen.isa.rvv.schedules.dot_product import vector_dot
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.conv2d import conv2d_schedule, conv_tail
 from codegen.kernels.dot_product import stored_bytes
 
 SCHEDULE = conv2d_schedule(
-    "rvv", vector_dot, stored_bytes, needs=NEEDS, fits=(BYTES, ROUNDED_TWICE), tail_of=conv_tail
+    "rvv",
+    vector_dot,
+    stored_bytes,
+    needs=NEEDS,
+    fits=(BYTES, requantised_in_lanes(conv_tail)),
+    tail_of=conv_tail,
 )

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from codegen.isa.rvv.needs import NEEDS
-from codegen.isa.rvv.schedules.conditions import ROUNDED_TWICE
 from codegen.isa.rvv.schedules.dot_product import vector_dot
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.dense import dense_schedule, dense_tail
 from codegen.kernels.dot_product import stored_bytes
 
 SCHEDULE = dense_schedule(
-    "rvv", vector_dot, stored_bytes, needs=NEEDS, fits=(BYTES, ROUNDED_TWICE), tail_of=dense_tail
+    "rvv",
+    vector_dot,
+    stored_bytes,
+    needs=NEEDS,
+    fits=(BYTES, requantised_in_lanes(dense_tail)),
+    tail_of=dense_tail,
 )

@@ -10,9 +10,8 @@ from codegen.isa.rvv.depthwise_channels import depthwise_channels
 from codegen.isa.rvv.groups import MOST_CHANNELS
 from codegen.isa.rvv.needs import NEEDS
 from codegen.isa.rvv.row_block import RowBlock
-from codegen.isa.rvv.schedules.conditions import ROUNDED_TWICE
 from codegen.kernels import depthwise_blocks
-from codegen.kernels.conditions import BYTES
+from codegen.kernels.conditions import BYTES, requantised_in_lanes
 from codegen.kernels.depthwise_blocks import Blocks, nest, op_of
 from codegen.kernels.depthwise_conv2d import DepthwiseRows, depthwise_kernel, tail_of
 from codegen.kernels.kernel import Kernel, Site
@@ -56,6 +55,6 @@ SCHEDULE = Schedule(
     (
         BYTES,
         Condition("one filter for each channel", lambda site: op_of(site).multiplier == 1),
-        ROUNDED_TWICE,
+        requantised_in_lanes(tail_of),
     ),
 )
