@@ -33,6 +33,11 @@ NO_MEASURE = {
     "SUM of int16": "sums of quantised numbers are not what they are elsewhere",
     "DEPTHWISE_CONV_2D_int4 of int16": "two weights in a byte are read as one of 8 bits",
 }
+# Refusals that are meant: operator -> the reason.
+REFUSED = {
+    "NEG": "i8 is negated as it is stored: with a zero point, or into another scale, that is not a negation",
+    "QUANTIZE": "the input scale must be less than 2**14 times the output scale, of i32 less than it",
+}
 POSITIVE = ("LOG", "RSQRT", "SQRT")  # of floats that have a result
 FEW = ("ONE_HOT", "TOPK_V2")  # of few different integers: places that exist, and equal elements
 
@@ -77,7 +82,7 @@ def test_operators_drawn_at_random_equal_litert_in_every_bit(
             if not all(is_right(r, w) for r, w in zip(results, wanted, strict=True)):
                 wrong.append(f"{job.name}: not what LiteRT computes")
     assert wrong == []
-    assert refused == []
+    assert not [each for each in refused if not _is_meant(each)]
     assert compared > 0.85 * len(jobs)
 
 
@@ -99,6 +104,12 @@ def _values(rng: np.random.Generator, kind: str, of: TensorType) -> Array:
     if of.dtype is DType.F32:
         return drawn_input(rng, kind, of.shape)
     return random_values(rng, of.shape, of.dtype.numpy.name)
+
+
+def _is_meant(refused: str) -> bool:
+    name, _, reason = refused.partition(": ")
+    meant = REFUSED.get(name.split("_")[0])
+    return meant is not None and reason.startswith(meant)
 
 
 def _without_tiny_quotients(graph: Graph, wanted: Array, made: Array) -> Array:

@@ -30,11 +30,13 @@ def _import_gather(draft: TfliteDraft, operator: TfliteOperator) -> None:
         taken = Loops((*sizes[:axis], 1, *sizes[axis + 1 :]), strides, number * strides[axis])
         rearrange(draft, operator, x, taken, read.the_output(operator))
         return
-    op = Gather(
-        axis,
-        read.axis(operator, batches, draft.types[indices].rank) if batches else 0,
-    )
+    op = Gather(axis, _batch_dimensions(operator, batches, draft.types[indices].rank))
     draft.add_node(operator, op, (x, indices), read.the_output(operator))
+
+
+def _batch_dimensions(operator: TfliteOperator, number: int, rank: int) -> int:
+    """The leading dimensions that data and indices share: all of the indices' at most."""
+    return number if number == rank else read.axis(operator, number, rank) if number else 0
 
 
 def _import_embedding_lookup(draft: TfliteDraft, operator: TfliteOperator) -> None:
