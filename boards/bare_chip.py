@@ -1,4 +1,4 @@
-"""A chip as bare metal needs it, from boards/chip/<chip>.toml: clocks, UARTs, its maker's header."""
+"""Facts about a chip for bare metal, from boards/chip/<chip>.toml: clocks, UARTs, the vendor's header."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ _FOLDER = "chip"
 
 @dataclass(frozen=True, slots=True)
 class ChipUart:
-    """One of the chip's serial ports."""
+    """A serial port of the chip."""
 
-    name: str  # as its maker calls it: USART2
-    driver: str  # the file in project_templates/chips: uart_<driver>.c
+    name: str  # in the vendor's spelling: USART2
+    driver: str  # a file in project_templates/chips: uart_<driver>.c
     address: int
-    clock: str  # which of the family's clocks counts its bits; "" where it has no choice
-    enable: str  # the register that switches it on; "" where there is none
-    bit: int  # there, or in the register of resets
+    clock: str  # name of the family's clock that drives the baud rate; "" if the UART has no choice
+    enable: str  # the register that enables its clock, or ""
+    bit: int  # of the UART in the enable register, or in the reset register
 
 
 @dataclass(frozen=True, slots=True)
 class MakersHeader:
-    """The header that describes the chip's registers, in its maker's CMSIS pack."""
+    """The vendor's header of register definitions, from its CMSIS pack."""
 
     file: str
-    define: str  # what it wants defined; "" where it is for one chip
-    core_file: str  # the header of the core that it includes
+    define: str  # macro to define before including it; "" if the header is for one chip
+    core_file: str  # the core header that it includes
     pack: str  # VENDOR.NAME
 
 
 @dataclass(frozen=True, slots=True)
 class BareChip:
-    name: str  # the file's name without its ending
+    name: str  # the file name without its extension
     title: str
-    family: str  # of platforms.chip_families
-    interrupts: int  # the device's own, behind the core's sixteen vectors
-    has_caches: bool  # which come up switched off
-    clock: Mapping[str, int]  # facts of the family's clocks
+    family: str  # a key of platforms.chip_families
+    interrupts: int  # device interrupts, after the core's sixteen vectors
+    has_caches: bool  # the core has caches, disabled at reset
+    clock: Mapping[str, int]  # clock settings of the family
     uarts: Mapping[str, ChipUart]
     makers: MakersHeader | None
     sources: tuple[str, ...]
@@ -85,7 +85,7 @@ CHIP = {
 
 
 def load_chip(name: str, where: str) -> BareChip:
-    """The chip of that name; `where` says who asks for it. Raises BoardFileError."""
+    """Returns the chip with this name. Raises BoardFileError, located at `where`, if it is missing."""
     file = find_file(name, _FOLDER)
     if file is None:
         known = file_names(_FOLDER)

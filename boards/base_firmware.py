@@ -1,4 +1,4 @@
-"""Reads what firmware takes before it has a model, from what `python -m benchmarks base-firmware` wrote."""
+"""Reads the measured size of firmware without a model, written by `python -m benchmarks base-firmware`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TABLE = "base_firmware.json"
 
 
 def base_firmware(board: str, platforms: Iterable[str]) -> BaseFirmware | None:
-    """The firmware of the first of these platforms that was measured; None where none was."""
+    """Returns the firmware of the first of these platforms that was measured, or None."""
     measured = _table().get(board, {})
     return next((BaseFirmware(name, **measured[name]) for name in platforms if name in measured), None)
 

@@ -1,4 +1,4 @@
-"""A board as plain data: its core, its memories, and the ways to reach it."""
+"""A board as plain data: its core, its memories, and how to connect to it."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from boards.second_core import SecondCore
 
 
 class BoardStatus(Enum):
-    """The degree to which a board's data has been tested."""
+    """How thoroughly a board's data has been tested."""
 
-    EMULATED_TESTED = "emulated-tested"  # every test of this project runs on it in an emulator
-    BUILD_TESTED = "build-tested"  # firmware is built for it, not run
-    DATA_ONLY = "data-only"  # read from its documents
+    EMULATED_TESTED = "emulated-tested"  # all tests of this project run on it in an emulator
+    BUILD_TESTED = "build-tested"  # firmware is built for it but not run
+    DATA_ONLY = "data-only"  # copied from its documents
 
 
 @dataclass(frozen=True, slots=True)
 class Uart:
-    """The serial port that the session runs over."""
+    """The serial port that the session uses."""
 
-    driver: str  # the file in project_templates/baremetal: uart_<driver>.c
+    driver: str  # a file in project_templates/baremetal: uart_<driver>.c
     address: int
     clock_hz: int
     baud: int
@@ -37,18 +37,18 @@ class Uart:
 class Counter:
     """The counter that measures time on the device."""
 
-    # "register": a free-running register at `address`; "dwt": the core's own cycle counter, which must be
-    # switched on (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, which the firmware must
-    # extend; "timer1": an AVR's 16-bit timer 1 at the core's clock, likewise; "clock": the host's clock;
-    # "still": a clock that stands still while code runs, so that nothing can be measured
+    # "register": a free-running register at `address`; "dwt": the core's cycle counter, enabled by the
+    # firmware (DWT_CYCCNT at 0xE0001004); "systick": the core's SysTick timer, extended by the firmware;
+    # "timer1": an AVR's 16-bit timer 1 at the core's clock, extended likewise; "clock": the host's clock;
+    # "still": a clock that stops while code runs, so nothing can be measured
     driver: str
     hz: int
     bits: int
     address: int | None = None
-    instruction_ns: int | None = None  # emulators: time one instruction takes, a power of two
+    instruction_ns: int | None = None  # emulators only: time per instruction, a power of two
 
     def instructions(self, ticks: int) -> int:
-        """Executed instructions in `ticks`, where one instruction has a fixed time."""
+        """Returns the number of executed instructions, for counters with a fixed time per instruction."""
         if self.instruction_ns is None:
             raise ValueError("this counter measures time, not instructions")
         return round(ticks * 1_000_000_000 / self.hz / self.instruction_ns)
@@ -56,17 +56,17 @@ class Counter:
 
 @dataclass(frozen=True, slots=True)
 class Console:
-    """The serial port that a person sees, and the connection that it goes through."""
+    """The serial port for a person at a terminal, and its physical connection."""
 
-    port: str  # the chip's name for it
+    port: str  # in the chip's spelling
     baud: int
-    # "probe": through the debug probe or a chip like it; "usb": the chip's own USB; "pins": needs an adapter
+    # "probe": through the debug probe or a USB bridge; "usb": the chip's USB; "pins": needs an adapter
     line: str
 
 
 @dataclass(frozen=True, slots=True)
 class UsbId:
-    """The USB ids of the board or of its debug probe."""
+    """A USB id of the board or of its debug probe."""
 
     vid: int
     pid: int
@@ -75,37 +75,37 @@ class UsbId:
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    name: str  # the TOML file's name without its ending
+    name: str  # the TOML file's name without its extension
     title: str
     mcu: str
     core: Core
-    features: frozenset[Feature]  # those that the core always has, and those that this chip chose
+    features: frozenset[Feature]  # features that every such core has, and those of this chip
     clock_hz: int
     regions: tuple[MemoryRegion, ...]
-    flash_access: FlashAccess | None  # None: nothing is known of how flash waits
+    flash_access: FlashAccess | None  # None: flash wait states are unknown
     status: BoardStatus
-    reason: str  # why it is data-only
-    sources: tuple[str, ...]  # where the facts are from
-    own_counter: Counter | None  # None: nothing is known to count time, and nothing can be run
-    uart: Uart | None  # what bare metal drives; None: it does not
+    reason: str  # for the status data-only
+    sources: tuple[str, ...]  # URLs or titles of the documents used
+    own_counter: Counter | None  # None: no known time counter, so nothing can be run
+    uart: Uart | None  # for bare metal; None: not supported
     console: Console | None
     usb: tuple[UsbId, ...]
-    flash_algorithm: str  # its file in the chip's CMSIS pack
+    flash_algorithm: str  # file name in the chip's CMSIS pack
     platforms: Mapping[str, Mapping[str, str]]  # platform -> the board's names there
     runners: Mapping[str, Mapping[str, Any]]  # runner -> its settings, best first
-    # accelerator -> values of its options, where it is asked for on this board and they are not given
+    # accelerator -> default option values on this board
     accelerators: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    second_core: SecondCore | None = None  # that computes models with the first where it can
-    is_target: bool = False  # no board, but a core and memories that a user has named: `name` says which
+    second_core: SecondCore | None = None  # if the two can compute a model together
+    is_target: bool = False  # made from --target: a core and memories without a board
 
     @property
     def option(self) -> str:
-        """The words of the command line that name it."""
+        """Returns the command-line option that selects it."""
         return f"--target {self.name}" if self.is_target else f"--board {self.name}"
 
     @property
     def counter(self) -> Counter:
-        """The counter that measures time on the device. Raises BoardError where none is known."""
+        """Returns the counter that measures time on the device. Raises BoardError if it is unknown."""
         if self.own_counter is None:
             raise BoardError(
                 f"{self.name} has no table [counter]: firmware cannot be run there",
@@ -122,9 +122,9 @@ class Board:
 
     @property
     def base_firmware(self) -> BaseFirmware | None:
-        """The firmware around a model; None where no platform of the board has been measured."""
+        """Returns the firmware around a model, or None if no platform of the board has been measured."""
         return None if self.is_target else base_firmware(self.name, self.platforms)
 
     def region(self, role: str) -> MemoryRegion:
-        """The fastest region of that role."""
+        """Returns the fastest region with this role."""
         return min((r for r in self.regions if r.role == role), key=lambda r: r.speed)

@@ -1,4 +1,4 @@
-"""The keys that a board file may have, and what each must hold."""
+"""Defines the keys of a board file and the type of each value."""
 
 from __future__ import annotations
 
@@ -68,24 +68,24 @@ COUNTER = {
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """The keys of a platform's or runner's own table, and its demands on the rest of a board's file."""
+    """Keys of a platform's or runner's table, and its requirements on the rest of the board file."""
 
     keys: Keys = field(default_factory=dict)
-    lacks: Callable[[Board], Iterable[str]] = lambda _board: ()  # what the board must have for it and has not
-    writes: str = ""  # of a runner: the only platform whose firmware it writes; "": of any
-    reaches_memory: bool = False  # of a runner: its line writes memory while the firmware waits
+    lacks: Callable[[Board], Iterable[str]] = lambda _board: ()  # lists missing requirements
+    writes: str = ""  # runners: the only platform whose firmware it can write; "": any
+    reaches_memory: bool = False  # runners: its connection can write memory while the firmware waits
 
 
 @dataclass(frozen=True, slots=True)
 class Sections:
-    """The sections of a board's file that the known platforms and runners read, by name."""
+    """Tables of a board file that platforms and runners define, by name."""
 
     platforms: Mapping[str, Section]
     runners: Mapping[str, Section]
 
 
 def board_keys(sections: Sections) -> Keys:
-    """The keys of a board's file."""
+    """Returns all keys that a board file may have."""
     return _BOARD | {
         "platforms": Key(NamedTables(_KeysOf(sections.platforms)), {}),
         "runners": Key(NamedTables(_KeysOf(sections.runners)), {}),
@@ -93,7 +93,7 @@ def board_keys(sections: Sections) -> Keys:
 
 
 class _KeysOf(Mapping[str, Keys]):
-    """The keys of sections; a section is loaded only when a file has its table."""
+    """Keys of all sections. A section is loaded only if a file has its table."""
 
     def __init__(self, sections: Mapping[str, Section]) -> None:
         self._sections = sections

@@ -1,4 +1,4 @@
-"""Writes boards down: a part of a pack as a board file, all boards as the README's table. Pure."""
+"""Formats boards: a part of a CMSIS pack as a board file, all boards as a Markdown table. No side effects."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADS = ("board", "what it is", "core", "RAM", "flash", "platforms", "status")
 
 
 def board_file(chip: Chip) -> str:
-    """A board file that loads, with everything the pack knows; its owner adds platforms."""
+    """Returns a loadable board file with all facts from the pack; the user adds platforms."""
     return "\n".join(_lines(chip))
 
 
@@ -57,12 +57,12 @@ def _counter(chip: Chip) -> Iterator[str]:
 
 
 def _text(value: str) -> str:
-    """Quotes a text as JSON does: JSON's strings are valid in TOML."""
+    """Quotes a text as JSON, which is valid TOML."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def boards_table(boards: Sequence[Board]) -> str:
-    """A Markdown table with one line for each board."""
+    """Returns a Markdown table with one row per board."""
     rows = (_HEADS, tuple("---" for _ in _HEADS), *(_row(board) for board in boards))
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
 
@@ -80,6 +80,6 @@ def _row(board: Board) -> tuple[str, ...]:
 
 
 def size_text(count: int) -> str:
-    """Writes a number of bytes for people, such as 256 KiB."""
+    """Formats a number of bytes, for example as 256 KiB."""
     unit, name = (1 << 20, "MiB") if count >= 1 << 20 else (1 << 10, "KiB")
     return f"{round(count / unit, 2):g} {name}"

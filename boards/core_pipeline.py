@@ -1,4 +1,4 @@
-"""The pipeline of a core that begins several instructions at a time: [pipeline] of its file, as data."""
+"""The pipeline of a dual-issue core: the table [pipeline] of a core file, as data."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from typing import Any
 from boards.core_timing import ERROR, KINDS, KnownError, named_cycles
 from boards.schema import Key, Keys, ListOfTables, OneTable, Read, at_least, boolean, one_of, texts, words
 
-# What may begin in an instruction's cycle: nothing else; others behind it; others; any other that may pair.
+# What may issue in an instruction's cycle: no other; only later ones; any; any, and it counts as light.
 ALONE, FIRST, ANY, LIGHT = PAIRING = ("alone", "first", "any", "light")
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineRow:
-    """The way of the instructions whose names begin with one of `names` through the pipeline."""
+    """Pipeline behavior of the instructions whose mnemonics start with one of `names`."""
 
-    names: tuple[str, ...]  # beginnings; "" is any name
-    bytes: int  # of the instruction; 0: however long
-    units: tuple[str, ...]  # that it takes, each one of those between bars
-    holds: int  # cycles that it takes them
-    latency: int  # cycles until another can begin with its result
-    pairs: str  # of PAIRING
-    slots: int  # of a cycle; 0: it costs nothing
-    early: int  # cycles before all others that it reads registers of no address
-    late: int  # cycles after them that it reads what it stores, or the sum that it adds to
+    names: tuple[str, ...]  # mnemonic prefixes; "" matches all
+    bytes: int  # size of the instruction; 0: any
+    units: tuple[str, ...]  # execution units it occupies; alternatives are separated by bars
+    holds: int  # cycles for which it occupies them
+    latency: int  # cycles until a dependent instruction can issue
+    pairs: str  # one of PAIRING
+    slots: int  # issue slots used; 0: free
+    early: int  # cycles by which it reads non-address registers before other instructions do
+    late: int  # cycles by which it reads a stored value or an accumulator after other instructions do
 
 
 @dataclass(frozen=True, slots=True)
 class CorePipeline:
-    """A pipeline in order, with memory that never waits."""
+    """An in-order pipeline, assuming memory without wait states."""
 
-    slots: int  # instructions that begin in a cycle
-    needs_light: bool  # two begin together only if one is light
-    units: Mapping[str, int]  # how many there are of each
-    words_a_cycle: int  # that a load or store of several moves
-    early_address: int  # cycles before all other operands that addresses are read
-    moved_latency: int  # cycles until the register that an access moved on can be used
-    refill: Mapping[str, int]  # cycles from an instruction of that kind that goes elsewhere to its target
-    misaligned_target: int  # more, where a jump goes to a 32-bit instruction across two words
-    foresees_last_loop: bool  # the conditional jump back that was taken last is fetched as if it were again
+    slots: int  # instructions issued per cycle
+    needs_light: bool  # dual issue needs at least one light instruction
+    units: Mapping[str, int]  # number of units of each kind
+    words_a_cycle: int  # transferred per cycle by a load or store of several registers
+    early_address: int  # cycles by which addresses are read before all other operands
+    moved_latency: int  # cycles until a written-back address register can be used
+    refill: Mapping[str, int]  # cycles from a branch of that kind to its target
+    misaligned_target: int  # extra cycles if a branch target is a 32-bit instruction across two words
+    foresees_last_loop: bool  # predicts that the latest backward branch repeats
     sources: tuple[str, ...]
-    rows: tuple[PipelineRow, ...]  # the first that fits counts
-    known_error: KnownError | None  # None: nobody has held it against silicon
+    rows: tuple[PipelineRow, ...]  # the first match applies
+    known_error: KnownError | None  # None: not compared with silicon
 
     @property
     def pairs_any(self) -> bool:
@@ -51,7 +51,7 @@ class CorePipeline:
 
 
 def core_pipeline(values: Mapping[str, Any]) -> CorePipeline:
-    """Makes a CorePipeline of the table that SECTION read."""
+    """Converts a table read with SECTION."""
     rows, error = values["rows"], values["known_error"]
     made = {
         "rows": tuple(PipelineRow(**row) for row in rows),

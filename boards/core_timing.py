@@ -1,4 +1,4 @@
-"""The cycles of a core's instructions, as plain data: the table [timing] of boards/core/<core>.toml."""
+"""Cycle counts of a core's instructions: the table [timing] of boards/core/<core>.toml, as data."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from boards.schema import Key, OneTable, at_least, text, texts
 
-# The kinds that instructions are told apart in, where they take more than one cycle or can.
+# Kinds of instructions that can cost more than one cycle.
 KINDS = (
     "load",
     "load_pair",
@@ -39,12 +39,12 @@ KINDS = (
 
 @dataclass(frozen=True, slots=True)
 class KnownError:
-    """The error of the model's cycles where they were compared with silicon."""
+    """Error of the modeled cycles compared with silicon."""
 
-    mean_percent: int  # of the absolute errors
+    mean_percent: int  # mean absolute error
     worst_percent: int
     points: int
-    on: str  # which chip and programs
+    on: str  # the chip and the programs
 
     def __str__(self) -> str:
         percent = f"{self.mean_percent} % on average, {self.worst_percent} % at most"
@@ -53,24 +53,24 @@ class KnownError:
 
 @dataclass(frozen=True, slots=True)
 class CoreTiming:
-    """Cycles with memory that never waits. A kind that `cycles` does not name takes one cycle."""
+    """Cycle counts, assuming memory without wait states. A kind missing in `cycles` costs one cycle."""
 
-    cycles: Mapping[str, int]  # of one instruction of a kind that does not go elsewhere
-    each: Mapping[str, int]  # for each register of a load or store of several
-    refill: Mapping[str, int]  # more, where an instruction of that kind goes elsewhere
-    after_load: int  # saved by a load or store right after a load that does not make its address
-    late_address: int  # more, where the instruction before made the address
-    late_float: int  # more, where the instruction before made a number that is added or multiplied
-    misaligned_target: int  # more, where a jump goes to a 32-bit instruction across two words
-    misaligned_half: int  # more, for a half-word at an odd address
-    misaligned_word: int  # more, for a word at an address that is even and no multiple of four
-    odd_word: int  # more, for a word at an odd address
+    cycles: Mapping[str, int]  # per instruction of a kind, unless it branches
+    each: Mapping[str, int]  # per register of a load or store of several
+    refill: Mapping[str, int]  # extra cycles if an instruction of that kind branches
+    after_load: int  # saved by a load or store directly after a load that does not compute its address
+    late_address: int  # extra, if the previous instruction computed the address
+    late_float: int  # extra, if the previous instruction computed an operand of a float sum or product
+    misaligned_target: int  # extra, if a branch target is a 32-bit instruction across two words
+    misaligned_half: int  # extra, for a half-word at an odd address
+    misaligned_word: int  # extra, for a word at an even address that is not a multiple of four
+    odd_word: int  # extra, for a word at an odd address
     sources: tuple[str, ...]
-    known_error: KnownError | None  # None: nobody has held it against silicon
+    known_error: KnownError | None  # None: not compared with silicon
 
 
 def core_timing(values: Mapping[str, Any]) -> CoreTiming:
-    """Makes a CoreTiming of the table that SECTION read."""
+    """Converts a table read with SECTION."""
     named = {name: named_cycles(values[name]) for name in ("cycles", "each", "refill")}
     error = values["known_error"]
     return CoreTiming(**{**values, **named, "known_error": error and KnownError(**error)})

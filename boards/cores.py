@@ -1,4 +1,4 @@
-"""A core as plain data, from boards/core/<core>.toml: its features, and the options of compilers for it."""
+"""A core as plain data, from boards/core/<core>.toml: its features and compiler options."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from boards.core_timing import CoreTiming, core_timing
 from boards.files import file_names, find_file, parse_toml, read_text
 from boards.schema import FilePlace, Key, OneTable, at_least, features, one_of, read_table, text, words
 
-MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # kinds of compilers, and of startup code
+MACHINES = ("arm", "riscv", "avr", "xtensa", "host")  # select compilers and startup code
 _FOLDER = "core"
-_FAMILY = "cortex-"  # before the names of most cores
+_FAMILY = "cortex-"  # prefix of most core names
 _CORES_KEPT = 64
-# "{fpu:hard}" in an option is "hard" with an FPU, else nothing; "{mve,no fpu:+mve}" asks for two things.
+# "{fpu:hard}" in an option becomes "hard" with an FPU, else ""; "{mve,no fpu:+mve}" has two conditions.
 _CONDITIONAL = re.compile(r"\{([^{}:]*):([^{}]*)\}")
 _NOT = "no "
 
 
 @dataclass(frozen=True, slots=True)
 class CoreCounter:
-    """The core's own counter of cycles, for chips without a counter of their own."""
+    """The core's cycle counter, for chips without another counter."""
 
     driver: str
     bits: int
@@ -36,26 +36,24 @@ class CoreCounter:
 
 @dataclass(frozen=True, slots=True)
 class Core:
-    """A kind of processor; each chip chooses which of its optional features it has."""
+    """A processor core; each chip selects optional features."""
 
-    name: str  # the file's name without its ending
-    machine: str  # of MACHINES
-    architecture: str  # as Target.architecture
-    has: frozenset[Feature]  # always
+    name: str  # the file name without its extension
+    machine: str  # one of MACHINES
+    architecture: str  # see Target.architecture
+    has: frozenset[Feature]  # in every such core
     can_have: frozenset[Feature]
     pointer_bytes: int
-    registers: int  # as Target.registers
-    constant_space: str  # as Target.constant_space
+    registers: int  # see Target.registers
+    constant_space: str  # see Target.constant_space
     counter: CoreCounter | None
-    options: Mapping[str, tuple[str, ...]]  # of compilers, by family; with conditions
-    gcc_libraries: tuple[
-        str, ...
-    ]  # more for gcc's linker, where it has no libraries for exactly these options
-    unicorn: str  # the unicorn package's name for it; "" where that package does not emulate it
-    aliases: tuple[str, ...]  # other names that --target accepts: a chip's, an architecture's
-    stand_in: str  # a board in QEMU that executes its code, where unicorn does not; "": there is none
-    timing: CoreTiming | None  # cycles of single instructions; None: they are not known
-    pipeline: CorePipeline | None  # in place of `timing` where instructions begin together
+    options: Mapping[str, tuple[str, ...]]  # by compiler family, with conditions
+    gcc_libraries: tuple[str, ...]  # extra for gcc's linker, if it has no libraries for exactly these options
+    unicorn: str  # its name in the unicorn package; "" if not supported there
+    aliases: tuple[str, ...]  # further names for --target: chips, architectures
+    stand_in: str  # a QEMU board that executes its code if unicorn cannot; "": there is no such board
+    timing: CoreTiming | None  # cycles of single instructions; None: unknown
+    pipeline: CorePipeline | None  # used instead of `timing` for dual-issue cores
 
     def target(
         self,
@@ -64,7 +62,7 @@ class Core:
         code_cache_bytes: int = 0,
         flash_reads: FlashReads | None = None,
     ) -> Target:
-        """The core with these of its optional features, and this memory."""
+        """Returns the core with these optional features and memories as a compilation target."""
         return Target(
             core=self.name,
             features=self.has.union(chosen),
@@ -80,7 +78,7 @@ class Core:
         )
 
     def compiler_options(self, family: str, chosen: Collection[Feature]) -> tuple[str, ...]:
-        """The options that make that family of compilers compile for the core with exactly these features."""
+        """Returns the options for this compiler family and the core with exactly these features."""
         options = (_CONDITIONAL.sub(lambda part: _word(part, chosen), word) for word in self.options[family])
         return tuple(option for option in options if option)
 
@@ -90,13 +88,13 @@ def _word(part: re.Match[str], chosen: Collection[Feature]) -> str:
 
 
 def _conditions(said: str) -> Iterator[tuple[Feature, bool]]:
-    """Yields each feature that the compiler words name, and whether it must be there."""
+    """Yields each feature of a condition, and whether it must be present."""
     for condition in said.split(","):
         yield Feature(condition.removeprefix(_NOT)), not condition.startswith(_NOT)
 
 
 def load_core(name: str, where: str = "") -> Core:
-    """The core of that name; `where` says in an error who asks for it."""
+    """Returns the core with this name. Errors are located at `where`."""
     file = find_file(name, _FOLDER)
     if file is None:
         known = core_names()
@@ -107,7 +105,7 @@ def load_core(name: str, where: str = "") -> Core:
 
 
 def core_called(name: str, where: str = "") -> Core:
-    """The core of that name or alias. Raises BoardFileError, which lists the names."""
+    """Returns the core with this name or alias. Raises BoardFileError, which lists all names."""
     if find_file(name, _FOLDER) is None:
         for each in core_names():
             if name in load_core(each).aliases:
@@ -120,7 +118,7 @@ def core_names() -> tuple[str, ...]:
 
 
 def short_name(core: str) -> str:
-    """The name that people say: "m4" for "cortex-m4"."""
+    """Returns the name without its prefix: "m4" for "cortex-m4"."""
     return core.removeprefix(_FAMILY)
 
 
@@ -130,7 +128,7 @@ def _read_core(file: Path) -> Core:
 
 @lru_cache(maxsize=_CORES_KEPT)
 def _core_of(toml: str, file: Path) -> Core:
-    """Many boards have the same core."""
+    """Parses a core file. Cached, because many boards share a core."""
     place = FilePlace(str(file))
     values = read_table(parse_toml(toml, file), CORE, place)
     counter = values["counter"] and CoreCounter(**values["counter"])

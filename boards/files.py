@@ -1,4 +1,4 @@
-"""Finds and reads the files of boards, of their chips and of cores."""
+"""Finds and reads board, chip and core files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ else:
     import tomli as tomllib
 
 OURS = Path(__file__).parent
-_HERE = Path("boards")  # in the current folder, whoever made it
+_HERE = Path("boards")  # in the current folder, which may belong to another user
 _TEXTS_KEPT = 512
 
 
 def folders() -> Iterator[Path]:
-    """The folders in which boards are searched, in this order: the user's own, extensions', ours."""
+    """Yields the folders to search for boards: the user's, those of extensions, this package's."""
     yield _HERE
     yield config_folder() / "boards"
     for package in loaded(BOARDS).values():
@@ -34,23 +34,23 @@ def folders() -> Iterator[Path]:
 
 
 def config_folder() -> Path:
-    """The folder of the user's settings for this program, where the system keeps such settings."""
+    """Returns the user's settings folder for this program, following the system's convention."""
     if sys.platform == "win32":
         return Path(os.environ.get("APPDATA") or Path.home()) / "solder"
     return user_folder("XDG_CONFIG_HOME", ".config") / "solder"
 
 
 def find_file(name: str, below: str = "") -> Path | None:
-    """The file of that name in the first of the folders, or of their folders `below`, that has it.
+    """Returns the first file with this name in folders(), or in their subfolders `below`, or None.
 
-    Raises MachineError if it is in the current folder's and belongs to another user.
+    Raises MachineError if it is in the current folder's boards and belongs to another user.
     """
     files = (folder / below / f"{name}.toml" for folder in folders())
     return next((file for file in files if is_there(file)), None)
 
 
 def is_there(file: Path) -> bool:
-    """True if there is such a file; a name that no file can have, because it is too long, has none.
+    """Returns whether the file exists; False also if its name is too long for a file.
 
     Raises MachineError if it is in the current folder's boards and belongs to another user.
     """
@@ -64,12 +64,12 @@ def is_there(file: Path) -> bool:
 
 
 def file_names(below: str = "") -> tuple[str, ...]:
-    """Lists every name that find_file finds, sorted."""
+    """Returns every name that find_file finds, sorted."""
     return tuple(sorted({file.stem for folder in folders() for file in (folder / below).glob("*.toml")}))
 
 
 def read_toml(file: Path, what: str) -> dict[str, Any]:
-    """The tables of a file; `what` it is, such as "board file", stands in the message when there is none."""
+    """Returns the parsed file; `what` names its kind in error texts, for example "board file"."""
     return parse_toml(read_text(file, what), file)
 
 
@@ -83,7 +83,7 @@ def read_text(file: Path, what: str) -> str:
 
 
 def parse_toml(text: str, file: Path) -> dict[str, Any]:
-    """The tables of that text, which the caller may change."""
+    """Returns the parsed text as a new dict that the caller may change."""
     try:
         return deepcopy(_parsed(text))
     except (tomllib.TOMLDecodeError, RecursionError) as error:
@@ -92,7 +92,7 @@ def parse_toml(text: str, file: Path) -> dict[str, Any]:
 
 @lru_cache(maxsize=_TEXTS_KEPT)
 def _parsed(text: str) -> dict[str, Any]:
-    """Boards share the files of chips, and a command may look at all boards more than once."""
+    """Cached: boards share chip files, and a command may read all boards more than once."""
     table: dict[str, Any] = tomllib.loads(text)
     return table
 

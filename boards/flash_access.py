@@ -1,4 +1,4 @@
-"""The times of a chip's flash reads, as plain data: the table [flash_access] of a board's file."""
+"""Timing of a chip's flash reads: the table [flash_access] of a board file, as data."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from boards.schema import FilePlace, Key, OneTable, at_least, boolean, power_of_
 
 @dataclass(frozen=True, slots=True)
 class FlashCache:
-    """A cache that evicts the least recently used line."""
+    """A cache with least-recently-used replacement."""
 
     bytes: int
     line_bytes: int
-    ways: int  # lines that an address can be in
+    ways: int  # associativity
 
     @property
     def sets(self) -> int:
@@ -26,37 +26,35 @@ class FlashCache:
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """The unit of reading: a cache line by several reads, or without a cache the bytes of one read."""
+    """The unit of a flash access: a cache line or, without a cache, the bytes of one read."""
 
     bytes: int
-    wait: int  # cycles until all of it is there, except the one that the instruction takes anyway
+    wait: int  # cycles until the line is complete, without the one cycle that every access costs
 
 
 @dataclass(frozen=True, slots=True)
 class FlashAccess:
-    """The rules of reading flash, which waits at a high clock unless a cache holds the data."""
+    """Flash timing. At a high clock, flash has wait states unless a cache holds the data."""
 
-    most_hz: tuple[int, ...]  # the highest clock for no wait state, for one, ...; none: it never waits
-    bits: int  # that one read gives
-    prefetch: bool  # whether the next read is begun while the instructions of the last are executed
+    most_hz: tuple[int, ...]  # maximum clocks for 0, 1, ... wait states; empty: no wait states at any clock
+    bits: int  # width of one read
+    prefetch: bool  # the next read starts while the previous instructions execute
     instructions: FlashCache | None
     data: FlashCache | None
-    shared: bool  # the two are one cache, described as `instructions`
-    known_error: (
-        KnownError | None
-    )  # of cycles with these waits in them; None: nobody held them against silicon
+    shared: bool  # one cache for both, described in `instructions`
+    known_error: KnownError | None  # of cycles including these waits; None: not compared with silicon
 
     def wait_states(self, clock_hz: int) -> int:
         return sum(clock_hz > most for most in self.most_hz)
 
     def lines(self, cache: FlashCache | None, wait_states: int) -> Lines:
-        """The lines that are read for that cache."""
+        """Returns the line that one access reads through `cache`."""
         read_bytes = self.bits // 8
         line_bytes = cache.line_bytes if cache else read_bytes
         return Lines(line_bytes, line_bytes // read_bytes * (wait_states + 1) - 1)
 
     def data_reads(self, clock_hz: int) -> FlashReads:
-        """The reads of constants at that clock, as the compiler sees them."""
+        """Returns how constants are read at this clock, for the compiler's cost model."""
         cache, wait_states = self.instructions if self.shared else self.data, self.wait_states(clock_hz)
         lines = self.lines(cache, wait_states)
         wait = lines.wait if wait_states else 0
@@ -65,12 +63,12 @@ class FlashAccess:
         )
 
     def code_cache_bytes(self, clock_hz: int) -> int:
-        """The bytes of code that are read again without a wait; 0 where nothing waits, or everything does."""
+        """Returns the size of the instruction cache; 0 without a cache or without wait states."""
         return self.instructions.bytes if self.instructions and self.wait_states(clock_hz) else 0
 
 
 def flash_access(values: Mapping[str, Any]) -> FlashAccess:
-    """Makes a FlashAccess of the table that SECTION read."""
+    """Converts a table read with SECTION."""
     caches = {name: values[name] and FlashCache(**values[name]) for name in ("instructions", "data")}
     error = values["known_error"]
     return FlashAccess(**{**values, **caches, "known_error": error and KnownError(**error)})

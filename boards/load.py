@@ -1,4 +1,4 @@
-"""Finds a board by name and reads its TOML file strictly; a board file of the user's own works like ours."""
+"""Finds a board by name and reads its TOML file strictly. Custom board files work like the included ones."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from boards.schema import FilePlace, read_table
 from boards.second_core import SecondCore
 
 _PARTS = re.compile("[:/@]")
-_WORDS = re.compile(r"[^\W_]+")  # of what a user calls a board
+_WORDS = re.compile(r"[^\W_]+")  # parts of a user's spelling of a board
 _MOST_SUGGESTED = 3
-_LEAST_LETTERS = 3  # in one of the words, to look for boards that have them
+_LEAST_LETTERS = 3  # required in at least one part for a search
 
 
 def load_board(name: str, sections: Sections) -> Board:
-    """The board of that name, or described by that TOML file."""
+    """Returns the board with this name, or the one described by this TOML file."""
     if name.endswith(".toml"):
         return _read_board(Path(name), sections)
-    if not name:  # of a variable that a script has not set
+    if not name:  # for example, from an unset variable in a script
         raise UnknownBoardError("the board's name is empty", hint="deploy boards list   names them all")
     file = find_file(name)
     if file is not None:
@@ -48,9 +48,9 @@ def load_board(name: str, sections: Sections) -> Board:
 
 
 def _nearest(name: str, sections: Sections) -> str:
-    """Suggests the boards that are meant, by name, chip, core, title, or the names that platforms have.
+    """Suggests boards whose name, chip, core, title or platform names resemble `name`.
 
-    People write nucleo_f746zg, nano33ble, uno r4, f407 or esp32 s3, and platforms xiao_ble.
+    Users type nucleo_f746zg, nano33ble, uno r4, f407 or esp32 s3; platforms have names like xiao_ble.
     """
     boards = all_boards(sections)
     meant = _described_by(name, boards) or _nearly_called(name, boards)
@@ -59,7 +59,7 @@ def _nearest(name: str, sections: Sections) -> str:
 
 
 def _nearly_called(name: str, boards: Sequence[Board]) -> list[str]:
-    """The board, or the boards with the chip, whose name differs from this one by a few letters."""
+    """Returns the boards whose name or chip differs from `name` by a few letters."""
     called = [(_letters(spelling), board.name) for board in boards for spelling in _spellings(board)]
     known_to = Counts(spelling for spelling, _ in called)
     spellings = {spelling: [board] for spelling, board in called if known_to[spelling] == 1}
@@ -71,7 +71,7 @@ def _nearly_called(name: str, boards: Sequence[Board]) -> list[str]:
 
 
 def _described_by(name: str, boards: Iterable[Board]) -> list[str]:
-    """The boards of which every word of the name is a part; those whose own names have them come first."""
+    """Returns the boards whose texts contain all parts of `name`, matches in the board's name first."""
     words = [_letters(word) for word in _WORDS.findall(name)]
     if not any(len(word) >= _LEAST_LETTERS for word in words):
         return []
@@ -86,7 +86,7 @@ def _described_by(name: str, boards: Iterable[Board]) -> list[str]:
 
 
 def _spellings(board: Board) -> set[str]:
-    """The names that platforms have for it, and their parts: "bluepill" of "stm32duino:stm32:bluepill"."""
+    """Returns platforms' names of the board and their parts: "bluepill" of "stm32duino:stm32:bluepill"."""
     said = [text for table in board.platforms.values() for text in table.values()]
     return {part for text in said for part in (text, *_PARTS.split(text))} - {""}
 
@@ -96,12 +96,12 @@ def _letters(name: str) -> str:
 
 
 def all_boards(sections: Sections) -> tuple[Board, ...]:
-    """Every board that load_board finds by name, sorted by name; `broken_boards` has the others' errors."""
+    """Returns every loadable board, sorted by name. See `broken_boards` for the errors of the rest."""
     return tuple(board for board in _read_all(sections) if isinstance(board, Board))
 
 
 def broken_boards(sections: Sections) -> tuple[DeployError, ...]:
-    """What is wrong with the files of boards that all_boards leaves out."""
+    """Returns the errors of board files that all_boards skips."""
     return tuple(error for error in _read_all(sections) if isinstance(error, DeployError))
 
 
@@ -113,7 +113,7 @@ def _read_all(sections: Sections) -> Iterator[Board | DeployError]:
     for name in board_names():
         try:
             yield load_board(name, sections)
-        except DeployError as error:  # in one file, which concerns no other board
+        except DeployError as error:  # concerns only this file
             yield error
 
 
@@ -162,7 +162,7 @@ def _second_core(values: dict[str, Any], place: FilePlace) -> SecondCore:
 
 
 def _read_soc(soc: object, file: Path) -> dict[str, Any]:
-    """Reads the keys that a board shares with others of its chip; the board's own keys override them."""
+    """Reads the keys that boards with the same chip share. The board's keys override them."""
     folders = (file.parent / "soc", OURS / "soc")
     for folder in folders:
         if is_there(folder / f"{soc}.toml"):
@@ -180,7 +180,7 @@ def _check_features(core: Core, chosen: frozenset[Feature], place: FilePlace) ->
 
 
 def _check(board: Board, place: FilePlace) -> None:
-    """Raises BoardError where facts of the board contradict each other."""
+    """Raises BoardError if facts of the board contradict each other."""
     for role in ("flash", "ram"):
         if not any(region.role == role for region in board.regions):
             raise BoardFileError(f'no region has role = "{role}"', str(place))
@@ -193,7 +193,7 @@ def _check(board: Board, place: FilePlace) -> None:
 
 
 def _require_enough(board: Board, sections: Sections, place: FilePlace) -> None:
-    """Raises one error for everything that the board's platforms and runners need and its file lacks."""
+    """Raises one error that lists everything the board's platforms and runners need and its file lacks."""
     named = (
         ("platform", board.platforms, sections.platforms),
         ("runner", board.runners, sections.runners),

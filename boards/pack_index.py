@@ -1,4 +1,4 @@
-"""Reads a CMSIS pack's description (.pdsc): its parts with core, features, memory, flash algorithm. Pure."""
+"""Reads parts from a CMSIS pack description (.pdsc): cores, memories, flash algorithms. No side effects."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from aot.errors import BoardError, did_you_mean
 from aot.target import Feature, MemoryRegion
 from boards.cores import Core, core_names, load_core
 
-_NESTED = ("subFamily", "device", "variant")  # each inherits what the one around it says
-_NAMES = {"device": "Dname", "variant": "Dvariant"}  # only these are parts that one can buy
+_NESTED = ("subFamily", "device", "variant")  # each inherits the attributes of its parent
+_NAMES = {"device": "Dname", "variant": "Dvariant"}  # only these elements are orderable parts
 _FPU = ("FPU", "SP_FPU", "DP_FPU", "1")
 _MVE = ("MVE", "FP_MVE", "1")
 _DSP = ("DSP", "1")
@@ -20,7 +20,7 @@ _DSP = ("DSP", "1")
 
 @dataclass(frozen=True, slots=True)
 class Pack:
-    """The name of the pack that describes a part."""
+    """Identifies the pack that describes a part."""
 
     vendor: str
     name: str
@@ -32,11 +32,11 @@ class Pack:
 
 @dataclass(frozen=True, slots=True)
 class PackPart:
-    """The facts that a pack states of a part, still in the pack's words."""
+    """Facts about a part in the pack's notation."""
 
     name: str
     pack: Pack
-    processors: Mapping[str, Mapping[str, str]]  # by Pname, "" where there is only one
+    processors: Mapping[str, Mapping[str, str]]  # by Pname; "" if there is only one
     memories: tuple[Mapping[str, str], ...]
     algorithms: tuple[Mapping[str, str], ...]
 
@@ -46,13 +46,13 @@ class PackPart:
 
 
 def core_name(dcore: str) -> str:
-    """Spells "Cortex-M0+", or "CortexM0Plus" of cmsis-pack-manager's index, as board files do."""
+    """Converts "Cortex-M0+", or "CortexM0Plus" of cmsis-pack-manager, to the spelling of board files."""
     number = re.fullmatch(r"Cortex-?M(\d+)(\+|Plus)?", dcore)
     return f"cortex-m{number[1]}{'plus' if number[2] else ''}" if number else dcore.lower()
 
 
 def read_parts(text: str, where: str) -> tuple[PackPart, ...]:
-    """Every part of the pack, sorted by name."""
+    """Returns all parts of the pack, sorted by name."""
     try:
         package = ElementTree.fromstring(text)
     except ElementTree.ParseError as error:
@@ -68,12 +68,12 @@ def read_parts(text: str, where: str) -> tuple[PackPart, ...]:
 
 
 def _parts_in(node: ElementTree.Element, around: PackPart) -> Iterator[PackPart]:
-    """Yields the part that this node describes, and those inside it."""
+    """Yields the part that this element describes, then the parts nested in it."""
     here = PackPart(
         name=node.get(_NAMES.get(node.tag, ""), ""),
         pack=around.pack,
         processors=_processors(node, around.processors),
-        # its own first: where two meet, the inner one holds
+        # inner elements first, because they override outer ones
         memories=(*(dict(memory.attrib) for memory in node.iterfind("memory")), *around.memories),
         algorithms=(*(dict(found.attrib) for found in node.iterfind("algorithm")), *around.algorithms),
     )
@@ -87,7 +87,7 @@ def _parts_in(node: ElementTree.Element, around: PackPart) -> Iterator[PackPart]
 def _processors(
     node: ElementTree.Element, around: Mapping[str, Mapping[str, str]]
 ) -> Mapping[str, Mapping[str, str]]:
-    """The facts of each processor; those of a processor without a name hold for all of them."""
+    """Returns attributes by processor name. Attributes of an unnamed processor apply to all."""
     found = {processor.get("Pname", ""): dict(processor.attrib) for processor in node.iterfind("processor")}
     shared = {**around.get("", {}), **found.get("", {})}
     names = [name for name in (*around, *found) if name] or [""]
@@ -95,7 +95,7 @@ def _processors(
 
 
 def find_part(parts: tuple[PackPart, ...], name: str, where: str) -> PackPart:
-    """The part of that name, or the only one whose name begins so."""
+    """Returns the part with this name, or the only one with this prefix."""
     wanted = name.upper()
     exact = [part for part in parts if part.name.upper() == wanted]
     found = exact or [part for part in parts if part.name.upper().startswith(wanted)]
@@ -111,18 +111,18 @@ def find_part(parts: tuple[PackPart, ...], name: str, where: str) -> PackPart:
 
 @dataclass(frozen=True, slots=True)
 class Chip:
-    """A processor of a part, in a board's words."""
+    """A processor of a part, in the terms of a board file."""
 
     part: PackPart
     core: Core
     features: frozenset[Feature]
     clock_hz: int
     regions: tuple[MemoryRegion, ...]
-    algorithm: str  # of its first flash; "" where the pack has none
+    algorithm: str  # of its first flash, or ""
 
 
 def chip_of(part: PackPart, processor: str | None = None) -> Chip:
-    """The processor of that name, or the part's only one, as a chip. Raises BoardError."""
+    """Returns the named processor, or the part's only one, as a chip. Raises BoardError."""
     name = _processor_name(part, processor)
     facts = part.processors[name]
     found = core_name(facts.get("Dcore", ""))
@@ -157,7 +157,7 @@ def _processor_name(part: PackPart, wanted: str | None) -> str:
 
 
 def _features(core: Core, facts: Mapping[str, str]) -> frozenset[Feature]:
-    """The features that the pack names for the part, and those of its core, which packs leave out."""
+    """Returns the features in the pack, plus those of every such core, which packs omit."""
     said = {
         Feature.DSP: facts.get("Ddsp") in _DSP,
         Feature.FPU: facts.get("Dfpu") in _FPU,
@@ -174,7 +174,7 @@ def _clock_hz(part: PackPart, facts: Mapping[str, str]) -> int:
 
 
 def _regions(part: PackPart, processor: str) -> tuple[MemoryRegion, ...]:
-    """The memories that the processor sees, without those that overlap an earlier one, such as aliases."""
+    """Returns the processor's memories, without aliases and others that overlap an earlier one."""
     regions: list[MemoryRegion] = []
     for memory in part.memories:
         region = _region(memory)
@@ -184,7 +184,7 @@ def _regions(part: PackPart, processor: str) -> tuple[MemoryRegion, ...]:
 
 
 def _region(memory: Mapping[str, str]) -> MemoryRegion | None:
-    """The memory as a region; None for peripherals and for memory of no size."""
+    """Converts a memory to a region; None for peripherals and empty memories."""
     name = memory.get("name") or memory.get("id", "")
     access = memory.get("access") or ("rx" if name.startswith("IROM") else "rw")
     size = _number(memory.get("size", ""))
@@ -207,7 +207,7 @@ def _meets(region: MemoryRegion, others: list[MemoryRegion]) -> bool:
 
 
 def _algorithm(part: PackPart, regions: tuple[MemoryRegion, ...]) -> str:
-    """The algorithm for the flash that programs are put into; "" where the pack has none."""
+    """Returns the algorithm for the program flash, or ""."""
     flash = min((r for r in regions if r.role == "flash"), key=lambda region: region.speed)
     names = [
         algorithm.get("name", "")

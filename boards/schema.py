@@ -1,4 +1,4 @@
-"""Reads tables strictly; errors for unknown and missing keys name the legal ones."""
+"""Reads tables strictly. Errors for unknown and missing keys list the legal ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUIRED = object()
 
 @dataclass(frozen=True, slots=True)
 class FilePlace:
-    """The place of a value: a file, and a table in it."""
+    """The location of a value: a file, and a table in it."""
 
     file: str
     table: str = ""
@@ -34,7 +34,7 @@ Read = Callable[[Any, str, FilePlace], Any]
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A legal key: the reader of its value, and its value where it is missing."""
+    """A legal key: the reader of its value, and a default if it is optional."""
 
     read: Read
     default: Any = REQUIRED
@@ -44,18 +44,18 @@ Keys = Mapping[str, Key]
 
 
 def read_table(table: Any, keys: Keys, place: FilePlace) -> dict[str, Any]:
-    """The values of a table with exactly these keys. One error names all unknown or all missing keys."""
+    """Returns the values of a table. One error lists all unknown keys, or all missing ones."""
     parts = tuple(_tables(table, keys, place))
     _require_known(parts)
     _require_all(parts)
     return _values(table, keys, place)
 
 
-Part = tuple[Mapping[str, Any], Keys, FilePlace]  # a table, its keys, where it stands
+Part = tuple[Mapping[str, Any], Keys, FilePlace]  # a table, its keys, its location
 
 
 def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
-    """Yields the table and those inside it."""
+    """Yields the table and all nested tables."""
     if not isinstance(table, dict):
         raise BoardFileError(f"must be a table, not {table!r}", str(place))
     yield table, keys, place
@@ -65,7 +65,7 @@ def _tables(table: Any, keys: Keys, place: FilePlace) -> Iterator[Part]:
 
 
 def _require_known(parts: Iterable[Part]) -> None:
-    """Raises one error for all keys that are not known."""
+    """Raises one error for all unknown keys."""
     unknown = [(name, keys, place) for table, keys, place in parts for name in table if name not in keys]
     if not unknown:
         return
@@ -80,7 +80,7 @@ def _require_known(parts: Iterable[Part]) -> None:
 
 
 def _require_all(parts: Iterable[Part]) -> None:
-    """Raises one error for all keys that are missing."""
+    """Raises one error for all missing keys."""
     lacking = [
         (place, [name for name, key in keys.items() if key.default is REQUIRED and name not in table])
         for table, keys, place in parts
@@ -120,13 +120,13 @@ def texts(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
 
 
 def words(value: Any, name: str, place: FilePlace) -> tuple[str, ...]:
-    """Reads a list of texts, which may be empty."""
+    """Reads a list of strings, which may be empty."""
     return texts(value, name, place) if value != [] else ()
 
 
 def at_least(least: int) -> Read:
     def read(value: Any, name: str, place: FilePlace) -> int:
-        # bool is an int to Python, not to a board file
+        # bool is a subclass of int, but a board file must not mix them
         if not isinstance(value, int) or isinstance(value, bool) or value < least:
             raise _bad(name, f"an integer of at least {least}", value, place)
         return value
@@ -167,7 +167,7 @@ def sixteen_bits(value: Any, name: str, place: FilePlace) -> int:
 
 
 def matching(pattern: str, must: str) -> Read:
-    """Reads a text that matches the pattern as a whole."""
+    """Returns a reader of strings that match the whole pattern."""
 
     def read(value: Any, name: str, place: FilePlace) -> str:
         if not re.fullmatch(pattern, text(value, name, place)):
@@ -185,13 +185,13 @@ def features(value: Any, name: str, place: FilePlace) -> frozenset[Feature]:
 
 
 def _features_of_extensions() -> list[str]:
-    """The features that only instruction sets of extensions need."""
+    """Returns the features that only instruction sets of extensions use."""
     needed = (str(feature) for isa in loaded(ISAS).values() for feature in getattr(isa, "needs", ()))
     return sorted(set(needed) - set(FEATURES))
 
 
 def tables_of_texts(value: Any, name: str, place: FilePlace) -> dict[str, dict[str, str]]:
-    """Reads tables [name.kind] whose keys are checked by the part that uses them."""
+    """Reads tables [name.kind]. The user of the result checks their keys."""
     inside = place.inside(name)
     if not isinstance(value, dict) or not all(isinstance(table, dict) for table in value.values()):
         raise _bad(name, "one or more tables", value, place)
@@ -202,15 +202,15 @@ def tables_of_texts(value: Any, name: str, place: FilePlace) -> dict[str, dict[s
 
 
 class Nested(ABC):
-    """Reads a value that is made of tables."""
+    """Reads a value that consists of tables."""
 
     @abstractmethod
     def tables(self, value: Any, name: str, place: FilePlace) -> Iterator[Part]:
-        """Yields every table in the value. Raises BoardError where it is not made of tables."""
+        """Yields every table in the value. Raises BoardError if the value has another type."""
 
     @abstractmethod
     def __call__(self, value: Any, name: str, place: FilePlace) -> Any:
-        """Reads the values of tables that are known to have the right keys."""
+        """Reads the values, after the keys of all tables have been checked."""
 
 
 class OneTable(Nested):
@@ -243,7 +243,7 @@ class ListOfTables(Nested):
 
 
 class NamedTables(Nested):
-    """Reads one or more tables [name.kind], each kind with its own keys, in the order of the file."""
+    """Reads one or more tables [name.kind], in file order. Each kind has its keys."""
 
     def __init__(self, keys_of: Mapping[str, Keys]) -> None:
         self._keys_of = keys_of

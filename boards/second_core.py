@@ -1,4 +1,4 @@
-"""The second core of a board, and why firmware for both of a board's cores is not made where it is not."""
+"""The second core of a board, and the reason if firmware cannot use it."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from aot.target import Feature
 
 @dataclass(frozen=True, slots=True)
 class SecondCore:
-    """A core beside the board's first, which its other facts are about."""
+    """A core in addition to the one that the other fields of a board describe."""
 
     core: str
-    features: frozenset[Feature]  # that it has beside those of every such core
-    shares_memory: bool  # it sees the flash and the RAM that the first core sees, at the same addresses
-    start: str  # how firmware starts it: project_templates/baremetal/second_core_<start>.c; empty: none does
-    reason: str  # why none does
+    features: frozenset[Feature]  # in addition to the features of every such core
+    shares_memory: bool  # both cores see the same flash and RAM at the same addresses
+    start: str  # the file project_templates/baremetal/second_core_<start>.c starts it; "": not supported
+    reason: str  # if it is not supported
 
     def lacks(self, core: str, features: frozenset[Feature]) -> str:
-        """The reason why it cannot work for a first core with these features; empty where it can."""
+        """Returns why it cannot assist a first core with these features, or "" if it can."""
         missing = ", ".join(sorted(features - self.features))
         wrong: tuple[tuple[bool, Callable[[], str]], ...] = (
             (not self.shares_memory, lambda: f"its second, a {self.core}, has flash and RAM of its own"),

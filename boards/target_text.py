@@ -1,4 +1,4 @@
-"""A target without a board, as text: cortex-m4+fpu,ram=256K, or as gcc, LLVM or TVM spell it."""
+"""Parses targets without a board: cortex-m4+fpu,ram=256K, or the options of gcc, LLVM or TVM."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 FORM = "CORE[+FEATURE...][,ram=SIZE][,flash=SIZE]"
 _REASON = "it is a target that was given as text"
-_ORIGINS = {"ram": 0x20000000, "flash": 0}  # of memories that are known by their size only
-# The words of compilers for what they call otherwise.
+_ORIGINS = {"ram": 0x20000000, "flash": 0}  # for memories given by size only
+# Compiler names of features, if they differ from ours.
 _FEATURES: Mapping[str, tuple[str, ...]] = {
     "fp": ("fpu",),
     "fp16": ("fpu",),
@@ -31,7 +31,7 @@ _FEATURES: Mapping[str, tuple[str, ...]] = {
 }
 _WITH_FPU = re.compile(r"(cortex-m\d+)f")
 _FLOAT_ABI = {"hard": "+fpu", "softfp": "+fpu", "soft": ""}
-# Options that name no core: those of TVM for its code generator, and Arm's architectures beside a core.
+# Options without information about the core: TVM's for code generation, and Arm's -march.
 _NO_CORE = re.compile(
     r"c|-(keys|device|model|runtime|executor)=.*|--?(system-lib|link-params)(=.*)?|-march=armv.*"
 )
@@ -40,7 +40,7 @@ _COMPILER_WORD = re.compile(r"-(mcpu|march|mattr|mfpu|mfloat-abi)=(.+)|-(mthumb)
 
 @dataclass
 class _Said:
-    """The findings in the words that were read."""
+    """Facts collected while parsing."""
 
     text: str
     core: str = ""
@@ -53,15 +53,15 @@ class _Said:
 
 
 def is_target(board: Board) -> bool:
-    """True of what read_target has made: there is no board behind it."""
+    """Returns whether read_target made this board from a text."""
     return board.reason == _REASON
 
 
 def read_target(text: str) -> Board:
-    """A board of which nothing is known but its core, its features and the sizes of its memories.
+    """Returns a board with only a core, features and memory sizes.
 
-    Features are those that are named, beside those that every such core has. Without a size of a memory,
-    nothing is said of fitting there. Raises BoardError.
+    It has the named features and those of every such core. If a memory size is missing, the compiler skips
+    the check that the model fits. Raises BoardError.
     """
     from boards.board import Board, BoardStatus
 
@@ -102,13 +102,13 @@ def read_target(text: str) -> Board:
 
 
 def _size_text(size: int) -> str:
-    """The size with the largest unit that divides it."""
+    """Formats a size with the largest unit that divides it."""
     units = ((1024 * 1024, "M"), (1024, "K"), (1, ""))
     return next(f"{size // unit}{letter}" for unit, letter in units if size % unit == 0)
 
 
 def _read_word(word: str, said: _Said) -> None:
-    """Reads a word between spaces: one of a compiler, or a target in our own."""
+    """Reads a space-separated part: a compiler option, or a target in this project's notation."""
     found = _COMPILER_WORD.fullmatch(word)
     if found is None and word.startswith("-"):
         known = ["-mcpu=", "-march=", "-mattr=", "-mfpu=", "-mfloat-abi=", "-mthumb"]
@@ -152,9 +152,9 @@ def _read_core_and_sizes(value: str, said: _Said) -> None:
 
 
 def _core_spelled(word: str) -> str:
-    """The core in our spelling, with its features: people write cortex_m4 and Cortex-M4F."""
+    """Normalizes spellings such as cortex_m4 and Cortex-M4F, and returns core plus features."""
     core, plus, more = word.lower().replace("_", "-").partition("+")
-    if plus and more[:1] in ("", "+") and f"{core}plus" in core_names():  # the plus is the core's own
+    if plus and more[:1] in ("", "+") and f"{core}plus" in core_names():  # a plus in the core's name
         core, plus, more = f"{core}plus", more[:1], more[1:]
     return _WITH_FPU.sub(r"\1+fpu", core) + plus + more
 
@@ -169,7 +169,7 @@ def _read_features(words: Iterable[str], said: _Said) -> None:
 
 
 def _chosen(core: Core, said: _Said) -> frozenset[Feature]:
-    """The optional features that are named. Raises BoardError for those that the core cannot have."""
+    """Returns the optional features named in the text. Raises BoardError for unsupported ones."""
     known = core.has | core.can_have
     for name in sorted(said.features | said.without):
         if name not in known:

@@ -1,4 +1,4 @@
-"""The one name to import: `import solder` has all that `deploy` has, under the name that pip knows.
+"""The package to import: `import solder` provides everything in `deploy`, under the name used with pip.
 
 >>> import solder
 >>> compiled = solder.compile("kws.tflite", board="mps2-an386")  # doctest: +SKIP
@@ -12,7 +12,7 @@ import deploy
 
 try:
     from deploy import __all__ as __all__
-except ImportError as error:  # Python looks beside the program first
+except ImportError as error:  # Python looks in the program's folder first
     raise ImportError(
         f"{deploy.__file__ or 'a folder called deploy'} hides Solder's package deploy: rename it, "
         "or start Python in another folder (deploy doctor tells of such files)"
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 else:
 
     def __getattr__(name: str) -> Any:
-        """Loads what is asked for when it is: importing this package stays quick."""
+        """Loads attributes on first use, so that importing this package stays fast."""
         return getattr(deploy, name)
 
 
 def __dir__() -> list[str]:
-    """Lists what is loaded later, too."""
+    """Lists attributes that are loaded on first use, too."""
     return sorted({*globals(), *__all__})

@@ -1,4 +1,4 @@
-"""The language of kernels under this package's name: `solder.lang` is `deploy.lang`, the same module."""
+"""The kernel language under this package's name: `solder.lang` is the same module as `deploy.lang`."""
 
 from __future__ import annotations
 
