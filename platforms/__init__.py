@@ -1,4 +1,4 @@
-"""The platforms by name: each module has a PLATFORM, and in SECTION its keys of a board's file."""
+"""The platforms by name. Each module has a PLATFORM, and a SECTION with its keys of a board file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The platform "arduino": a library for the Arduino tools, with a sketch that uses the model or serves it."""
+"""The platform "arduino": a library for the Arduino tools, with a sketch that calls or serves the model."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from platforms.templates import filled, template_text
 from platforms.toolchains import Toolchain
 
 DEFAULT_BAUD = 115_200
-NEAR_FLASH_BYTES = 0xF000  # what 16-bit addresses reach of an AVR's flash, without the core's own tables
-AVR_STACK_BYTES = 160  # the server above one dense layer, the least there is to run, was seen to take 172
-_CHIP_FILES = {  # by the kind of machine
+NEAR_FLASH_BYTES = 0xF000  # flash reachable with 16-bit addresses on AVR, minus the core's tables
+AVR_STACK_BYTES = 160  # for the server above one dense layer, the smallest useful model; 172 bytes were seen
+_CHIP_FILES = {  # by Core.machine
     "arm": ("port_cortex_m.c.jinja",),
     "avr": ("port_avr.c", "deadline_avr.c"),
     "xtensa": ("port_xtensa.c",),
 }
-_FILES_SAID = {"deadline_avr.c": "ends a run that takes too long"}  # of those, what the list of files says
-_COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # that those files drive
+_FILES_SAID = {"deadline_avr.c": "ends a run that takes too long"}  # their descriptions in the file list
+_COUNTERS = {"arm": ("dwt", "register"), "avr": ("timer1",), "xtensa": ("ccount",)}  # supported by them
 ONCE = "examples/once/once.ino"
 SKETCHES = {App.RPC: "server", App.STANDALONE: "once", **{app: app.value for app in SENSOR_APPS}}
 _PURPOSE = {
@@ -56,7 +56,7 @@ _PURPOSE = {
     App.STANDALONE: "It is a start for a program of your own.",
     **{app: f"{each.says}, without end, and tells what it finds." for app, each in SENSOR_APPS.items()},
 }
-# The words of the library Arduino_OV767X for what a camera gives.
+# Arduino_OV767X's constants for picture sizes.
 _CAMERA_SIZES = {
     (640, 480): "VGA",
     (352, 288): "CIF",
@@ -80,7 +80,7 @@ def _lacks(board: Board) -> Iterator[str]:
 
 SECTION = Section({"fqbn": Key(matching(FQBN, "package:architecture:board"))}, _lacks)
 
-_NO_HOME_YET = "https://example.com"  # as of `deploy export`: arduino-lint asks for an address
+_NO_HOME_YET = "https://example.com"  # the default URL of `deploy export`; arduino-lint requires one
 
 
 class Arduino(ToolPlatform):
@@ -126,19 +126,19 @@ class Arduino(ToolPlatform):
 
 
 def _core(board: Board) -> str:
-    """The Arduino core that builds for it, "package:architecture"."""
+    """Returns the Arduino core that builds for the board, as "package:architecture"."""
     return ":".join(board.platforms["arduino"]["fqbn"].split(":")[:2])
 
 
 def _commands(tool: ArduinoTool, directory: Path, board: Board, profile: bool) -> Commands:
     info = read_project(directory)
     sketch = f"examples/{SKETCHES[info.app]}"
-    build = (directory / build_folder(profile)).resolve()  # arduino-builder takes no relative one
+    build = (directory / build_folder(profile)).resolve()  # arduino-builder needs an absolute path
     return tool.commands(info.name, board.platforms["arduino"]["fqbn"], sketch, str(build), profile)
 
 
 def require_near_flash(source: ProjectSource, target: Target, where: str) -> None:
-    """Raises FitError where an AVR cannot reach all constants."""
+    """Raises FitError if an AVR cannot address all constants."""
     if target.constant_space and source.constants_bytes > NEAR_FLASH_BYTES:
         raise FitError(
             f"the constants of {source.name} take {source.constants_bytes:,} bytes, "
@@ -149,7 +149,7 @@ def require_near_flash(source: ProjectSource, target: Target, where: str) -> Non
 
 
 def _require_stack(program: Path, board: Board) -> None:
-    """Raises FitError where variables leave an AVR too little stack: its linker does not check that."""
+    """Raises FitError if variables leave an AVR too little stack, which its linker does not check."""
     taken, there = sizes(program).ram, board.region("ram").bytes
     if there - taken < AVR_STACK_BYTES:
         raise FitError(
@@ -161,10 +161,10 @@ def _require_stack(program: Path, board: Board) -> None:
 
 
 def _nothing_to_check(_program: Path, _board: Board) -> None:
-    """Other linkers look at the stack themselves."""
+    """Does nothing: other linkers check the stack."""
 
 
-_CHECKS = {"avr": _require_stack}  # of a program that was built, by the kind of machine
+_CHECKS = {"avr": _require_stack}  # by Core.machine; check the built program
 
 
 def _server_files(source: ProjectSource, board: Board) -> dict[str, str]:
@@ -191,12 +191,12 @@ def _chip_file(board: Board) -> dict[str, str]:
 
 
 def once_sketch(source: ProjectSource, baud: int = DEFAULT_BAUD) -> str:
-    """The sketch that calls the model once a second."""
+    """Returns the sketch that calls the model once per second."""
     return filled("arduino", "once.ino.jinja", baud=baud, **tensor_words(source))
 
 
 def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
-    """The sketch that calls the model; for the app rpc also the sketch that serves it."""
+    """Returns the sketch that calls the model and, for the app rpc, the one that serves it."""
     baud = board.console.baud if board.console else DEFAULT_BAUD
     if app in SENSOR_APPS:
         return {f"examples/{app.value}/{app.value}.ino": _sensor_sketch(source, board, app, baud)}
@@ -209,9 +209,9 @@ def _sketches(source: ProjectSource, board: Board, app: App) -> dict[str, str]:
 
 
 def _sensor_sketch(source: ProjectSource, board: Board, app: App, baud: int) -> str:
-    """The sketch that reads the sensor. Raises InputError for pictures that its library does not give."""
+    """Returns the sketch that reads the sensor. Raises InputError for picture formats its library lacks."""
     pipeline = source.pipeline
-    assert pipeline is not None  # deploy new sees to it
+    assert pipeline is not None  # checked by deploy new
     camera = {}
     if pipeline.camera is not None and pipeline.recording is None:
         size = _CAMERA_SIZES.get((pipeline.camera.width, pipeline.camera.height))
@@ -239,7 +239,7 @@ def _properties(source: ProjectSource, board: Board) -> str:
 
 
 def library_properties(source: ProjectSource, version: str, author: str, url: str, architecture: str) -> str:
-    """The file in which a library describes itself to the Arduino tools."""
+    """Returns library.properties, the metadata of the library for the Arduino tools."""
     return filled(
         "arduino",
         "library.properties.jinja",
@@ -253,7 +253,7 @@ def library_properties(source: ProjectSource, version: str, author: str, url: st
 
 
 def _license(source: ProjectSource, app: App) -> str:
-    """Says whose each part is; the library's own license is for the user to choose."""
+    """Returns the license of each generated part. The user chooses the license of the library."""
     return filled(
         "arduino",
         "LICENSE.jinja",

@@ -1,4 +1,4 @@
-"""The command lines of the programs that build Arduino sketches, arduino-cli and Debian's arduino-builder."""
+"""Commands for building Arduino sketches with arduino-cli or Debian's arduino-builder."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from aot.errors import MissingToolError, ToolError, did_you_mean
 from platforms.build import Commands
 from platforms.toolchains import Toolchain
 
-HARDWARE = "/usr/share/arduino/hardware"  # where Debian's arduino-core-avr lies
-BUILDER = "/usr/share/arduino-builder"  # where its own patterns lie
-# Debian's gcc-avr 5.4 does not define what the core's Print.cpp asks for.
+HARDWARE = "/usr/share/arduino/hardware"  # installed by Debian's package arduino-core-avr
+BUILDER = "/usr/share/arduino-builder"  # arduino-builder's build patterns
+# Debian's gcc-avr 5.4 does not define a macro that the core's Print.cpp uses.
 CORE_NEEDS = "compiler.cpp.extra_flags=-DDECIMAL_DIG=__DECIMAL_DIG__"
-# The same compiler would describe lines in a format that is no longer read: faults could not be placed.
+# By default this compiler writes an obsolete debug format, in which faults cannot be located.
 LINES = "compiler.c.elf.extra_flags=-gdwarf-2"
 HOOK = "compiler.c.extra_flags=-DSOLDER_LAYER_HOOK"
 WAY_OUT = (
@@ -30,25 +30,25 @@ _VERSION_TIMEOUT_S = 30
 @dataclass(frozen=True, slots=True)
 class ArduinoTool:
     toolchain: Toolchain
-    commands: Callable[[str, str, str, str, bool], Commands]  # library, FQBN, sketch, build folder, profile
+    commands: Callable[[str, str, str, str, bool], Commands]  # of library, FQBN, sketch, build folder, hook
 
 
 @dataclass(frozen=True, slots=True)
 class _Tool:
     commands: Callable[[str, str, str, str, bool], Commands]
     ask_version: tuple[str, ...]
-    cores: Callable[[], frozenset[str]]  # the installed ones, as "package:architecture"
+    cores: Callable[[], frozenset[str]]  # returns installed cores as "package:architecture"
 
 
 def cli_commands(_library: str, fqbn: str, sketch: str, build: str, profile: bool) -> Commands:
-    """The command of arduino-cli, which runs in the library's folder."""
+    """Returns the arduino-cli command; run it in the library's folder."""
     hook = ("--build-property", HOOK) if profile else ()
     argv = ("arduino-cli", "compile", "--fqbn", fqbn, "--library", ".", "--build-path", build, *hook, sketch)
     return Commands((argv,))
 
 
 def builder_commands(library: str, fqbn: str, sketch: str, build: str, profile: bool) -> Commands:
-    """The commands for arduino-builder, which takes libraries only as folders of one folder."""
+    """Returns the arduino-builder commands. It finds libraries only inside a common folder."""
     libraries = "build/sketchbook"
     name = sketch.rpartition("/")[2]
     hook = ("-prefs", HOOK) if profile else ()
@@ -91,7 +91,7 @@ def _cores_of_cli() -> frozenset[str]:
 
 
 def listed_cores(text: str) -> frozenset[str]:
-    """The cores that `arduino-cli core list` prints: its first column without the head."""
+    """Parses the output of `arduino-cli core list`: the first column without its header."""
     words = (line.partition(" ")[0] for line in text.splitlines())
     return frozenset(word for word in words if ":" in word)
 
@@ -103,7 +103,7 @@ _TOOLS = {
 
 
 def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
-    """The preferred program, or the first that has the core "package:architecture". Raises ToolError."""
+    """Returns the preferred program, or the first with the core "package:architecture". Raises ToolError."""
     if prefer is not None and prefer not in _TOOLS:
         raise ToolError(
             f'toolchain "{prefer}" does not build sketches{did_you_mean(prefer, _TOOLS)}',
@@ -126,7 +126,7 @@ def find_arduino_tool(core: str, prefer: str | None = None) -> ArduinoTool:
 
 
 def found_tools() -> dict[str, str]:
-    """The version of each program; "" for one that is not installed."""
+    """Returns the version of each program, or "" if it is not installed."""
     return {name: _toolchain(name).version if shutil.which(name) else "" for name in _TOOLS}
 
 

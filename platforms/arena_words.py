@@ -1,4 +1,4 @@
-"""Describes the memories of a project's models in the words of its templates."""
+"""Template variables for the memories of a project's models."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from platforms.project import ProjectSource
 
 
 def variable(number: int, arena: Arena) -> str:
-    """The name of an arena's array in a project's C, and of its section in the linker script."""
+    """Returns the C name of an arena's array, which also names its linker section."""
     return f"solder_{arena.name}" if number else "solder_arena"
 
 

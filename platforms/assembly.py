@@ -1,4 +1,4 @@
-"""The assembly of some functions of a model, as the compiler makes it for the board."""
+"""The assembly of selected functions of a model, compiled for the board."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from aot.target import Target
 from platforms.templates import c_files
 from platforms.toolchains import cpu_flags, find_toolchain
 
-_LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)[.\w]*:")  # gcc puts .constprop.0 and the like behind names
-_NOISE = re.compile(r"\s*\.(?!word|long|short|byte|quad)|\s*[@#;]|\s*//|\s*$")  # directives, comments
+_LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)[.\w]*:")  # gcc appends .constprop.0 and the like to names
+_NOISE = re.compile(r"\s*\.(?!word|long|short|byte|quad)|\s*[@#;]|\s*//|\s*$")  # directives and comments
 _LOCAL_LABEL = re.compile(r"(\.L?\w+):")
 _MESSAGE_LINES = 12
 
@@ -22,9 +22,9 @@ _MESSAGE_LINES = 12
 def assembly_of(
     functions: Sequence[str], sources: Mapping[str, str], file: str, target: Target, c_flags: Sequence[str]
 ) -> dict[str, str]:
-    """The assembly of each function of one file of the sources.
+    """Returns the assembly of each of these functions in `file`.
 
-    Raises ToolError where there is no compiler for the target, or it refuses the file.
+    Raises ToolError if there is no compiler for the target, or if compilation fails.
     """
     chain = find_toolchain(target)
     with tempfile.TemporaryDirectory() as place:
@@ -42,7 +42,7 @@ def assembly_of(
 
 
 def _functions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Each function's name and its lines, without directives; its constants stand behind it."""
+    """Yields each function's name and its lines without directives; its constants follow its code."""
     name, found = "", list[str]()
     for line in lines:
         label = _LABEL.match(line)
@@ -57,7 +57,7 @@ def _functions(lines: Sequence[str]) -> Iterator[tuple[str, str]]:
 
 
 def _tidy(lines: Sequence[str]) -> str:
-    """The lines without labels that nothing jumps to."""
+    """Removes labels that no instruction refers to."""
     text = "\n".join(lines)
     used = {word for line in lines if not _LOCAL_LABEL.match(line) for word in re.findall(r"\.L?\w+", line)}
     kept = [line for line in text.splitlines() if not (m := _LOCAL_LABEL.match(line)) or m[1] in used]

@@ -1,4 +1,4 @@
-"""The files of bare metal on a board of its own: clocks, pins, UART and faults of its chip, by tables."""
+"""Bare-metal files for physical boards: clocks, pins, UART and fault handlers of the chip, by tables."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _TICKS = {
     "dwt": "DWT_CYCLES",
     "register": "BOARD_REGISTER({address:#010x}u)",
     "still": "0",
-}  # in C, by driver
+}  # in C, by counter driver
 _ALWAYS = ("wait.c", "ending.c", "interrupts.c")
-_RPC = ("deadline.c", "last_call.c", "last_call.h")  # of every Cortex-M
+_RPC = ("deadline.c", "last_call.c", "last_call.h")  # for every Cortex-M
 _DEFAULT_BAUD = 115_200
-GUARD_BYTES = 0x800  # below the stack: what ST has further below, such as a chip's number, can be read
+GUARD_BYTES = 0x800  # below the stack; small, because ST's data further below must be readable
 
 
 @dataclass(frozen=True, slots=True)
 class BareBoard:
-    """A board's chip, and the UART and pins that it uses."""
+    """A board's chip, with the UART and pins in use."""
 
     chip: BareChip
     family: ChipFamily
@@ -36,12 +36,12 @@ class BareBoard:
 
 
 def is_bare_board(board: Board) -> bool:
-    """True where the board's file names a chip, whose clocks and UART this platform drives."""
+    """Returns whether the board file names a chip, so that this platform drives its clocks and UART."""
     return "chip" in _table(board)
 
 
 def lacks_for_chip(board: Board) -> Iterator[str]:
-    """The things that a board's file must have for its chip and has not."""
+    """Yields requirements of the chip that the board file does not meet."""
     table = _table(board)
     if board.own_counter is None or board.own_counter.driver not in _TICKS:
         yield f"a [counter] with driver = {' or '.join(map(_quoted, _TICKS))}"
@@ -87,7 +87,7 @@ def _table(board: Board) -> dict[str, str]:
 
 
 def uart_drivers() -> tuple[str, ...]:
-    """The drivers that there are, by family of UARTs."""
+    """Returns the names of the available UART drivers."""
     return tuple(
         name.removeprefix("uart_").removesuffix(".c")
         for name, _ in c_files(_TEMPLATES)
@@ -96,18 +96,18 @@ def uart_drivers() -> tuple[str, ...]:
 
 
 def bare_board(board: Board) -> BareBoard:
-    """The board's chip and how it is wired; the board's file has been read strictly."""
+    """Returns the board's chip and its wiring. The board file has already been checked."""
     table = _table(board)
     chip = load_chip(table["chip"], board.name)
     family = FAMILIES[chip.family]
     tx, rx = (read_pin(family, table[key]) for key in ("tx", "rx"))
-    assert tx is not None  # lacks_for_chip asks for them
+    assert tx is not None  # checked by lacks_for_chip
     assert rx is not None
     return BareBoard(chip, family, chip.uarts[table["uart"]], tx, rx)
 
 
 def chip_words(board: Board) -> dict[str, Any]:
-    """The words in the templates of a board's chip. Raises BoardError for a clock that it cannot have."""
+    """Returns the template variables of the board's chip. Raises BoardError for an impossible clock."""
     bare = bare_board(board)
     return {
         "board": board,
@@ -125,7 +125,7 @@ def chip_words(board: Board) -> dict[str, Any]:
 
 
 def chip_files(board: Board, app: App) -> dict[str, str]:
-    """The C files of src/board for a chip, without board.h and startup.c."""
+    """Returns the C files of src/board for a chip, except board.h and startup.c."""
     bare, words = bare_board(board), chip_words(board)
     own = [*bare.family.files, f"uart_{bare.uart.driver}.c", *_ALWAYS, "port.c.jinja", "device.h.jinja"]
     if bare.chip.has_caches:

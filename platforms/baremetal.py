@@ -1,6 +1,6 @@
-"""The platform "baremetal": only this firmware on the board, with its own startup code and linker script.
+"""The platform "baremetal": firmware without an operating system, with startup code and linker script.
 
-Emulated boards (a table [uart], an end by semihosting) and boards with a chip of their own (bare_board.py).
+Supports emulated boards (with a table [uart] and semihosting) and boards whose chip is known (bare_board.py).
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from platforms.second_core import second_core_files
 from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import GCC, Toolchain
 
-SERVER_STACK_BYTES = 1536  # the server's own calls and an interrupt's frame, above what the model needs
-CARTRIDGE_STACK_BYTES = 4096  # at least, for models that are not known yet
+SERVER_STACK_BYTES = 1536  # the server's calls and an interrupt frame, in addition to the model's stack
+CARTRIDGE_STACK_BYTES = 4096  # minimum for models that are not known yet
 SERVER_RAM_BYTES = (
-    2048  # of the server's variables at most; boards/base_firmware.json has those of each board
+    2048  # upper bound for the server's variables; boards/base_firmware.json has measured values
 )
 GUARD_BYTES = 0x1_0000  # below the stack of emulated boards
 FREESTANDING_HEADERS = ("math.h", "string.h")
@@ -44,9 +44,9 @@ _WITHOUT_END = """\
 Runs the model without end, on zeros once a second, and sleeps in between: a start for a program of your own.
 Functions of yours below `src/` take the place of the weak ones: `app_inputs` (of a streamed model `app_row`),
 `app_outputs`, `app_error` and `app_sleep` of `src/main.c`, `board_interrupt` and `board_on_fault`."""
-_PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # whose templates, by the kind of machine
+_PROCESSOR = {"arm": "cortex_m", "riscv": "riscv"}  # template folder by Core.machine
 _ZIG = "python -m ziglang cc"
-# Nobody unwinds the stack here: tables for that would take a tenth of the flash of small firmware.
+# The stack is never unwound: unwind tables would occupy a tenth of the flash of small firmware.
 _ZIG_FLAGS = ("-Ifreestanding", "-fno-sanitize=all", "-fno-unwind-tables", "-fno-asynchronous-unwind-tables")
 
 
@@ -99,7 +99,7 @@ class Baremetal(CompilerPlatform):
         return project_files(source, board, app, platform_files)
 
     def generate(self, source: ProjectSource, directory: Path, board: Board, app: App) -> None:
-        """Writes the project; a chip's maker's headers are used where a CMSIS pack with them is unpacked."""
+        """Writes the project, using the chip vendor's headers if an unpacked CMSIS pack has them."""
         files = dict(self.files(source, board, app))
         if is_bare_board(board) and (makers := bare_board(board).chip.makers) is not None:
             files["flags/compile"] += "".join(f"{option}\n" for option in header_options(makers))
@@ -114,8 +114,8 @@ class Baremetal(CompilerPlatform):
         on_command: OnCommand,
     ) -> Path:
         program = super().make(directory, board, toolchain, choices, on_command)
-        if "uf2" in board.runners:  # a bootloader that takes no ELF files
-            from platforms.uf2_file import write_uf2  # reading a board's file needs no ELF files
+        if "uf2" in board.runners:  # the bootloader cannot read ELF files
+            from platforms.uf2_file import write_uf2  # reading a board file needs no ELF reader
 
             write_uf2(program, board.runners["uf2"]["family"])
         return program
@@ -169,12 +169,12 @@ def _slot_files(board: Board) -> dict[str, str]:
 
 
 def _uart_file(board: Board) -> dict[str, str]:
-    assert board.uart is not None  # SECTION asks for it
+    assert board.uart is not None  # required by SECTION
     return {f"uart_{board.uart.driver}.c": _uart_drivers()[board.uart.driver]}
 
 
 def _uart_drivers() -> dict[str, str]:
-    """The C text of each driver that there is, by its name."""
+    """Returns the C text of each driver by name."""
     files = {name: text for name, text in c_files("baremetal") if name.startswith("uart_")}
     return {name.removeprefix("uart_").removesuffix(".c"): text for name, text in files.items()}
 
@@ -184,7 +184,7 @@ def _board_h(board: Board, guard_bytes: int, words: Mapping[str, Any]) -> str:
 
 
 def _guard_bytes(board: Board, wanted: int) -> int:
-    """The bytes below the stack that the MPU can forbid: one region of that size, or none."""
+    """Returns `wanted` if the MPU can protect that many bytes below the stack with one region, else 0."""
     origin = board.region("ram").origin
     low = origin - wanted
     fits = low >= 0 and origin % wanted == 0
@@ -216,7 +216,7 @@ def _linker_script(source: ProjectSource, board: Board) -> str:
 
 
 def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str, object]:
-    """A region that holds constants; RAM is filled from flash before the model runs."""
+    """Describes a region for constants. Constants in RAM are copied from flash before the model runs."""
     region = next((r for r in board.regions if r.name == name), None)
     if region is None:
         raise BoardError(
@@ -228,7 +228,7 @@ def _constant_place(source: ProjectSource, board: Board, name: str) -> dict[str,
 
 
 def _arena_regions(source: ProjectSource, board: Board, models_stack: int) -> list[MemoryRegion]:
-    """The region of each arena; stack and variables take their part of the fastest memory."""
+    """Returns the region of each arena. Stack and variables reserve space in the fastest memory."""
     base = board.base_firmware
     takers = {
         "server": base.ram_bytes if base and base.platform == "baremetal" else SERVER_RAM_BYTES,
@@ -245,7 +245,10 @@ def _arena_regions(source: ProjectSource, board: Board, models_stack: int) -> li
 def _arena_region(
     source: ProjectSource, arena: Arena, board: Board, taken: Mapping[str, Mapping[str, int]]
 ) -> MemoryRegion:
-    """The memory that the arena was planned for, or the fastest with room. Raises BoardError, FitError."""
+    """Returns the region the arena was planned for, or else the fastest with enough space.
+
+    Raises BoardError if the board has no such region, and FitError if the arena does not fit.
+    """
     by_speed = board.target.by_speed("ram")
     offered = [region for region in by_speed if arena.region in ("", region.name)]
     if not offered:

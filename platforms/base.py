@@ -1,4 +1,4 @@
-"""The interface of all platforms: generate a project, build it, open a line to the firmware."""
+"""The interface of all platforms: generate a project, build it, connect to the firmware."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from platforms.transport.base import Transport
 
 @dataclass(frozen=True, slots=True)
 class BuildChoices:
-    """The user's choices for a build."""
+    """Build options chosen by the user."""
 
-    toolchain: str | None = None  # by name; None: the first that is found
-    profile: bool = False  # whether the model reports its layers
-    platform: str | None = None  # by name; None: the board's first that builds on this machine
+    toolchain: str | None = None  # by name; None: the first one found
+    profile: bool = False  # report every layer at run time
+    platform: str | None = None  # by name; None: the board's first one that builds on this machine
 
 
 AS_FOUND = BuildChoices()
@@ -41,12 +41,12 @@ AS_FOUND = BuildChoices()
 
 @dataclass(frozen=True, slots=True)
 class Firmware:
-    """A built program and what it was built with."""
+    """A built program and how it was built."""
 
     elf: Path
-    directory: Path  # of its project
+    directory: Path  # the project folder
     toolchain: Toolchain
-    profile: bool  # whether the model reports its layers
+    profile: bool  # the model reports its layers
 
 
 class Platform(ABC):
@@ -54,23 +54,23 @@ class Platform(ABC):
 
     @abstractmethod
     def files(self, source: ProjectSource, board: Board, app: App) -> Mapping[str, str]:
-        """The project's files, as path in the project -> text. Pure."""
+        """Returns the project's files as path -> text, without side effects."""
 
     def generate(self, source: ProjectSource, directory: Path, board: Board, app: App) -> None:
-        """Writes the project; the directory must be new or empty."""
+        """Writes the project into a new or empty folder."""
         write_project(directory, self.files(source, board, app))
 
     @abstractmethod
     def toolchain(self, board: Board, prefer: str | None = None) -> Toolchain:
-        """The tool that builds for the board: the preferred one, or the first found. Raises ToolError."""
+        """Returns the preferred build tool for the board, or the first one found. Raises ToolError."""
 
     @abstractmethod
     def program(self, directory: Path, profile: bool = False) -> Path:
-        """The path at which build() puts the program of the project in that folder."""
+        """Returns the path of the program that build() creates."""
 
     @abstractmethod
     def commands(self, directory: Path, board: Board, choices: BuildChoices = AS_FOUND) -> Commands:
-        """The commands that build() would run in the project's folder."""
+        """Returns the commands that build() would run in the project folder."""
 
     def build(
         self,
@@ -79,7 +79,7 @@ class Platform(ABC):
         choices: BuildChoices = AS_FOUND,
         on_command: OnCommand = keep_quiet,
     ) -> Firmware:
-        """Makes the program of the project there, unless nothing has changed since it was made."""
+        """Builds the program, unless nothing has changed since the last build."""
         toolchain = self.toolchain(board, choices.toolchain)
         program = self.make(directory, board, toolchain, choices, on_command)
         firmware = Firmware(program, directory, toolchain, choices.profile)
@@ -95,20 +95,20 @@ class Platform(ABC):
         choices: BuildChoices,
         on_command: OnCommand,
     ) -> Path:
-        """Runs the commands of a build and returns the program's path."""
+        """Runs the build commands and returns the program's path."""
 
     def require_sound(self, firmware: Firmware, board: Board) -> None:  # noqa: B027
-        """Raises FitError for a program that cannot run there; most can."""
+        """Raises FitError if the program cannot run on the board. By default does nothing."""
 
     def open_line(
         self, firmware: Firmware, board: Board, runner: str | None = None, selector: BoardSelector = ANY_BOARD
     ) -> Transport:
-        """Starts the firmware on that runner, or the first usable one of the board, and connects to it."""
+        """Starts the firmware on this runner, or the board's first usable one, and connects to it."""
         return open_line(firmware.elf, board, runner, selector, self.name)
 
 
 class CompilerPlatform(Platform):
-    """A platform without a build system of its own: the compiler is called directly."""
+    """A platform without a build system: the compiler is called directly."""
 
     program_name: str
 
@@ -134,11 +134,11 @@ class CompilerPlatform(Platform):
 
 
 class ToolPlatform(Platform):
-    """A platform that its makers' own tools build."""
+    """A platform built with its vendor's tools."""
 
     @abstractmethod
     def built(self, directory: Path, board: Board, profile: bool) -> Path:
-        """The path at which the tools put the board's program."""
+        """Returns the path at which the tools write the program."""
 
     def make(
         self,
@@ -155,7 +155,7 @@ class ToolPlatform(Platform):
 
 
 def platform_of(board: Board, name: str | None = None) -> Platform:
-    """The named platform, or the first that the board's file lists."""
+    """Returns the named platform, or the first one in the board file."""
     name = name or next(iter(board.platforms))
     if name not in board.platforms:
         raise BoardError(
@@ -167,7 +167,7 @@ def platform_of(board: Board, name: str | None = None) -> Platform:
 
 
 def compiler_platform_of(board: Board) -> CompilerPlatform:
-    """The first platform of the board whose firmware is compiled file by file, as tuning does."""
+    """Returns the board's first platform that compiles firmware file by file, which tuning needs."""
     known = [platform_of(board, name) for name in board.platforms if name in PLATFORMS]
     found = next((platform for platform in known if isinstance(platform, CompilerPlatform)), None)
     if found is None:

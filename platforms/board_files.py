@@ -1,4 +1,4 @@
-"""Finds boards by name, with the tables that platforms and runners read in their files."""
+"""Finds boards by name, with the tables that platforms and runners define."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ if TYPE_CHECKING:
 
 
 def load_board(name: str) -> Board:
-    """The board of that name, or described by that TOML file."""
+    """Returns the board with this name, or the one described by this TOML file."""
     return load.load_board(name, SECTIONS)
 
 
 def all_boards() -> tuple[Board, ...]:
-    """Every board that load_board finds by name, sorted by name."""
+    """Returns every board that load_board finds by name, sorted by name."""
     return load.all_boards(SECTIONS)
 
 
 def broken_boards() -> tuple[DeployError, ...]:
-    """What is wrong with the files of boards that all_boards leaves out."""
+    """Returns the errors of board files that all_boards skips."""
     return load.broken_boards(SECTIONS)
 
 
 class _Declared(Mapping[str, Section]):
-    """The SECTION of each module in a table; a module is imported when its section is needed."""
+    """SECTION of each module in a table. A module is imported when its section is first used."""
 
     def __init__(self, modules: Mapping[str, str]) -> None:
         self._modules = modules

@@ -1,7 +1,7 @@
-"""Compiles and links a project by calling the compiler, two files at a time.
+"""Compiles and links a project by calling the compiler, with two parallel jobs.
 
-The Makefile is the owner's way to do the same. Here make is not used, because it need not be there: a
-machine with nothing but Python gets its compiler by pip. Both read the same src/ and flags/.
+Users can also build with the project's Makefile. Both read the same src/ and flags/. Make is not used here
+because it may be missing on a machine whose compiler was installed by pip.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ OnCommand = Callable[[Sequence[str]], None]
 
 
 def keep_quiet(_argv: Sequence[str]) -> None:
-    """Shows nothing of a command."""
+    """Ignores the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The command lines of one build."""
+    """The commands of one build."""
 
-    finish: tuple[tuple[str, ...], ...]  # one after the other, such as the linker's
-    compile: tuple[tuple[str, ...], ...] = ()  # before those, in any order
+    finish: tuple[tuple[str, ...], ...]  # run in sequence after compilation, for example the linker
+    compile: tuple[tuple[str, ...], ...] = ()  # run first, in any order
 
     @property
     def all(self) -> tuple[tuple[str, ...], ...]:
@@ -47,7 +47,7 @@ class Commands:
 
 
 def project_sources(directory: Path) -> tuple[str, ...]:
-    """The C files of a project, as the Makefile finds them."""
+    """Returns the C files of a project, the same that the Makefile finds."""
     found = (*directory.glob("src/*.c"), *directory.glob("src/*/*.c"))
     return tuple(sorted(path.relative_to(directory).as_posix() for path in found))
 
@@ -61,7 +61,7 @@ def object_of(source: str, profile: bool) -> str:
 
 
 def compile_argv(toolchain: Toolchain, source: str, profile: bool) -> tuple[str, ...]:
-    """The command that compiles one source; it runs in the project's folder."""
+    """Returns the command that compiles one source file; run it in the project folder."""
     purpose = "model" if source.startswith("src/model/") else "rest"
     hook = ("-DSOLDER_LAYER_HOOK",) if profile else ()
     flags = (f"@flags/{spelling_of(toolchain.family)}/cpu", "@flags/compile", *hook, f"@flags/{purpose}")
@@ -76,7 +76,7 @@ def link_argv(toolchain: Toolchain, sources: Sequence[str], program: str, profil
 
 
 def build_commands(directory: Path, toolchain: Toolchain, program: str, profile: bool) -> Commands:
-    """The commands that a build of the project would run in its folder."""
+    """Returns the commands that build the project; run them in its folder."""
     sources = project_sources(directory)
     return Commands(
         compile=tuple(compile_argv(toolchain, source, profile) for source in sources),
@@ -87,7 +87,7 @@ def build_commands(directory: Path, toolchain: Toolchain, program: str, profile:
 def build_project(
     directory: Path, toolchain: Toolchain, program: str, profile: bool, on_command: OnCommand = keep_quiet
 ) -> Path:
-    """Builds it all when anything has changed since the last time; returns the program's path."""
+    """Builds everything if anything has changed since the last build. Returns the program's path."""
     output = directory / build_folder(profile) / program
     commands = build_commands(directory, toolchain, program, profile)
     for argv in commands.compile:
@@ -99,7 +99,7 @@ def build_project(
 def run_when_changed(
     output: Path, directory: Path, commands: Commands, toolchain: Toolchain, on_command: OnCommand
 ) -> None:
-    """Runs the commands that make `output` unless it is there and nothing has changed."""
+    """Runs the commands that create `output`, unless it exists and nothing has changed."""
     stamp = _Stamp(output.with_name(f"{output.name}.built"), _content(output, directory, toolchain))
     if output.is_file() and stamp.is_current():
         return
@@ -111,7 +111,7 @@ def run_when_changed(
 
 
 class _Stamp:
-    """Remembers beside a program what it was built from."""
+    """A file next to a program that records what it was built from."""
 
     def __init__(self, path: Path, content: str) -> None:
         self._path, self._content = path, content
@@ -124,7 +124,7 @@ class _Stamp:
 
 
 def _content(output: Path, directory: Path, toolchain: Toolchain) -> str:
-    """A digest of everything that decides what the program will be."""
+    """Returns a digest of everything that determines the program."""
     digest = hashlib.sha256(
         json.dumps([toolchain.argv, toolchain.version, str(output.relative_to(directory))]).encode()
     )
@@ -134,7 +134,7 @@ def _content(output: Path, directory: Path, toolchain: Toolchain) -> str:
 
 
 def _inputs(directory: Path) -> Iterator[Path]:
-    """Yields all files of the project except those that are built."""
+    """Yields all files of the project except build results."""
     for entry in sorted(directory.iterdir()):
         if entry.is_dir() and entry.name != "build":
             yield from sorted(path for path in entry.rglob("*") if path.is_file())
@@ -143,8 +143,8 @@ def _inputs(directory: Path) -> Iterator[Path]:
 
 
 def _taken_by(directory: Path, argv: Sequence[str]) -> Iterator[str]:
-    """Yields what takes memory, by the objects that the linker was given and the stack that is reserved."""
-    from platforms.elf import sizes  # elftools take their time, and few builds end here
+    """Yields the memory needed by each part of the firmware, from object files and the reserved stack."""
+    from platforms.elf import sizes  # loading elftools is slow, and few builds fail here
 
     taken: dict[str, tuple[int, int]] = {}
     for path in (directory / word for word in argv if word.endswith(".o")):
@@ -152,7 +152,7 @@ def _taken_by(directory: Path, argv: Sequence[str]) -> Iterator[str]:
         flash, ram = taken.get(part, (0, 0))
         try:
             size = sizes(path)
-        except ToolError:  # what this linker takes is no ELF file
+        except ToolError:  # not an ELF file
             return
         taken[part] = flash + size.flash, ram + size.ram
     for part, (flash, ram) in sorted(taken.items()):

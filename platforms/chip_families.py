@@ -1,4 +1,4 @@
-"""Families of chips whose clocks, pins and UARTs are driven alike: their files, and the numbers in them."""
+"""Chip families with the same clock, pin and UART code: template files and the values for them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from boards.bare_chip import BareChip, ChipUart
 Words = dict[str, Any]
 _DIVIDER_CODES = {1: 0, 2: 4, 4: 5, 8: 6, 16: 7}  # of ST's bus clocks
 _F4_INTERNAL_HZ = _L4_INTERNAL_HZ = 16_000_000
-_F4_PLL_IN_HZ = 2_000_000  # the most, at which the PLL jitters least
+_F4_PLL_IN_HZ = 2_000_000  # the maximum, for the least PLL jitter
 _F4_VCO_HZ = (192_000_000, 432_000_000)
 _L4_PLL_IN_HZ = 16_000_000
 _L4_VCO_HZ = (64_000_000, 344_000_000)
@@ -26,29 +26,29 @@ _RP2_POSTS = range(1, 8)
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A pin, as the family counts them."""
+    """A pin in the family's numbering."""
 
     port: str
     number: int
-    function: int  # its number for the UART, where the family has such numbers
+    function: int  # alternate function of the UART, if the family has such numbers
 
 
 @dataclass(frozen=True, slots=True)
 class ChipFamily:
-    """The things that chips of a family have in common."""
+    """Properties shared by the chips of a family."""
 
-    files: tuple[str, ...]  # templates of project_templates/chips, in a project without ".jinja" and family
-    registers: str  # the template of its few registers
-    pin: str  # a pattern: groups port, number, function
+    files: tuple[str, ...]  # templates in project_templates/chips; projects omit ".jinja" and the family
+    registers: str  # template of the register definitions
+    pin: str  # a regular expression with the groups port, number, function
     pin_example: str
-    words: Callable[[BareChip, ChipUart, int], Words]  # of the clocks, at so many hertz. Raises BoardError
-    clock_keys: tuple[str, ...]  # that a chip's table [clock] must have
-    uart_clocks: tuple[str, ...] = ("",)  # what a UART's "clock" may be
-    entropy: str = "own"  # the file of project_templates/entropy for its random numbers
+    words: Callable[[BareChip, ChipUart, int], Words]  # clock variables for a frequency. Raises BoardError
+    clock_keys: tuple[str, ...]  # required in a chip's table [clock]
+    uart_clocks: tuple[str, ...] = ("",)  # legal values of a UART's "clock"
+    entropy: str = "own"  # the random source: a file in project_templates/entropy
 
 
 def read_pin(family: ChipFamily, text: str) -> Pin | None:
-    """The pin of that name; None where the family has no such pins."""
+    """Returns the pin with this name, or None if the family has no such pin."""
     found = re.fullmatch(family.pin, text)
     if found is None:
         return None
@@ -66,7 +66,7 @@ def _unreachable(chip: BareChip, hz: int, why: str) -> BoardError:
 def _pll(
     chip: BareChip, hz: int, in_hz: int, vco_hz: tuple[int, int], dividers: tuple[int, ...]
 ) -> tuple[int, int]:
-    """The multiplier and the first of the dividers by which a PLL makes so many hertz."""
+    """Returns the multiplier and the first divider with which the PLL generates `hz`."""
     for divider in dividers:
         if vco_hz[0] <= hz * divider <= vco_hz[1] and hz * divider % in_hz == 0:
             return hz * divider // in_hz, divider
@@ -99,7 +99,7 @@ def _stm32f4(power: str, power_state: str, caches: int) -> Callable[[BareChip, C
             "m": _F4_INTERNAL_HZ // _F4_PLL_IN_HZ,
             "n": n,
             "p": p,
-            "q": -(-n * _F4_PLL_IN_HZ // 48_000_000),  # USB's clock, which nothing here uses
+            "q": -(-n * _F4_PLL_IN_HZ // 48_000_000),  # the USB clock, unused here
             "waits": -(-hz // chip.clock["flash_wait_hz"]) - 1,
             "wait_hz": chip.clock["flash_wait_hz"],
             "overdrive": hz > chip.clock["most_without_overdrive_hz"],
@@ -169,7 +169,7 @@ def _rp2(chip: BareChip, _uart: ChipUart, hz: int) -> Words:
         raise _unreachable(chip, hz, f"its PLL makes multiples of {crystal_hz:,} Hz, divided by two numbers")
     post1, post2 = max(
         choices, key=lambda pair: (pair[0] * pair[1], pair[0])
-    )  # a fast oscillator jitters least
+    )  # a fast oscillator has the least jitter
     facts = dict(chip.clock)
     timer = (facts["reset_timer"],) if "watchdog" in facts else ()
     return {
@@ -188,7 +188,7 @@ _ST_EXAMPLE = "PA2:7, the port, the number and the alternate function"
 
 
 def _nrf_family(pins: str) -> ChipFamily:
-    """Chips whose makers' header calls the registers of pins so."""
+    """Returns the family of chips whose vendor header uses these register names for pins."""
     return ChipFamily(
         ("clock_nrf.c.jinja", "pins_nrf.c.jinja"),
         "registers_nrf.h.jinja",

@@ -1,4 +1,4 @@
-"""Reads built programs: the flash and RAM that their parts take, and the source lines of addresses."""
+"""Reads ELF files: flash and RAM of each part, symbols, and source lines of addresses."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ SHF_WRITE, SHF_ALLOC = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class ProgramSizes:
-    """The sizes in bytes of a program or an object file."""
+    """Sizes of a program or object file in bytes."""
 
-    code: int  # instructions and read-only data, the model's constants among it
-    data: int  # variables with a value at the start: RAM, and flash to hold that value
+    code: int  # instructions and read-only data, including the model's constants
+    data: int  # initialized variables: they need RAM, and flash for the initial values
     zeroed: int  # all other RAM: variables, arena, stack
 
     @property
@@ -39,14 +39,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A part of a program as it lies in memory when it runs."""
+    """A loaded part of a program."""
 
     addresses: range
     data: bytes
 
 
 def segments(program: Path) -> tuple[Segment, ...]:
-    """Reads the parts of an ELF file that are loaded, by the addresses at which they are used."""
+    """Returns the loaded segments of an ELF file at their run-time addresses."""
     with program.open("rb") as file:
         return tuple(
             Segment(range(each["p_vaddr"], each["p_vaddr"] + each["p_filesz"]), each.data())
@@ -56,7 +56,7 @@ def segments(program: Path) -> tuple[Segment, ...]:
 
 
 def sizes(program: Path) -> ProgramSizes:
-    """The sizes of an ELF file."""
+    """Returns the sizes of an ELF file."""
     with program.open("rb") as file:
         elf = _open(file, program)
         code = data = zeroed = 0
@@ -64,7 +64,7 @@ def sizes(program: Path) -> ProgramSizes:
             flags, count = section["sh_flags"], section["sh_size"]
             if not flags & SHF_ALLOC:
                 continue
-            if section["sh_type"] == "SHT_NOBITS":  # the stack is, which LLVM's linker does not call written
+            if section["sh_type"] == "SHT_NOBITS":  # includes the stack, which LLVM does not mark as writable
                 zeroed += count
             elif not flags & SHF_WRITE:
                 code += count
@@ -79,16 +79,16 @@ def symbols(program: Path) -> tuple[Symbol, ...]:
 
 
 def function_at(program: Path, address: int) -> str:
-    """The name of the function that holds an address of the program; "" where there is none."""
+    """Returns the name of the function at an address, or ""."""
     for symbol in symbols(program):
-        low = symbol.address & ~1  # Thumb functions have the lowest bit set
+        low = symbol.address & ~1  # bit 0 is set for Thumb functions
         if symbol.kind == "STT_FUNC" and low <= address < low + symbol.bytes:
             return symbol.name
     return ""
 
 
 def line_at(program: Path, address: int) -> str:
-    """The source line of an address, as "file.c:12"; "" where the program does not say."""
+    """Returns the source line of an address as "file.c:12", or "" without debug information."""
     with program.open("rb") as file:
         elf = _open(file, program)
         if not elf.has_dwarf_info():
@@ -102,13 +102,13 @@ def line_at(program: Path, address: int) -> str:
 
 
 def place_at(program: Path, address: int) -> str:
-    """The function and line of an address, as "conv (kws.c:120)", as far as the program says."""
+    """Returns the function and line of an address as "conv (kws.c:120)", as far as known."""
     line = line_at(program, address)
     return f"{function_at(program, address)} ({line})" if line else function_at(program, address)
 
 
 def image(program: Path) -> tuple[int, bytes]:
-    """The address of a program's first loaded byte, and all bytes from there on; gaps are zeros."""
+    """Returns the address of the first loaded byte and all bytes from there, with gaps zeroed."""
     with program.open("rb") as file:
         elf = _open(file, program)
         parts = [(s["p_paddr"], s.data()) for s in elf.iter_segments() if s["p_type"] == "PT_LOAD"]
@@ -121,7 +121,7 @@ def image(program: Path) -> tuple[int, bytes]:
 
 
 def _line_in(line_program: Any, address: int) -> str:
-    """Searches one unit's rows, each of which holds from its address to the next row's."""
+    """Searches one unit's line table. Each row applies up to the address of the next one."""
     before = None
     for entry in line_program.get_entries():
         state = entry.state
@@ -134,7 +134,7 @@ def _line_in(line_program: Any, address: int) -> str:
 
 
 def _file_name(line_program: Any, index: int) -> str:
-    first = 0 if line_program["version"] >= 5 else 1  # DWARF 5 counts files from 0
+    first = 0 if line_program["version"] >= 5 else 1  # DWARF 5 numbers files from 0
     name: bytes = line_program["file_entry"][index - first].name
     return Path(name.decode(errors="replace")).name
 
@@ -149,7 +149,7 @@ def _symbols(elf: Any) -> Iterator[Symbol]:
 
 
 def _open(file: Any, program: Path) -> Any:
-    from elftools.common.exceptions import ELFError  # fifty modules, and most commands read no program
+    from elftools.common.exceptions import ELFError  # loads fifty modules, and most commands read no program
     from elftools.elf.elffile import ELFFile
 
     try:

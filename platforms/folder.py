@@ -1,4 +1,4 @@
-"""Project folders: written whole or not at all, never over something of the user's."""
+"""Project folders: written completely or not at all, never over the user's files."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from platforms.project import App
 
 @dataclass(frozen=True, slots=True)
 class ProjectInfo:
-    """The facts in a folder's project.json."""
+    """Facts from a folder's project.json."""
 
     name: str
     platform: str
     board: str
     app: App
     model_hash: str
-    models: tuple[str, ...]  # of the firmware: the first is `name`
-    build_id: str  # as the firmware tells it on the line; "" in projects that do not say it
+    models: tuple[str, ...]  # in the firmware; the first is `name`
+    build_id: str  # reported by the firmware over the line; "" in projects without one
 
 
 def write_project(directory: Path, files: Mapping[str, str]) -> None:
-    """Writes the files beside the place and moves the folder there when all is written."""
+    """Writes the files to a temporary folder next to `directory`, then renames it."""
     _refuse_occupied(directory)
     try:
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -38,7 +38,7 @@ def write_project(directory: Path, files: Mapping[str, str]) -> None:
         raise OutputError(f"the project folder cannot be made: {error.strerror}", str(directory)) from error
     try:
         _write_all(partial, files)
-        partial.chmod(0o755)  # mkdtemp's own is for secrets
+        partial.chmod(0o755)  # mkdtemp makes folders private
         if directory.exists():
             directory.rmdir()
         partial.rename(directory)
@@ -71,7 +71,7 @@ def is_project(directory: Path) -> bool:
 
 
 def read_project(directory: Path) -> ProjectInfo:
-    """Reads the project in the folder. Raises OutputError when this version does not know it."""
+    """Reads the project in a folder. Raises OutputError if its format is unknown."""
     file = directory / PROJECT_FILE
     try:
         facts = json.loads(file.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""The platform "host": a process of this computer, whose line is a pipe, a pseudo terminal or TCP."""
+"""The platform "host": a process on this computer, connected by pipe, pseudo-terminal or TCP."""
 
 from __future__ import annotations
 

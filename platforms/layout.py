@@ -1,8 +1,8 @@
-"""The files every project has on every platform: model, runtime, main.c, options, Makefile, README.
+"""The files that projects have on every platform: model, runtime, main.c, options, Makefile, README.
 
-The list of sources and the compiler options exist once in a project: the sources are the C files below
-src/, the options stand in flags/ as response files. The Makefile and `deploy build` both read them there, so
-a file or an option that the project's owner adds counts for both.
+Sources and compiler options are defined once in a project: sources are the C files in src/, options are
+response files in flags/. The Makefile and `deploy build` both read them, so files and options that a user
+adds work with both.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ STANDALONE_HEADERS = ("solder_model.h", "solder_port.h")
 _CARTRIDGES_ALIGN = ("__attribute__((aligned(32)))",)  # for models that are not known yet
 _COMPILE = (
     "-std=c99",
-    "-g",  # costs nothing on the board, and names the line of a fault
+    "-g",  # debug information stays on the host and locates faults
     "-Wall",
     "-Wextra",
     "-Wconversion",
@@ -66,25 +66,25 @@ _MAIN_SAYS = {
 
 @dataclass(frozen=True, slots=True)
 class PlatformFiles:
-    """The files and options in which one platform's projects differ from another's."""
+    """Files and options specific to one platform's projects."""
 
     platform: str
-    program: str  # the built file's name
+    program: str  # name of the built file
     default_cc: str
     other_cc: str
     files: Mapping[str, str]
-    folders: Mapping[str, str]  # what the README says of the platform's own files
-    compile_flags: Mapping[str, tuple[str, ...]]  # by family, beside the core's
-    link_flags: Mapping[str, tuple[str, ...]]  # by family
-    link_needs: tuple[str, ...] = ()  # files the linker reads
-    can_sanitize: bool = False  # whether the address and undefined-behaviour sanitizers run there
-    has_two_cores: bool = False  # whether its programs use both cores of boards that have them
-    purpose: str = ""  # of its program, where it is another than elsewhere
-    entropy: str = "own"  # where random numbers come from: a file of project_templates/entropy
+    folders: Mapping[str, str]  # README descriptions of the platform's folders
+    compile_flags: Mapping[str, tuple[str, ...]]  # by compiler family, in addition to the core's options
+    link_flags: Mapping[str, tuple[str, ...]]  # by compiler family
+    link_needs: tuple[str, ...] = ()  # files that the linker reads
+    can_sanitize: bool = False  # the address and undefined-behavior sanitizers work there
+    has_two_cores: bool = False  # programs use both cores of dual-core boards
+    purpose: str = ""  # of its program, if it differs from the other platforms
+    entropy: str = "own"  # the random source: a file in project_templates/entropy
 
 
 def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -> dict[str, str]:
-    """Every file of a project: path -> text."""
+    """Returns every file of a project as path -> text."""
     return {
         **{f"src/model/{name}": text for name, text in model_files(source, app).items()},
         **{f"src/runtime/{name}": text for name, text in runtime_files(app).items()},
@@ -110,7 +110,7 @@ def project_files(source: ProjectSource, board: Board, app: App, own: PlatformFi
 
 
 def lock_files(source: ProjectSource, entropy: str) -> dict[str, str]:
-    """The files with the line's key, and with random numbers for its challenges; none if the line is open."""
+    """Returns the files with the line's key and a random source for challenges; empty without a key."""
     if not source.line_key:
         return {}
     words = struct.unpack("<8I", source.line_key)
@@ -121,21 +121,21 @@ def lock_files(source: ProjectSource, entropy: str) -> dict[str, str]:
 
 
 def model_files(source: ProjectSource, app: App) -> dict[str, str]:
-    """The files of the model; its description is among them only where a server asks for it."""
+    """Returns the model's files. The description is included only for the server."""
     leave_out = {f"{model}_describe.c" for model in source.models} if app is not App.RPC else set()
     files = {n: text for n, text in {**source.headers, **source.sources}.items() if n not in leave_out}
     return {**files, **weights_to_come(source)}
 
 
 def runtime_files(app: App) -> dict[str, str]:
-    """The server, or the two of its headers that other programs may need."""
+    """Returns the server, or the two headers that other programs may need."""
     if app is not App.RPC:
         return {name: template_text("common", name) for name in STANDALONE_HEADERS}
     return dict(c_files("common"))
 
 
 def app_files(source: ProjectSource, app: App, board: Board, platform: str) -> dict[str, str]:
-    """The table of models that the server asks for, or the program that calls the model."""
+    """Returns the server's table of models, or a program that calls the model."""
     if app is App.RPC:
         return {"src/models.c": model_table(source)}
     if app in SENSOR_APPS:
@@ -144,7 +144,7 @@ def app_files(source: ProjectSource, app: App, board: Board, platform: str) -> d
 
 
 def model_table(source: ProjectSource) -> str:
-    """The text of models.c, which the server asks for the models."""
+    """Returns models.c, the server's table of models."""
     return filled(
         "project",
         "models.c.jinja",
@@ -154,7 +154,7 @@ def model_table(source: ProjectSource) -> str:
                 *(f"{name.upper()}_ALIGN" for name in source.models),
                 *_CARTRIDGES_ALIGN[: 1 if source.cartridges and not source.takes_weights else 0],
             ]
-        ),  # the largest counts
+        ),  # the strictest alignment applies
         build_id=build_id_of(source),
         behind=_BEHIND if source.callers else "",
         **arena_words(source),
@@ -164,7 +164,7 @@ def model_table(source: ProjectSource) -> str:
 
 
 def tensor_words(source: ProjectSource) -> dict[str, Any]:
-    """The model's memory, inputs and outputs for a program that calls it."""
+    """Returns template variables for a program that calls the model: memory, inputs, outputs."""
     return {
         "name": source.name,
         "macro": source.name.upper(),
@@ -177,9 +177,9 @@ def tensor_words(source: ProjectSource) -> dict[str, Any]:
 
 
 def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]:
-    """Describes a tensor for main.c. It prints integers only, so a float is shown in thousandths."""
+    """Returns a tensor's variables for main.c, which prints floats as integers in thousandths."""
     real, is_placed = tensor.type.dtype is DType.F32, tensor not in source.callers
-    own = f"tensor_{tensor.c_name}"  # the user's name may be taken
+    own = f"tensor_{tensor.c_name}"  # avoids collisions with the user's names
     offset = f"{source.name}_{tensor.c_name}_OFFSET".upper()
     arena = source.arenas[tensor.arena]
     return {
@@ -196,7 +196,7 @@ def _for_main(source: ProjectSource, tensor: TensorInfo) -> dict[str, str | int]
 
 
 def build_id_of(source: ProjectSource) -> str:
-    """The id of a build, made from its content and not the time: the same project gives the same firmware."""
+    """Returns the build id, a digest of the content: the same project builds the same firmware."""
     digest = hashlib.sha256()
     for name, text in sorted({**source.headers, **source.sources, **source.functions}.items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -220,7 +220,7 @@ def _flag_files(source: ProjectSource, board: Board, own: PlatformFiles) -> dict
         "rest": ("-Os",),
     }
     for family, link in own.link_flags.items():
-        if family not in board.core.options:  # no compiler of that family compiles for it
+        if family not in board.core.options:  # this compiler family does not support the core
             continue
         options[f"{family}/cpu"] = (*cpu_flags(board.target, family), *own.compile_flags[family])
         options[f"{family}/link"] = (*library_flags(board.target, family), *link)
@@ -246,7 +246,7 @@ def _readme(source: ProjectSource, board: Board, app: App, own: PlatformFiles) -
 
 
 def project_json(source: ProjectSource, board: Board, app: App, platform: str) -> str:
-    """The project's facts for `deploy`, as JSON."""
+    """Returns project.json, the facts that `deploy` needs about the project."""
     facts = {
         "format": PROJECT_FORMAT,
         "name": source.name,

@@ -1,4 +1,4 @@
-"""The deadlines of a line: a board answers at once, a program of this computer when the computer is free."""
+"""Timeouts of a line. A board answers at once; a program on this computer waits for CPU time."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from boards.board import Board
     from platforms.transport.base import Transport
 
-# A program that ends closes its line, so silence only means that this computer is busy: wait longer.
+# If a program ends, its line closes. Silence therefore only means a busy computer, so wait longer.
 PROGRAM_S = 60.0
-RETRY_S = 4.0  # doubles each time
+RETRY_S = 4.0  # doubles with each retry
 RUN_S = Deadlines().run_s
-_DEVICE_SHARE = 0.8  # of the time that a run may take on a board: the rest is for the fault to come back
-_SLOWER = 4  # than usual: so much may a program be while this computer is busy
-INSTRUCTIONS_PER_S = 200_000_000  # that an emulator does, as a rule
+_DEVICE_SHARE = 0.8  # of a run's time limit on a board; the rest is for reporting the fault
+_SLOWER = 4  # allowed slowdown of a program on a busy computer
+INSTRUCTIONS_PER_S = 200_000_000  # a typical emulator
 
 
 def deadlines_for(line: Transport, board: Board, run_s: float = RUN_S) -> Deadlines:
-    """The deadlines for this line, where the user allows `run_s` for one run."""
+    """Returns the timeouts of this line if the user allows `run_s` seconds for one run."""
     if not line.is_program:
         return Deadlines(run_s=run_s, device_run_s=_DEVICE_SHARE * run_s, kept_run_s=run_s)
     kept_run_s = _SLOWER * run_s + PROGRAM_S
@@ -31,10 +31,10 @@ def deadlines_for(line: Transport, board: Board, run_s: float = RUN_S) -> Deadli
 
 
 def adapted(deadlines: Deadlines, line: Transport) -> Deadlines:
-    """The deadlines with longer waits for answers and repetitions where a program is at the line.
+    """Returns the timeouts, with longer waits and retries if the line leads to a program.
 
-    Such a line loses nothing, and one that has no time yet would only have more to do: asked again and again,
-    it would answer to the repetitions of one request while those of the next one come in.
+    Such a line loses nothing, and repeated requests would only load the busy computer further. They would
+    also be answered late, while replies to the next request are expected.
     """
     if not line.is_program:
         return deadlines
@@ -42,6 +42,6 @@ def adapted(deadlines: Deadlines, line: Transport) -> Deadlines:
 
 
 def _board_seconds(board: Board) -> float:
-    """The seconds on an emulated board's clock per real second: many where its instructions are slow."""
+    """Returns emulated seconds per real-time second; more than 1 if the board's instructions are slow."""
     instruction_ns = board.counter.instruction_ns
     return 1.0 if instruction_ns is None else INSTRUCTIONS_PER_S * instruction_ns * 1e-9

@@ -1,4 +1,4 @@
-"""Compiles C files for this computer and loads them into this process: models of devices, for emulators."""
+"""Compiles C files for this computer and loads them into this process, for models of devices in emulators."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LIBRARY = "native.so"
 
 
 def loaded(files: Sequence[CFile]) -> ctypes.CDLL:
-    """The library of these files. Raises ToolError where they cannot be compiled here."""
+    """Compiles and loads these files. Raises ToolError if compilation fails."""
     sources = [file.name for file in files if file.name.endswith(".c")]
     commands = build_commands(find_toolchain(load_core("host").target()), sources, _LIBRARY)
     with TemporaryDirectory(prefix="native", ignore_cleanup_errors=True) as folder:

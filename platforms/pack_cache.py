@@ -1,4 +1,4 @@
-"""Finds parts in the CMSIS pack index that cmsis-pack-manager keeps in a folder, for pyOCD too."""
+"""Finds parts in the CMSIS pack index of cmsis-pack-manager, which pyOCD shares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NOT_THERE = (
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A part as the index lists it."""
+    """A part as listed in the index."""
 
     name: str
     core: str
@@ -26,7 +26,7 @@ class Listed:
 
 
 def search_index(word: str) -> tuple[Listed, ...]:
-    """Lists the parts of the index whose names contain that word."""
+    """Returns the parts in the index whose names contain `word`."""
     return tuple(
         Listed(name, _core(entry), "{vendor}.{pack} {version}".format(**entry["from_pack"]))
         for name, entry in sorted(_index(_cache()).items())
@@ -35,7 +35,7 @@ def search_index(word: str) -> tuple[Listed, ...]:
 
 
 def search_pack(word: str, pdsc: Path) -> tuple[Listed, ...]:
-    """Lists the parts in a pack's description whose names contain that word."""
+    """Returns the parts in a pack description whose names contain `word`."""
     return tuple(
         Listed(part.name, ", ".join(part.cores), str(part.pack))
         for part in read_pack(pdsc)
@@ -44,7 +44,7 @@ def search_pack(word: str, pdsc: Path) -> tuple[Listed, ...]:
 
 
 def part_of_index(name: str) -> PackPart:
-    """The part of that name, read from the description of its pack: the index itself drops DSP and Helium."""
+    """Reads a part from the description of its pack, because the index omits DSP and Helium."""
     cache = _cache()
     index = _index(cache)
     listed = sorted(entry for entry in index if entry.upper().startswith(name.upper()))
@@ -75,11 +75,11 @@ def _cache() -> Any:
 
 
 def _index(cache: Any) -> Mapping[str, Any]:
-    """The index on this computer, fetched where there is none; the fetch fails silently without a network."""
+    """Returns the local index, downloading it if there is none. The download fails silently if offline."""
     if not cache.index:
         try:
             cache.cache_descriptors()
-        except Exception as error:  # its compiled half raises Exception itself
+        except Exception as error:  # its native part raises plain Exception
             raise _no_index(cache, str(error)) from error
     if not cache.index:
         raise _no_index(cache, "nothing was received")

@@ -1,4 +1,4 @@
-"""Finds a chip maker's headers in the CMSIS packs that other tools have unpacked on this computer."""
+"""Finds a chip vendor's headers in CMSIS packs unpacked by other tools."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CORE_PACK = "ARM.CMSIS"
 
 
 def pack_root() -> Path:
-    """The folder that tools for packs agree on: vendor, name and version are folders below it."""
+    """Returns the shared folder of CMSIS tools, with subfolders for vendor, pack and version."""
     if root := os.environ.get("CMSIS_PACK_ROOT"):
         return Path(root)
     if sys.platform == "win32":
@@ -24,7 +24,7 @@ def pack_root() -> Path:
 
 
 def header_options(makers: MakersHeader) -> tuple[str, ...]:
-    """The compiler's options for the maker's header; none where it or its core's is not on this computer."""
+    """Returns compiler options for the vendor's header, or () if it or the core's header is missing."""
     device, core = _folder_of(makers.pack, makers.file), _folder_of(_CORE_PACK, makers.core_file)
     if device is None or core is None:
         return ()
@@ -33,7 +33,7 @@ def header_options(makers: MakersHeader) -> tuple[str, ...]:
 
 
 def _folder_of(pack: str, file: str) -> Path | None:
-    """The folder of that file in the newest version of the pack that has it."""
+    """Returns the folder of `file` in the newest version of the pack that contains it."""
     vendor, _, name = pack.partition(".")
     found = (
         next(iter(sorted(version.rglob(file))), None) for version in _versions(pack_root() / vendor / name)
@@ -42,7 +42,7 @@ def _folder_of(pack: str, file: str) -> Path | None:
 
 
 def _versions(folder: Path) -> Iterator[Path]:
-    """Yields the folders of versions, the newest first."""
+    """Yields version folders, newest first."""
     entries = folder.iterdir() if folder.is_dir() else ()
     versions = [path for path in entries if path.is_dir()]
     return iter(sorted(versions, key=lambda path: _numbers(path.name), reverse=True))

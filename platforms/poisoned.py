@@ -1,8 +1,8 @@
-"""Runs a compiled model on this computer while all memory that nobody needs any more is filled with garbage.
+"""Runs a compiled model on this computer while overwriting all memory that the plan calls free.
 
-The model is built with its layer hook: after each row it stands still, and every byte of the arena that the
-plan calls free at that moment is overwritten. What a plan forgets to keep is then lost at once, and a layer
-that writes where it was given nothing is found out: an accelerator's function may do that.
+The model is built with its layer hook and pauses after each row. Then every byte of the arena that is free at
+that moment is overwritten. Data that the plan should have kept is lost at once, and a layer that writes
+outside its buffers, such as an accelerator's function, is detected.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KEPT_BEFORE, _KEPT_AFTER = ("input", "state"), ("output", "state")
 
 
 class Poisoned:
-    """A model whose free memory is poisoned; `hasty` takes each row's memory one step too early."""
+    """A model whose free memory is poisoned. `hasty` frees each row one step too early, to test the check."""
 
     def __init__(self, model: CompiledModel, directory: Path, hasty: bool = False) -> None:
         sources = dict(model.sources)
@@ -50,7 +50,7 @@ class Poisoned:
         ).value
 
     def run(self, inputs: Mapping[str, Array]) -> dict[str, Array]:
-        """The outputs of one sample. Raises CheckError for a layer that writes outside its buffers."""
+        """Returns the outputs of one sample. Raises CheckError if a layer writes outside its buffers."""
         self._calls: Counter[int] = Counter()
         self._before = -1
         self.poisoned_bytes = 0
@@ -83,13 +83,13 @@ class Poisoned:
         self._poison()
 
     def _poison(self) -> None:
-        """Fills what is free after the last step, and remembers with what."""
+        """Overwrites memory that is free after the last step and records the pattern."""
         now, self._pattern = self._before, 0xA5 if self._before % 2 else 0x5A
         self._poisoned = {
             pool: ~self._used(pool, now + 1 + self.hasty, now) for pool in self.memory.pool_bytes
         }
         for buffer in self.memory.buffers if now < 0 else ():
-            if buffer.kind in _KEPT_BEFORE:  # rows that nobody reads are filled, too
+            if buffer.kind in _KEPT_BEFORE:  # unread rows are overwritten, too
                 end = buffer.offset + buffer.rows_held * buffer.row_bytes
                 self._poisoned[buffer.pool][buffer.offset : end] = False
         for unused, arena in zip(self._poisoned.values(), self.host.arenas, strict=True):
@@ -97,7 +97,7 @@ class Poisoned:
             self.poisoned_bytes += int(unused.sum())
 
     def _used(self, pool: str, first: int, last: int) -> NDArray[np.bool_]:
-        """The bytes of a pool that are somebody's by the step `last` and not free by the step `first`."""
+        """Returns a mask of the pool's bytes in use at any step from `first` to `last`."""
         used = np.zeros(self.memory.pool_bytes[pool], np.bool_)
         for buffer, (addresses, firsts, lasts, size) in zip(self.memory.buffers, self.in_use, strict=True):
             if buffer.pool != pool:
@@ -107,7 +107,7 @@ class Poisoned:
         return used
 
     def _end_before(self, pool: str, place: int) -> tuple[int, str]:
-        """The last end of a buffer up to that place, and the buffer."""
+        """Returns the last buffer end at or before `place`, and the buffer's name."""
         ends = [(b.offset + b.rows_held * b.row_bytes, b.name) for b in self.memory.buffers if b.pool == pool]
         return max(((end, name) for end, name in ends if end <= place), default=(0, "nothing"))
 
@@ -122,14 +122,14 @@ class Poisoned:
 
 
 def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[int]]:
-    """Lists for each layer the positions in the order after which it calls the hook."""
+    """Returns for each layer the positions in the run order after which it calls the hook."""
     positions: list[list[int]] = [[] for _ in model.layers]
     for position, layer in enumerate(memory.order):
         positions[layer].append(position)
     reports = []
     for info, steps in zip(model.layers, positions, strict=True):
         stage, count = model.request.stages[info.index], len(info.results)
-        # The rows of fill are not reported; of several results, each is.
+        # Rows of fill are not reported. A layer with several results reports each of them.
         is_every_step = bool(stage.state_bytes) or stage.starts or _writes_all_over(stage)
         reports.append(steps if is_every_step else steps[: info.rows])
         reports[-1] += steps[-1:] * (count - 1)
@@ -137,7 +137,7 @@ def _reporting_positions(model: CompiledModel, memory: MemoryMap) -> list[list[i
 
 
 def _writes_all_over(stage: Stage) -> bool:
-    """True where each step writes a part of all rows."""
+    """Returns whether each step writes a part of all rows."""
     first, last = stage.steps[0], stage.steps[-1]
     return len(stage.steps) > 1 and first.writes == last.writes
 
@@ -145,14 +145,14 @@ def _writes_all_over(stage: Stage) -> bool:
 def _in_use(
     memory: MemoryMap, buffer: BufferLife, keeps_padding: set[str]
 ) -> tuple[_Ints, _Ints, _Ints, int]:
-    """Addresses of a buffer's rows, and from which step to which each is needed."""
+    """Returns addresses of a buffer's rows, the first and last step that needs each, and the row size."""
     rows, firsts, lasts = (
         np.asarray(column, np.int64) for column in (buffer.span_rows, buffer.span_firsts, buffer.span_lasts)
     )
     if buffer.kind in _KEPT_AFTER:
         lasts = np.full_like(lasts, len(memory.order) + 1)
     elif buffer.kind not in _KEPT_BEFORE and (buffer.name in keeps_padding or _is_alone(memory, buffer)):
-        # Margins are written once: between its first row and its last nothing else lies in such a ring.
+        # Padding is written once. From the ring's first row to its last, its memory is not shared.
         firsts, lasts = np.full_like(firsts, buffer.first_step), np.full_like(lasts, buffer.last_step)
     if buffer.kind in _KEPT_BEFORE:
         firsts = np.full_like(firsts, -1)
@@ -161,7 +161,7 @@ def _in_use(
 
 
 def _is_alone(memory: MemoryMap, mine: BufferLife) -> bool:
-    """True where no other buffer lies on any of its bytes while it is in use."""
+    """Returns whether no other buffer overlaps this one while it is in use."""
     end = mine.offset + mine.rows_held * mine.row_bytes
     return not any(
         other.pool == mine.pool

@@ -1,4 +1,4 @@
-"""The part of a compiled model that a platform makes a project of: its C files and the facts for main.c."""
+"""The input of a platform: a compiled model's C files and facts."""
 
 from __future__ import annotations
 
@@ -16,115 +16,115 @@ from platforms.cartridge.header import Identity
 
 
 class App(Enum):
-    """The purpose of the firmware."""
+    """The application around the model."""
 
     RPC = "rpc"  # serves the model over the line
-    STANDALONE = "standalone"  # runs the model once and prints its outputs: a start for one's own main.c
-    KWS = "kws"  # listens for words
-    MOTION = "motion"  # knows movements
-    ANOMALY = "anomaly"  # tells what is not normal
-    IMAGE = "image"  # knows what is in a camera's pictures
-    DETECT = "detect"  # finds things in a camera's pictures
+    STANDALONE = "standalone"  # runs the model once and prints its outputs; a template for a custom main.c
+    KWS = "kws"  # recognizes spoken words
+    MOTION = "motion"  # recognizes movements
+    ANOMALY = "anomaly"  # detects anomalies
+    IMAGE = "image"  # classifies camera pictures
+    DETECT = "detect"  # finds objects in camera pictures
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """The room that firmware has for cartridges, which replace its model."""
+    """Memory in firmware for cartridges, which replace its model."""
 
-    slot_bytes: int  # of each of two
-    public_key: bytes = b""  # of those who may make them; b"": anybody
-    model: Identity = field(default_factory=Identity)  # of the one that is built in
-    takes_older: bool = False  # than the one that runs
-    verifier: str = "own"  # of VERIFIERS, for signatures
+    slot_bytes: int  # of each of the two slots
+    public_key: bytes = b""  # of the signer; b"": signatures are not checked
+    model: Identity = field(default_factory=Identity)  # of the built-in model
+    takes_older: bool = False  # accepts models older than the running one
+    verifier: str = "own"  # a key of VERIFIERS; verifies signatures
 
 
 class SensorKind(Enum):
-    """The rows that a sensor gives; the value names the reader of their files."""
+    """The data of a sensor. The value names the reader of its files."""
 
-    SOUND = "sound"  # samples of 16 bits
-    PICTURE = "picture"  # bytes of a camera's pixels
-    NUMBERS = "numbers"  # any: the rows of the model's input as they are
+    SOUND = "sound"  # 16-bit samples
+    PICTURE = "picture"  # bytes of camera pixels
+    NUMBERS = "numbers"  # rows of the model's input, of any type
 
 
 @dataclass(frozen=True, slots=True)
 class CameraForm:
-    """The pictures of a camera."""
+    """The format of camera pictures."""
 
     width: int
     height: int
     form: PixelForm
-    seen: Crop  # the part that the model looks at
+    seen: Crop  # the part passed to the model
 
 
 @dataclass(frozen=True, slots=True)
 class Recording:
-    """A sensor's rows in the firmware."""
+    """Recorded sensor rows, compiled into the firmware."""
 
     title: str
-    rows: tuple[str, ...]  # in C: the elements of each
+    rows: tuple[str, ...]  # C initializers of the elements, one string per row
 
 
 @dataclass(frozen=True, slots=True)
 class SensorPipeline:
-    """The way of a sensor's rows to a streamed model, and to what it decides of them."""
+    """How a sensor's rows reach a streamed model, and how the outputs become decisions."""
 
     sensor: SensorKind
-    rate_hz: int  # of samples or pictures, else of rows; 0 where nobody has said it
-    window_rows: int  # of one run
+    rate_hz: int  # samples or pictures per second, else rows per second; 0: unknown
+    window_rows: int  # rows per run
     row_elements: int
-    window_us: int  # the time that they take, 0: not known
-    labels: tuple[str, ...]  # of classes
-    has_threshold: bool  # whether the error from which on there is an anomaly is known
-    arenas: tuple[Arena, ...]  # of one window: without the room that a line needs behind them
-    lanes: int  # windows that are open at a time, each in arenas of its own
+    window_us: int  # duration of a window; 0: unknown
+    labels: tuple[str, ...]  # class names
+    has_threshold: bool  # the error threshold of anomalies is known
+    arenas: tuple[Arena, ...]  # for one window, without the extra space that a line needs
+    lanes: int  # windows computed at the same time, each in separate arenas
     camera: CameraForm | None = None
-    most_boxes: int = 0  # in a picture, where boxes are found
+    most_boxes: int = 0  # maximum detections in a picture
     recording: Recording | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ProjectSource:
-    """The part of a compiled model that a project holds."""
+    """The part of a compiled model that a project contains."""
 
-    name: str  # a C identifier in lower case, such as "kws"
+    name: str  # a lower-case C identifier such as "kws"
     sources: Mapping[str, str]  # "kws.c", "kws_weights.c", "kws_describe.c" -> text
     headers: Mapping[str, str]  # "kws.h" -> text
-    arenas: tuple[Arena, ...]  # as the line needs them: with room for a streamed input as a whole
+    arenas: tuple[Arena, ...]  # including space for a whole streamed input, which a line needs
     is_streamed: bool
-    keeps_state: bool  # from run to run, in the arena
+    keeps_state: bool  # between runs, in the arena
     constants_bytes: int
-    constants_in: Mapping[str, int]  # of them by region, where it is not the code's
-    stack_bytes: int  # estimated need of <model>_run
+    constants_in: Mapping[str, int]  # constants outside the code's memory, by region
+    stack_bytes: int  # estimate for <model>_run
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
-    c_flags: tuple[str, ...]  # how the model's own files want to be compiled
+    c_flags: tuple[str, ...]  # compiler options for the model's files
     model_hash: str  # hex
     tool_version: str
-    c_headers: frozenset[str] = frozenset()  # that its files include beside their own
-    structure: str = ""  # of its code, where its weights are external
-    weights_bytes: int = 0  # external ones
-    kernels: tuple[str, ...] = ()  # that tables can run
+    c_headers: frozenset[str] = frozenset()  # included by its files, in addition to the model's headers
+    structure: str = ""  # hash of the code's structure, if weights are external
+    weights_bytes: int = 0  # external weights only
+    kernels: tuple[str, ...] = ()  # that tables can call
     lenders: Mapping[str, tuple[str, ...]] = field(
         default_factory=dict
-    )  # others whose kernels they can: theirs
-    callers: tuple[TensorInfo, ...] = ()  # of the inputs and outputs: they lie in memory of the program's own
-    beside: tuple[str, ...] = ()  # other models in the same firmware: they share the arena
-    functions: Mapping[str, str] = field(default_factory=dict)  # C files whose functions are called by name
-    cartridges: Slots | None = None  # None: the firmware takes no other models
-    line_key: bytes = b""  # that the server asks for before it answers anything; b"": none
-    takes_code: bool = False  # over the line: anyone who reaches it can then run any program on the board
-    pipeline: SensorPipeline | None = None  # of the apps that run a model on a sensor's rows
-    observes: bool = False  # the model counts what its runs say of themselves
-    others_observe: bool = False  # one of those beside it does
+    )  # names of other models -> their kernels that tables can call
+    callers: tuple[TensorInfo, ...] = ()  # inputs and outputs in the caller's memory
+    beside: tuple[str, ...] = ()  # further models in the same firmware, sharing the arena
+    functions: Mapping[str, str] = field(default_factory=dict)  # C files with functions called by name
+    cartridges: Slots | None = None  # None: the firmware accepts no other models
+    line_key: bytes = b""  # key that unlocks the server; b"": not locked
+    takes_code: bool = False  # over the line, so anyone connected can run any program on the board
+    pipeline: SensorPipeline | None = None  # for apps that run a model on sensor data
+    observes: bool = False  # the model counts field statistics
+    others_observe: bool = False  # another model in the firmware does
 
     @property
     def on_two_cores(self) -> bool:
-        """True where it, or a model beside it, has layers that two cores compute."""
+        """True if a model in the firmware has layers computed on two cores."""
         return f"{CORES}.h" in self.headers
 
     @property
     def second_stack_bytes(self) -> int:
-        """The second core's stack: it calls the same kernels."""
+        """Stack of the second core, which calls the same kernels."""
         return self.stack_bytes if self.on_two_cores else 0
 
     @property
@@ -133,12 +133,12 @@ class ProjectSource:
 
     @property
     def takes_weights(self) -> bool:
-        """True where cartridges have no code: the model's own stays, and weights come to it."""
+        """True if cartridges contain only weights for the model's code."""
         return self.cartridges is not None and bool(self.structure)
 
     @property
     def takes_tables(self) -> bool:
-        """True where cartridges have no code: tables that run the kernels of models in the firmware."""
+        """True if cartridges contain only tables that call kernels in the firmware."""
         return self.cartridges is not None and bool(self.kernels)
 
     @property
@@ -147,7 +147,7 @@ class ProjectSource:
 
     @property
     def tells_counters(self) -> bool:
-        """True where the server can be asked for what a model has counted."""
+        """True if the server can report a model's counters."""
         return self.observes or self.others_observe
 
     @property
@@ -156,7 +156,7 @@ class ProjectSource:
 
 
 def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> ProjectSource:
-    """Joins several models in one firmware, whose arena is the largest of theirs. Raises InputError."""
+    """Joins several models in one firmware; its arena has the size of the largest. Raises InputError."""
     names = [name for source in (first, *others) for name in source.models]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
@@ -186,7 +186,7 @@ def share_firmware(first: ProjectSource, others: Sequence[ProjectSource]) -> Pro
 
 
 def with_lenders(source: ProjectSource, lenders: Sequence[ProjectSource]) -> ProjectSource:
-    """The same firmware with the kernels of further models, which tables run. Raises InputError."""
+    """Adds kernels of further models, for tables to call. Raises InputError."""
     if not source.kernels:
         return source
     joined = share_firmware(source, lenders)
@@ -205,7 +205,7 @@ def with_lenders(source: ProjectSource, lenders: Sequence[ProjectSource]) -> Pro
 
 
 def _together(files: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """The files of all models; those that several have, such as an accelerator's, once. Raises InputError."""
+    """Merges the files of all models. Equal files are kept once. Raises InputError if contents differ."""
     found: dict[str, str] = {}
     for name, text in (entry for each in files for entry in each.items()):
         if found.setdefault(name, text) != text:
@@ -217,7 +217,7 @@ def _together(files: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def _shared_arenas(sources: Sequence[ProjectSource]) -> tuple[Arena, ...]:
-    """Joins the arenas of each region, as large as the largest model's there. Raises InputError."""
+    """Merges the arenas of each region; each has the size of the largest. Raises InputError."""
     most = max((source.arenas for source in sources), key=len)
     for source in sources:
         theirs = [arena.region for arena in source.arenas]
@@ -241,26 +241,26 @@ _ELSEWHERE = "a board with the platform baremetal, or the board host"
 
 
 def require_no_functions(source: ProjectSource, platform: str) -> None:
-    """Raises InputError for functions by name, which the platform has not."""
+    """Raises InputError if there are functions called by name, which the platform does not support."""
     if source.functions:
         where = ", ".join(source.functions)
         raise InputError(f"functions are not called by name on the platform {platform}", where, _ELSEWHERE)
 
 
 def require_no_cartridges(source: ProjectSource, platform: str) -> None:
-    """Raises InputError for cartridges, which the platform does not take."""
+    """Raises InputError if there are cartridge slots, which the platform does not support."""
     if source.cartridges:
         raise InputError(f"cartridges are not taken on the platform {platform}", hint=_ELSEWHERE)
 
 
 def require_no_line_key(source: ProjectSource, platform: str) -> None:
-    """Raises InputError for a line key, which the platform's server cannot ask for."""
+    """Raises InputError if there is a line key, which the platform's server does not support."""
     if source.line_key:
         raise InputError(f"the line cannot be locked on the platform {platform}", hint=_ELSEWHERE)
 
 
 def require_one_core(source: ProjectSource, platform: str) -> None:
-    """Raises InputError for a model on two cores, of which the platform's programs use one."""
+    """Raises InputError for a dual-core model, which the platform's programs do not support."""
     if source.on_two_cores:
         raise InputError(
             f"{source.name} was compiled for 2 cores, and programs of the platform {platform} use 1",
@@ -269,7 +269,7 @@ def require_one_core(source: ProjectSource, platform: str) -> None:
 
 
 def project_source(artifact: Artifact) -> ProjectSource:
-    """Extracts the part of a compiled model that a project holds; of several sizes, each is a model."""
+    """Extracts a project's part of a compiled model. Each of several input sizes becomes a model."""
     facts = artifact.facts
     source = ProjectSource(
         name=facts.name,

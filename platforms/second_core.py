@@ -1,4 +1,4 @@
-"""The files of bare metal for a board's second core, by what starts it; and firmware that has them."""
+"""Bare-metal files for a board's second core, and detection of firmware that uses it."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from boards.board import Board
 from platforms.templates import c_files, filled
 
 COUNTED = "none on two cores; instructions are those of each step's longer half, and of handing over"
-_ITS_STACK = "board_second_stack_low"  # as board.ld calls it
+_ITS_STACK = "board_second_stack_low"  # symbol in board.ld
 _TEMPLATES, _BEGIN = "baremetal", "second_core_"
 
 
 def starts() -> dict[str, str]:
-    """The C text of each way to start a second core that there is, by its name."""
+    """Returns the C text of each method to start a second core, by name."""
     files = {name: text for name, text in c_files(_TEMPLATES) if name.startswith(_BEGIN)}
     return {name.removeprefix(_BEGIN).removesuffix(".c"): text for name, text in files.items()}
 
 
 def second_core_files(board: Board) -> dict[str, str]:
-    """The C files of src/board. Raises BoardError where nothing here starts the second core."""
+    """Returns the C files of src/board. Raises BoardError if starting the second core is not supported."""
     second = board.second_core
     if second is None or second.start not in (known := starts()):
         raise BoardError(
@@ -35,7 +35,7 @@ def second_core_files(board: Board) -> dict[str, str]:
 
 
 def uses_two_cores(elf: Path) -> bool:
-    """True for firmware that hands halves of steps to a second core."""
-    from platforms.elf import symbols  # most commands need no ELF files
+    """Returns whether the firmware hands parts of layers to a second core."""
+    from platforms.elf import symbols  # most commands need no ELF reader
 
     return any(symbol.name == _ITS_STACK for symbol in symbols(elf))

@@ -1,4 +1,4 @@
-"""Programs that run a model on a sensor's rows without end: which there are, and the files of each."""
+"""Programs that run a model continuously on sensor data, and their files."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from platforms.templates import filled, template_text
 _TEMPLATES = "sensor_app"
 _AS_THEY_ARE = ("log.h", "log.c", "sensor.h")
 _QUEUE_ROWS = 16
-PLATFORMS_OF_SENSOR_APPS = ("arduino", "baremetal", "host", "zephyr")  # whose sensors there are templates for
+PLATFORMS_OF_SENSOR_APPS = ("arduino", "baremetal", "host", "zephyr")  # platforms with sensor templates
 _ZEPHYR, _ARDUINO = "zephyr", "arduino"
 
 
 @dataclass(frozen=True, slots=True)
 class SensorApp:
-    """One such program."""
+    """A sensor program."""
 
-    says: str  # what it does, as the beginning of a sentence
-    decision: str  # the template that reads the back end's outputs
-    backs: tuple[str, ...]  # the back ends that have these outputs
+    says: str  # its purpose, as the start of a sentence
+    decision: str  # template that interprets the back end's outputs
+    backs: tuple[str, ...]  # back ends with such outputs
     sensors: tuple[SensorKind, ...]
-    lanes: int  # windows that are open at a time
+    lanes: int  # windows computed at the same time
 
 
 _BOXES = ("ultralytics.yolov8", "ultralytics.yolov5", "torchvision.ssd", "edge_impulse.fomo")
@@ -47,9 +47,9 @@ SENSOR_APPS: Mapping[App, SensorApp] = {
 def sensor_app_files(
     source: ProjectSource, app: App, board: Board, platform: str, words: Mapping[str, Any]
 ) -> dict[str, str]:
-    """The files of the program, and of its sensor: files of this computer, a recording, or the user's own."""
+    """Returns the program's files, and those of its sensor: host files, a recording, or a stub to fill in."""
     pipeline, kind = source.pipeline, SENSOR_APPS[app]
-    assert pipeline is not None  # deploy new sees to it
+    assert pipeline is not None  # checked by deploy new
     every = {**words, **sensor_words(source, pipeline, app, board, platform)}
     own = {
         **{name: template_text(_TEMPLATES, name) for name in _AS_THEY_ARE},
@@ -96,7 +96,7 @@ def _sensor_files(pipeline: SensorPipeline, words: Mapping[str, Any]) -> dict[st
 def sensor_words(
     source: ProjectSource, pipeline: SensorPipeline, app: App, board: Board, platform: str
 ) -> dict[str, Any]:
-    """The words of the templates."""
+    """Returns the template variables."""
     dtype, quant = source.inputs[0].type.dtype, source.inputs[0].type.quant
     is_real = dtype is DType.F32
     least, most = ("-FLT_MAX", "FLT_MAX") if is_real else map(str, dtype.limits)

@@ -1,4 +1,4 @@
-"""Builds a model as a shared library and calls it in this process, for tests and for Python programs."""
+"""Builds a model as a shared library and calls it in this process, for tests and Python programs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from platforms.toolchains import Toolchain, find_toolchain
 _DESCRIPTION = "_describe.c"
 _HEADER = "solder_model.h"
 _FLAGS = ("-std=c99", "-O2", "-fPIC")
-_NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # its checks need its own runtime
+_NO_CHECKS: Mapping[str, tuple[str, ...]] = {"zig": ("-fno-sanitize=all",)}  # zig's checks need its runtime
 _GUARD_BYTES = 64
 _GUARD = 0xC5
-_ALIGN = 64  # a cache line: the most that a kernel may demand
+_ALIGN = 64  # a cache line, the largest alignment that a kernel may require
 _MESSAGE_LINES = 12
 
 
 class _Tensor(ctypes.Structure):
-    """The layout of `struct solder_tensor`."""
+    """Mirrors `struct solder_tensor`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -45,7 +45,7 @@ class _Tensor(ctypes.Structure):
 
 
 class _Model(ctypes.Structure):
-    """The layout of `struct solder_model`."""
+    """Mirrors `struct solder_model`."""
 
     _fields_ = (
         ("name", ctypes.c_char_p),
@@ -63,10 +63,10 @@ class _Model(ctypes.Structure):
 
 
 class HostModel:
-    """A model in this process. `arenas` are its working memory, where states are kept between runs."""
+    """A model loaded into this process. `arenas` are its memory and keep state between runs."""
 
     def __init__(self, library: Path, name: str) -> None:
-        self._library = ctypes.CDLL(str(library))  # kept: the functions live in it
+        self._library = ctypes.CDLL(str(library))  # keeps the library loaded
         self._model = _Model.in_dll(self._library, f"{name}_model")
         self.name = name
         self.inputs = _tensors(self._model.inputs, self._model.input_count)
@@ -79,14 +79,14 @@ class HostModel:
         self.reset()
 
     def reset(self) -> None:
-        """Sets the states back to their beginning."""
+        """Resets the model's state to its initial value."""
         if self._model.reset_state:
             self._model.reset_state(self._pointers)
 
     def run(self, inputs: Mapping[str, Array] | Sequence[Array] | Array) -> dict[str, Array]:
-        """Computes the outputs of one sample by name; inputs are arrays by name, in order, or a single one.
+        """Returns the outputs of one sample by name. Pass inputs by name, in order, or as a single array.
 
-        Raises InputError where an input is missing or of another kind.
+        Raises InputError if an input is missing or has the wrong type or shape.
         """
         self.fill(inputs if isinstance(inputs, Mapping) else self._named(inputs))
         for memory in self._memories:
@@ -96,7 +96,7 @@ class HostModel:
         return {tensor.name: self._taken(tensor) for tensor in self.outputs}
 
     def fill(self, inputs: Mapping[str, Array]) -> None:
-        """Puts the inputs where the model reads them; a run may write over them."""
+        """Copies the inputs to the model's memory, which a run may overwrite."""
         given = [(tensor, _checked(tensor, inputs)) for tensor in self.inputs]
         for tensor, array in given:
             self._place(tensor)[:] = array.reshape(-1).view(np.uint8)
@@ -111,7 +111,7 @@ class HostModel:
         return dict(zip(names, arrays, strict=True))
 
     def invoke(self) -> None:
-        """Runs on what lies in the arenas, and does no more than the model's C."""
+        """Runs the model on the current arenas, without copying inputs or outputs."""
         status = self._model.run(self._pointers)
         if status != 0:
             raise RuntimeError(f"{self.name}_run failed with error {status}")
@@ -130,13 +130,13 @@ class HostModel:
                 raise RuntimeError(f"{self.name} has written outside its arena of {arena.size} bytes")
 
     def broken_guards(self) -> list[int]:
-        """Counts for each arena the bytes beside it, below and above, that a run has written."""
+        """Returns for each arena how many guard bytes below and above it a run has overwritten."""
         guards = ((memory[:_GUARD_BYTES], memory[-_GUARD_BYTES:]) for memory in self._memories)
         return [int((below != _GUARD).sum() + (above != _GUARD).sum()) for below, above in guards]
 
 
 def build(sources: Mapping[str, str], directory: Path) -> HostModel:
-    """Compiles a model's C files there and loads the result. Raises ToolError where that fails."""
+    """Compiles a model's C files in `directory` and loads the result. Raises ToolError."""
     name = model_name(sources)
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in {**sources, _HEADER: template_text("common", _HEADER)}.items():
@@ -149,18 +149,18 @@ def build(sources: Mapping[str, str], directory: Path) -> HostModel:
 
 
 def _digest(sources: Mapping[str, str]) -> str:
-    """Names a library by its files: the system would give an old library of the same name again."""
+    """Returns a digest of the files. Unique names are needed because the system caches loaded libraries."""
     return hashlib.sha256("\0".join((*sources, *sources.values())).encode()).hexdigest()[:16]
 
 
 def model_name(sources: Mapping[str, str]) -> str:
-    """The name of the model that the files belong to."""
+    """Returns the name of the model that the files belong to."""
     (name,) = (file.removesuffix(_DESCRIPTION) for file in sources if file.endswith(_DESCRIPTION))
     return name
 
 
 def build_commands(toolchain: Toolchain, files: Sequence[str], library: str) -> Iterator[tuple[str, ...]]:
-    """The commands that make the library in the folder of its files: ccache keeps what is compiled alone."""
+    """Yields the commands that build the library. Compiling each file separately lets ccache help."""
     compiler = (*toolchain.argv, *_FLAGS, *_NO_CHECKS.get(toolchain.family, ()))
     for file in files:
         yield (*compiler, "-c", file, "-o", f"{file}.o")
@@ -200,7 +200,7 @@ def _checked(tensor: PlacedTensor, inputs: Mapping[str, Array]) -> Array:
 
 
 def _aligned(count: int) -> Array:
-    """Zeroed bytes that begin at a multiple of _ALIGN."""
+    """Returns zeroed bytes aligned to _ALIGN."""
     raw = np.zeros(count + _ALIGN, np.uint8)
     skip = -raw.ctypes.data % _ALIGN
     aligned: Array = raw[skip : skip + count]

@@ -1,8 +1,8 @@
-"""Computes the greatest stack depth below a function: its compiler's stack usage, summed along the calls.
+"""Computes the maximum stack depth of a function from the compiler's stack usage and the call graph.
 
-The compiler's .su files say what each function takes. Who calls whom is read from the objects: every function
-has a section of its own there (-ffunction-sections), so each call is a relocation from one section to another
-function. A function whose address is only taken counts as called: the depth is a bound, never too small.
+The .su files contain each function's stack frame. Calls are relocations in the object files, because every
+function has a section (-ffunction-sections). If a function's address is used, it counts as called, so the
+depth is an upper bound.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from elftools.elf.sections import SymbolTableSection
 from aot.errors import ToolError
 from platforms.base import Firmware
 
-LIBRARY_BYTES = 64  # reckoned for a function of the C library: memset, expf
+LIBRARY_BYTES = 64  # assumed for a C library function such as memset or expf
 _TEXT = ".text."
 _Place = tuple[Path, str]  # an object file, and a function in it
 
@@ -27,17 +27,17 @@ _Place = tuple[Path, str]  # an object file, and a function in it
 @dataclass(frozen=True, slots=True)
 class StackDepth:
     bytes: int
-    calls: tuple[str, ...]  # the deepest, outermost first
-    library: tuple[str, ...]  # functions called whose stack nobody tells: LIBRARY_BYTES are reckoned for each
+    calls: tuple[str, ...]  # the deepest chain, outermost first
+    library: tuple[str, ...]  # called functions of unknown stack usage; LIBRARY_BYTES are assumed
 
 
 def run_stack(firmware: Firmware, model: str) -> StackDepth | None:
-    """The stack that a run of the model needs in this firmware, in bytes."""
+    """Returns the stack bytes that a run of the model needs in this firmware."""
     return stack_depth(firmware.elf.parent / "model", f"{model}_run")
 
 
 def stack_depth(objects: Path, entry: str) -> StackDepth | None:
-    """The stack of a call of `entry`, by the folder's .su and .o files; None where there is no .su file."""
+    """Returns the stack bytes of calling `entry`, or None without .su files in the folder."""
     usage = {path: _usage_of(path.with_suffix(".su")) for path in sorted(objects.rglob("*.o"))}
     place = next((path for path, mine in usage.items() if entry in mine), None)
     if place is None:
@@ -48,7 +48,7 @@ def stack_depth(objects: Path, entry: str) -> StackDepth | None:
 
 
 def stack_usage(build: Path) -> dict[str, int]:
-    """Stack bytes of each function by name, from the .su files of a folder; empty with zig."""
+    """Returns stack bytes by function name from a folder's .su files; empty with zig."""
     usage: dict[str, int] = {}
     for file in sorted(build.rglob("*.su")):
         for name, count in _usage_of(file).items():
@@ -68,8 +68,11 @@ def _usage_of(file: Path) -> dict[str, int]:
 
 @dataclass
 class _CallWalk:
-    """Follows calls. A name is first looked for in the caller's object, since two models have functions of
-    equal names, such as layer_0, and then in the others."""
+    """Follows calls.
+
+    A name is resolved in the caller's object first, then in the others, because two models may define
+    functions with the same name, such as layer_0.
+    """
 
     usage: Mapping[Path, Mapping[str, int]]  # object -> function -> bytes
     calls: Mapping[_Place, frozenset[str]]
@@ -112,14 +115,14 @@ def _calls(objects: Path) -> dict[_Place, frozenset[str]]:
 
 
 def _data(elf: Any) -> Iterator[str]:
-    """The names of the variables and constants that the object defines."""
+    """Yields the variables and constants defined in an object file."""
     for table in elf.iter_sections():
         if isinstance(table, SymbolTableSection):
             yield from (s.name for s in table.iter_symbols() if s["st_info"]["type"] == "STT_OBJECT")
 
 
 def _edges(elf: Any) -> Iterator[tuple[str, str]]:
-    """Yields pairs from an object file: a function, and another that it calls or names."""
+    """Yields pairs of a function and another function that it calls or references."""
     for section in elf.iter_sections():
         if isinstance(section, RelocationSection):
             caller = _function_of(elf.get_section(section["sh_info"]).name)
@@ -130,7 +133,7 @@ def _edges(elf: Any) -> Iterator[tuple[str, str]]:
 
 
 def _named(elf: Any, table: SymbolTableSection, number: int) -> str:
-    """The function that a relocation names by symbol or section; "" where it names data of this object."""
+    """Returns the function that a relocation refers to, or "" for data of this object."""
     symbol = table.get_symbol(number)
     kind, place = symbol["st_info"]["type"], symbol["st_shndx"]
     if kind == "STT_FUNC" or place == "SHN_UNDEF":
@@ -139,5 +142,5 @@ def _named(elf: Any, table: SymbolTableSection, number: int) -> str:
 
 
 def _function_of(section: str) -> str:
-    """The function that a section holds, without the ending of a clone (layer_3.isra.0)."""
+    """Returns the function in a section, without the suffix of a clone (layer_3.isra.0)."""
     return section.removeprefix(_TEXT).partition(".")[0] if section.startswith(_TEXT) else ""

@@ -1,4 +1,4 @@
-"""Fills in the project templates: one Jinja2 environment, strict about names."""
+"""Renders the project templates with Jinja2; undefined variables are errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @functools.cache
 def _environment() -> jinja2.Environment:
-    import jinja2  # a twentieth of a second that only projects need
+    import jinja2  # 50 ms to import, and only projects need it
 
     return jinja2.Environment(
         undefined=jinja2.StrictUndefined,
@@ -30,17 +30,17 @@ def _template(folder: str, file: str) -> jinja2.Template:
 
 @functools.cache
 def template_text(folder: str, file: str) -> str:
-    """A file of project_templates/<folder> as it is."""
+    """Returns the unrendered text of a file in project_templates/<folder>."""
     return (files("project_templates") / folder / file).read_text(encoding="utf-8")
 
 
 def filled(folder: str, file: str, /, **values: Any) -> str:
-    """A template of project_templates/<folder> with its names filled in."""
+    """Renders a template in project_templates/<folder>."""
     return _template(folder, file).render(values)
 
 
 @functools.cache
 def c_files(folder: str) -> tuple[tuple[str, str], ...]:
-    """The C sources and headers of project_templates/<folder>, as (name, text), sorted."""
+    """Returns the C sources and headers in project_templates/<folder> as sorted (name, text) pairs."""
     names = sorted(entry.name for entry in files("project_templates").joinpath(folder).iterdir())
     return tuple((name, template_text(folder, name)) for name in names if name.endswith((".c", ".h")))

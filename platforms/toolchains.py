@@ -1,4 +1,4 @@
-"""Finds the C compilers on this machine and knows which options make each compile for a core."""
+"""Finds the installed C compilers and their options for each core."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from aot.trust import module_argv
 from boards.cores import load_core
 
 PREFER_VARIABLE = "SOLDER_TOOLCHAIN"
-_VERSION_TIMEOUT_S = 60  # the first start of a big wheel on a cold disk
+_VERSION_TIMEOUT_S = 60  # the first start of a large wheel from a cold disk is slow
 
 
 @dataclass(frozen=True, slots=True)
 class Toolchain:
-    """A C compiler that also links."""
+    """A C compiler that can link."""
 
-    name: str  # "arm-none-eabi-gcc", "zig", "gcc", "clang"
-    family: str  # whose spelling of the options it takes: "gcc", "clang" or "zig"
-    argv: tuple[str, ...]  # how it is started
-    version: str  # one line of its own
+    name: str  # "arm-none-eabi-gcc", "zig", "gcc" or "clang"
+    family: str  # option syntax: "gcc", "clang" or "zig"
+    argv: tuple[str, ...]  # the command that starts it
+    version: str  # one line
 
     def __str__(self) -> str:
         return f"{self.name}: {self.version}"
@@ -38,17 +38,17 @@ class Toolchain:
 class _KnownCompiler:
     name: str
     family: str
-    machine: str  # as boards.cores.MACHINES
-    program: str  # "" is the ziglang package of this Python
+    machine: str  # one of boards.cores.MACHINES
+    program: str  # "": the ziglang package of this Python
 
 
-# GCC for each machine that is another than this one, as distributions and makers call it.
+# GCC's name for each cross-compilation target, in distributions and vendor toolchains.
 GCC: Mapping[str, str] = {
     "arm": "arm-none-eabi-gcc",
     "riscv": "riscv64-unknown-elf-gcc",
     "avr": "avr-gcc",
 }
-# In order of preference for their machine: what the system has goes before what pip brings.
+# In order of preference: system compilers first, then pip packages.
 _CANDIDATES = (
     _KnownCompiler(GCC["arm"], "gcc", "arm", GCC["arm"]),
     _KnownCompiler("zig", "zig", "arm", ""),
@@ -66,7 +66,7 @@ _WAY_OUT: Mapping[str, str] = {
 
 
 def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
-    """The compiler for a target: the preferred one, or the first found of the list."""
+    """Returns the preferred compiler for a target, or the first one found. Raises ToolError."""
     kind, known = load_core(target.core).machine, _known_for(target)
     names = [c.name for c in known]
     if not names:
@@ -92,24 +92,24 @@ def find_toolchain(target: Target, prefer: str | None = None) -> Toolchain:
 
 
 def _known_for(target: Target) -> list[_KnownCompiler]:
-    """The compilers of the core's kind whose options for it are known."""
+    """Returns the compilers with known options for the target's core."""
     core = load_core(target.core)
     return [c for c in _CANDIDATES if c.machine == core.machine and spelling_of(c.family) in core.options]
 
 
 def _preferred_by_environment(names: Iterable[str]) -> str | None:
-    """The compiler that the environment names for everything; None where it does not serve this target."""
+    """Returns the compiler set in the environment, or None if it cannot build for this target."""
     wanted = os.environ.get(PREFER_VARIABLE, "")
     return wanted if wanted in names else None
 
 
 def all_found() -> tuple[tuple[str, Toolchain | None], ...]:
-    """Lists every compiler that would be used, as pairs of its purpose and what was found."""
+    """Returns every usable compiler with its purpose; None if it was not found."""
     return tuple((f"{c.name} for {c.machine}", _look(c)) for c in _CANDIDATES)
 
 
 def compilers_of(target: Target) -> tuple[tuple[str, Toolchain | None], ...]:
-    """The compilers that are known for a target, in order of preference, and what was found of each."""
+    """Returns the compilers for a target in order of preference; None if one was not found."""
     return tuple((c.name, _look(c)) for c in _known_for(target))
 
 
@@ -129,12 +129,12 @@ def _start(candidate: _KnownCompiler) -> tuple[str, ...] | None:
     package = find_spec("ziglang")
     if package is None or package.origin is None:
         return None
-    beside = Path(package.origin).with_name("zig")  # started by itself: a Python for each file takes longer
+    beside = Path(package.origin).with_name("zig")  # called directly: starting Python for each file is slow
     return (str(beside), "cc") if beside.is_file() else (*module_argv("ziglang"), "cc")
 
 
 def _first_line(argv: tuple[str, ...]) -> str:
-    """The first line that a program prints; "" when it does not start."""
+    """Returns the first line that a program prints, or "" if it does not start."""
     try:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=_VERSION_TIMEOUT_S, check=True)
     except (OSError, subprocess.SubprocessError):
@@ -143,7 +143,7 @@ def _first_line(argv: tuple[str, ...]) -> str:
 
 
 def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
-    """The options that make a compiler of that family compile for a core with exactly its features."""
+    """Returns the options for a compiler family and a core with exactly these features."""
     core, spelling = load_core(target.core), spelling_of(family)
     if spelling not in core.options:
         known = ", ".join(core.options) or "none"
@@ -156,22 +156,22 @@ def cpu_flags(target: Target, family: str) -> tuple[str, ...]:
 
 
 def code_flags(target: Target) -> tuple[str, ...]:
-    """Those of gcc's options for a core that make its code fast: the counts that are published need them."""
+    """Returns gcc's options for fast code on this core, on which the published measurements depend."""
     core = load_core(target.core)
     options = core.compiler_options("gcc", target.features) if "gcc" in core.options else ()
     return tuple(option for option in options if option.startswith("-f"))
 
 
 def cmake_flags(c_flags: Sequence[str], target: Target) -> str:
-    """Options of a model's files for CMake, those that only gcc takes for gcc alone."""
+    """Returns options for CMake; options that only gcc supports are conditional."""
     return " ".join((*c_flags, *(f"$<$<C_COMPILER_ID:GNU>:{option}>" for option in code_flags(target))))
 
 
 def library_flags(target: Target, family: str) -> tuple[str, ...]:
-    """The options by which a linker of that family finds its libraries, where those of the core find none."""
+    """Returns extra linker options, if the core's options alone do not find libraries."""
     return load_core(target.core).gcc_libraries if spelling_of(family) == "gcc" else ()
 
 
 def spelling_of(family: str) -> str:
-    """The family whose options a compiler takes: clang takes gcc's."""
+    """Returns the compiler family whose option syntax applies: clang uses that of gcc."""
     return "zig" if family == "zig" else "gcc"

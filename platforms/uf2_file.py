@@ -1,4 +1,4 @@
-"""Writes a program as a UF2 file, which bootloaders take that look like a drive (Microsoft, version 1)."""
+"""Writes UF2 files for bootloaders that appear as USB drives (Microsoft, version 1)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ _HAS_FAMILY = 0x2000
 
 
 def write_uf2(program: Path, family: int) -> Path:
-    """Puts the ELF file's image beside it, for chips of that family; returns where."""
+    """Writes an ELF file's image as a .uf2 file next to it and returns its path.
+
+    `family` identifies the chip.
+    """
     address, data = image(program)
     path = program.with_suffix(".uf2")
     path.write_bytes(b"".join(uf2_blocks(address, data, family)))
@@ -24,7 +27,7 @@ def write_uf2(program: Path, family: int) -> Path:
 
 
 def uf2_blocks(address: int, data: bytes, family: int) -> Iterator[bytes]:
-    """Yields a block for each page of flash; the address is a page's."""
+    """Yields a block for each flash page. `address` must be page-aligned."""
     count = -(-len(data) // PAYLOAD_BYTES)
     for number in range(count):
         payload = data[number * PAYLOAD_BYTES :][:PAYLOAD_BYTES].ljust(PAYLOAD_BYTES, b"\0")

@@ -1,4 +1,4 @@
-"""The platform "zephyr": an out-of-tree application, and in it the model as a module for others."""
+"""The platform "zephyr": an out-of-tree application that contains the model as a reusable module."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from platforms.templates import c_files, filled, template_text
 from platforms.toolchains import Toolchain, cmake_flags
 from platforms.zephyr_tools import find_west, has_new_names
 
-SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt's frame, above what the model needs
+SERVER_STACK_BYTES = 2048  # the server's calls and an interrupt frame, in addition to the model's stack
 _USB_STACK = ("CONFIG_USB_DEVICE_STACK=y", "CONFIG_USB_DEVICE_INITIALIZE_AT_BOOT=y")
-USB_BYTES = 4096  # more than the longest reply and the notices before it
-HOOK_HEADER = "solder_model.h"  # what the model includes when it is built to report its layers
+USB_BYTES = 4096  # larger than the longest reply with the notices before it
+HOOK_HEADER = "solder_model.h"  # included by models that report their layers
 NATIVE_PROGRAM, PROGRAM = "zephyr.exe", "zephyr.elf"
 
 
@@ -81,19 +81,19 @@ class Zephyr(ToolPlatform):
 
 
 def west_build(board: str, build: str, profile: bool) -> tuple[str, ...]:
-    """The command that builds, in the project's folder; a build folder from elsewhere is made anew."""
+    """Returns the build command for the project folder; a build folder from elsewhere is recreated."""
     hook = ("--", "-DCONFIG_SOLDER_LAYER_HOOK=y") if profile else ()
     return ("west", "build", "--pristine", "auto", "--board", board, "--build-dir", build, ".", *hook)
 
 
 def _zephyr_board(board: Board, is_new: bool = False) -> str:
-    """Zephyr's name for the board; for a new Zephyr, its name since 4.0."""
+    """Returns Zephyr's name for the board; with `is_new`, its name since 4.0."""
     names = board.platforms["zephyr"]
     return str((is_new and names["board_since_4_0"]) or names["board"])
 
 
 def _is_native(board: Board) -> bool:
-    """True where Zephyr runs as a process of this computer."""
+    """Returns whether Zephyr runs as a process on this computer."""
     return board.core.machine == "host"
 
 
@@ -102,7 +102,7 @@ def _program_name(board: Board) -> str:
 
 
 def module_option(source: ProjectSource) -> str:
-    """The Kconfig option that builds the model in, without its CONFIG_."""
+    """Returns the Kconfig option that enables the model, without CONFIG_."""
     return f"MODEL_{source.name.upper()}"
 
 
@@ -149,7 +149,7 @@ def _abilities(source: ProjectSource, board: Board, app: App) -> str:
 
 
 def _function_files(source: ProjectSource) -> dict[str, str]:
-    """The user's C, what the linker makes of it, and memory for arrays."""
+    """Returns the user's C files, the linker script for them, and a heap for arrays."""
     return {
         **{f"src/{name}": text for name, text in source.functions.items()},
         "src/heap.c": template_text("zephyr", "heap.c"),
@@ -158,7 +158,7 @@ def _function_files(source: ProjectSource) -> dict[str, str]:
 
 
 def _constants_file(source: ProjectSource, board: Board) -> dict[str, str]:
-    """The linker's part for constants in RAM. Zephyr has one memory for variables, whichever was named."""
+    """Returns linker input for constants in RAM. Zephyr has one RAM, so the region's name does not matter."""
     rams = {region.name for region in board.target.by_speed("ram")}
     regions = [region for region in source.constants_in if region in rams]
     return {"constants.ld": filled("zephyr", "constants.ld.jinja", regions=regions)} if regions else {}
@@ -173,12 +173,12 @@ def _port(board: Board) -> str:
 
 
 def _is_usb(board: Board) -> bool:
-    """True where Zephyr's console is a USB port of the chip itself."""
+    """Returns whether Zephyr's console is the chip's USB port."""
     return board.console is not None and board.console.line == "usb"
 
 
 def _can_change_rate(board: Board, app: App) -> bool:
-    """True where the line has a UART, which may still refuse another rate."""
+    """Returns whether the line is a UART, which can try to change its baud rate."""
     return app is App.RPC and not _is_native(board) and not _is_usb(board)
 
 
@@ -202,7 +202,7 @@ _CONSOLE = (
 
 
 def _settings(source: ProjectSource, board: Board, app: App) -> list[tuple[str, list[str]]]:
-    """The lines of prj.conf, each group with its reason."""
+    """Returns the lines of prj.conf in groups, each with a reason."""
     stack_bytes = SERVER_STACK_BYTES + source.stack_bytes
     settings = [
         _CONSOLE if app is App.STANDALONE else _LINE,
@@ -239,7 +239,7 @@ _DRIVERS = {
 
 
 def _sensor_settings(source: ProjectSource) -> list[tuple[str, list[str]]]:
-    """The lines for the driver of the sensor that the app reads; none for a recording."""
+    """Returns prj.conf lines for the app's sensor driver; empty for a recording."""
     if source.pipeline is None or source.pipeline.recording is not None:
         return []
     kind = source.pipeline.sensor
@@ -247,19 +247,19 @@ def _sensor_settings(source: ProjectSource) -> list[tuple[str, list[str]]]:
 
 
 def _describes(file: str) -> bool:
-    """True where that file describes the model to the server: it is not part of the module."""
+    """Returns whether a file describes the model to the server; such files are not part of the module."""
     return file.endswith("_describe.c")
 
 
 def module_files(source: ProjectSource, app: App, target: Target) -> dict[str, str]:
-    """The files of a Zephyr module that needs no Solder, and of the application only its Kconfig switch."""
+    """Returns the files of a Zephyr module that works without Solder; it shares only its Kconfig option."""
     files = {name: text for name, text in model_files(source, app).items() if not _describes(name)}
     files[HOOK_HEADER] = runtime_files(app)[HOOK_HEADER]
     names = {"name": source.name, "option": module_option(source), "arena_bytes": source.arena_bytes}
     public = {HOOK_HEADER, *(f"{model}.h" for model in source.models)}
     places = {name: f"include/{name}" if name in public else f"src/{name}" for name in files}
     sources = sorted(place for place in places.values() if place.endswith(".c"))
-    own = [flag for flag in source.c_flags if not flag.startswith("-std=")]  # Zephyr's own standard is newer
+    own = [flag for flag in source.c_flags if not flag.startswith("-std=")]  # Zephyr sets a newer standard
     return {
         **{places[name]: text for name, text in files.items()},
         "zephyr/module.yml": filled("zephyr", "module.yml.jinja", **names),

@@ -1,4 +1,4 @@
-"""Finds west, which builds and flashes Zephyr applications, and Zephyr's tree."""
+"""Finds west, which builds and flashes Zephyr applications, and the Zephyr tree."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WAY_OUT = (
 
 
 def find_west(prefer: str | None = None) -> Toolchain:
-    """Finds west, with the version of its Zephyr tree; Zephyr chooses the compiler itself."""
+    """Finds west and the version of its Zephyr tree. Zephyr selects the compiler."""
     if prefer not in (None, "west"):
         what = f'toolchain "{prefer}" does not build Zephyr applications'
         raise ToolError(what, hint="known for Zephyr: west")
@@ -39,13 +39,13 @@ def find_west(prefer: str | None = None) -> Toolchain:
 
 
 def has_new_names() -> bool:
-    """True where the tree at hand is of a version that renamed some boards."""
+    """Returns whether the installed Zephyr version has renamed some boards."""
     base = os.environ.get(BASE_VARIABLE)
     return base is not None and tree_version(Path(base)) >= RENAMED
 
 
 def tree_version(base: Path) -> tuple[int, ...]:
-    """The version of a Zephyr tree as numbers, such as (3, 7, 1), so that 4.10 is newer than 4.9."""
+    """Returns the version of a Zephyr tree as numbers, such as (3, 7, 1), so that 4.10 is newer than 4.9."""
     try:
         text = (base / "VERSION").read_text(encoding="utf-8")
     except OSError as error:

@@ -1,6 +1,6 @@
-"""Compiles a model's C into code that runs wherever it lies, and proves it: linked twice, it is the same.
+"""Compiles a model's C into position-independent code, and verifies this by linking it at two addresses.
 
-What differs between the two are pointers of the model's description, which the loader puts right in RAM.
+The two images may differ only in pointers of the model's description, which the loader relocates in RAM.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from platforms.project import ProjectSource
 from platforms.templates import template_text
 from platforms.toolchains import Toolchain, cpu_flags, find_toolchain, spelling_of
 
-# The two addresses. Near 0 a RISC-V linker would put addresses into instructions that count from there.
+# Link addresses. Near 0, a RISC-V linker would use absolute instead of PC-relative addressing.
 _FIRST = 0x1000_0000
-_ELSEWHERE = 0x2_0000  # from the first to the second
+_ELSEWHERE = 0x2_0000  # offset of the second address
 _HIDDEN = "hidden.h"
 _SCRIPT = "cartridge.ld"
 _COMPILE = ("-std=c99", "-ffunction-sections", "-fdata-sections", "-fpic", "-include", _HIDDEN)
-# Kernels leave registers free where code is to be shared by programs; one image needs none for that.
+# With these macros, kernels leave registers free for shared libraries, which a single image does not need.
 _ALL_REGISTERS = ("-U__PIC__", "-U__pic__")
 _LINK = ("-nostartfiles", "-static", "-Wl,--gc-sections", "-Wl,--build-id=none", "-Wl,--nmagic")
 _MESSAGE_LINES = 12
 
 
 def cartridge_image(source: ProjectSource, board: Board, folder: Path, prefer: str | None = None) -> Image:
-    """Compiles in that folder. Raises ToolError where something needs a fixed place, or does not compile."""
+    """Compiles in `folder`. Raises ToolError if code needs a fixed address or does not compile."""
     first, second = linked(source, board, folder, (_FIRST, _FIRST + _ELSEWHERE), prefer)
     return compared(source.name, first, second)
 
@@ -44,7 +44,7 @@ def linked(
     prefer: str | None = None,
     more_flags: tuple[str, ...] = (),
 ) -> list[Path]:
-    """The model's code as a program for each of these addresses."""
+    """Returns the model's code, linked at each of these addresses."""
     chain = find_toolchain(board.target, prefer)
     if chain.family == "zig":
         raise ToolError(
@@ -93,7 +93,7 @@ def link_argv(
 
 
 def compared(name: str, first: Path, second: Path) -> Image:
-    """The image of two programs that differ in nothing but where they lie."""
+    """Returns the image of two programs that differ only in their address."""
     known = {symbol.name: symbol for symbol in symbols(first)}
     (low, data), (elsewhere, other) = image(first), image(second)
     if low != _FIRST + HEADER.size or elsewhere != low + _ELSEWHERE or len(data) != len(other):
@@ -107,7 +107,7 @@ def compared(name: str, first: Path, second: Path) -> Image:
         word, moved = (int.from_bytes(each[offset : offset + 4], "little") for each in (data, other))
         if moved - word != _ELSEWHERE:
             raise _fixed(name, "its description")
-        placed[offset : offset + 4] = (word - _FIRST).to_bytes(4, "little")  # from the cartridge's beginning
+        placed[offset : offset + 4] = (word - _FIRST).to_bytes(4, "little")  # from the cartridge's start
     if known["variables_low"].address != known["variables_high"].address:
         raise _fixed(name, "variables (what a library keeps from call to call)")
     model = known[f"{name}_model"].address - low - start
@@ -115,7 +115,7 @@ def compared(name: str, first: Path, second: Path) -> Image:
 
 
 def _compile(argv: tuple[str, ...], folder: Path) -> None:
-    """Compiles with all registers, or where a compiler finds that too few, with those that are left."""
+    """Compiles with all registers, or without the reserved ones if the compiler needs them."""
     try:
         _run((*argv, *_ALL_REGISTERS), folder)
     except ToolError as error:

@@ -1,4 +1,4 @@
-"""The bytes of a cartridge: header, code and constants, description, relocations, SHA-256, signature."""
+"""The binary format of a cartridge: header, code, constants, description, relocations, hash, signature."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from aot.target import Target
 from platforms.rpc.protocol import CARTRIDGE_FORMAT
 
 MAGIC = 0x54524143
-HEADER = struct.Struct("<17I32s28s")  # as struct header of solder_cartridge.c
+HEADER = struct.Struct("<17I32s28s")  # matches the struct header in solder_cartridge.c
 BLOCK_BYTES = 64
 DIGEST_BYTES, SIGNATURE_BYTES = 32, 64
 MOST_ARENAS = 4
@@ -29,38 +29,38 @@ _TABLES = "tables"
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """A model's code as it lies at any multiple of 64, and what its loader needs; or weights; or a table."""
+    """The payload of a cartridge: code that runs at any multiple of 64, or weights, or a table."""
 
-    data: bytes  # code and constants, and at their end the description
-    description_bytes: int = 0  # of them, copied to RAM
-    model: int = 0  # offset in the description of the struct solder_model
+    data: bytes  # code and constants, followed by the description
+    description_bytes: int = 0  # size of the description, which is copied to RAM
+    model: int = 0  # offset of struct solder_model in the description
     relocations: tuple[int, ...] = ()  # offsets in the description of words that point into the cartridge
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """The needs of a model, which firmware must meet."""
+    """What a model needs from the firmware."""
 
-    core: str  # or the structure, of weights
+    core: str  # for weights: the structure hash
     arena_bytes: tuple[int, ...]
     alignment: int
     stack_bytes: int
-    test_crc: int  # of the outputs of the self-test; 0: they are not compared
+    test_crc: int  # of the self-test's outputs; 0: not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """The product that a model is for, and the version of it; both are signed with the rest."""
+    """The product that a model is for, and its version. Both are signed."""
 
     product: str = ""  # "": firmware without a product
-    version: int = 0  # later models have greater ones
+    version: int = 0  # increases with every release
 
 
 NO_PRODUCT = Identity()
 
 
 def identity(product: str = "", version: int = 0) -> Identity:
-    """Checks both. Raises InputError."""
+    """Validates a product name and a version. Raises InputError."""
     if len(product) >= _PRODUCT_BYTES or not _IN_NAMES.issuperset(product):
         raise InputError(
             f"{product!r} is no name of a product: {_PRODUCT_BYTES - 1} characters at most, "
@@ -77,7 +77,7 @@ def identity(product: str = "", version: int = 0) -> Identity:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The words of a cartridge that its firmware compares."""
+    """Header fields that the firmware compares."""
 
     format: int
     arena_bytes: tuple[int, ...]
@@ -87,7 +87,7 @@ class Header:
 
 
 def read_header(cartridge: bytes) -> Header:
-    """Reads the header, which is that of CARTRIDGE_FORMAT only if it says so."""
+    """Reads a header. Check `format` before using other fields."""
     words = HEADER.unpack_from(cartridge)
     core, product = (text.rstrip(b"\0").decode("utf-8", "replace") for text in words[17:])
     arenas = words[9 : 9 + min(words[8], MOST_ARENAS)]
@@ -95,24 +95,24 @@ def read_header(cartridge: bytes) -> Header:
 
 
 def core_text(target: Target) -> str:
-    """The core with its features, as both sides must have it: "cortex-m4 dsp,fpu"."""
+    """Returns the core with its features as compared on both sides: "cortex-m4 dsp,fpu"."""
     return _short(f"{target.core} {','.join(sorted(target.features))}".strip())
 
 
 def tables_text(target: Target) -> str:
-    """The same of tables, which run the kernels of firmware for a core: "tables cortex-m4 dsp,fpu"."""
+    """Returns the core text for table cartridges: "tables cortex-m4 dsp,fpu"."""
     return _short(f"{_TABLES} {core_text(target)}")
 
 
 def _short(text: str) -> str:
-    """The text, or its beginning and its hash where that is longer than a header's room."""
+    """Returns the text or, if it is too long for the header, its beginning and its hash."""
     if len(text) < _CORE_BYTES:
         return text
     return f"{text[:14].rstrip()} {hashlib.sha256(text.encode()).hexdigest()[:16]}"
 
 
 def structure_text(structure: str) -> str:
-    """The same of weights, which are for any core: the structure of the code that computes with them."""
+    """Returns the core text for weight cartridges: the structure hash of the code that uses the weights."""
     return f"{_WEIGHTS} {structure}"
 
 
@@ -121,7 +121,7 @@ def is_structure(text: str) -> bool:
 
 
 def packed(image: Image, needs: Needs, is_signed: bool, model: Identity = NO_PRODUCT) -> bytes:
-    """The cartridge up to its SHA-256, which is the last that this gives."""
+    """Returns the cartridge up to and including its SHA-256."""
     if len(needs.arena_bytes) > MOST_ARENAS:
         raise InputError(f"a cartridge's model works in {MOST_ARENAS} memories at most, this one in more")
     if image.description_bytes > MOST_DESCRIPTION:

@@ -1,4 +1,4 @@
-"""The files and flags of a project, so that its firmware takes cartridges: core, key, room for two."""
+"""Project files and flags for firmware that accepts cartridges: loader, key, two slots."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platforms.project import ProjectSource, Slots
 from platforms.templates import filled, template_text
 
 KERNELS_FILE = "kernels.json"
-# The bodies of solder_port_verify that projects get, and what a computer links them with.
+# Implementations of solder_port_verify for projects, with the linker options for host programs.
 OWN_VERIFIER, PSA = "own", "psa"
 VERIFIERS = {
     "libsodium": ("-lsodium",),
@@ -38,7 +38,7 @@ def cartridge_flags(source: ProjectSource) -> list[str]:
 
 
 def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
-    """The file that says which cartridges are taken; none where none are."""
+    """Returns the file that defines which cartridges are accepted; empty without slots."""
     if source.cartridges is None:
         return {}
     key = ", ".join(f"0x{byte:02x}" for byte in source.cartridges.public_key)
@@ -58,32 +58,32 @@ def cartridge_files(source: ProjectSource, board: Board) -> dict[str, str]:
 
 
 def _verify_file(slots: Slots) -> dict[str, str]:
-    """The function that verifies signatures, by the library that was chosen."""
+    """Returns the signature verification source for the selected library."""
     return {"src/verify.c": template_text("verify", f"{slots.verifier}.c")} if slots.public_key else {}
 
 
 def verifier_libraries(source: ProjectSource) -> tuple[str, ...]:
-    """What a program of a computer is linked with, so that it can verify signatures."""
+    """Returns the libraries that a host program needs to verify signatures."""
     slots = source.cartridges
     return () if slots is None or not slots.public_key else VERIFIERS[slots.verifier]
 
 
 def _taken(source: ProjectSource, board: Board) -> str:
-    """The word of the cartridges that the firmware takes."""
+    """Returns the core text of the cartridges that the firmware accepts."""
     if source.takes_weights:
         return structure_text(source.structure)
     return (tables_text if source.takes_tables else core_text)(board.target)
 
 
 def _kernels_file(source: ProjectSource) -> dict[str, str]:
-    """The file that says which kernels the firmware has, for those who make tables for it."""
+    """Returns the list of the firmware's kernels, which is needed to create table cartridges."""
     if not source.takes_tables:
         return {}
     return {KERNELS_FILE: json.dumps({"format": 1, "kernels": dict(source.lenders)}, indent=2) + "\n"}
 
 
 def weights_to_come(source: ProjectSource) -> dict[str, str]:
-    """The model's file of weights without any, where cartridges bring them."""
+    """Returns an empty weights file if cartridges provide the weights."""
     if not source.takes_weights:
         return {}
     return {f"{source.name}_weights.c": filled("project", "no_weights.c.jinja", name=source.name)}

@@ -1,4 +1,4 @@
-"""The inputs that a cartridge is tried with, as solder_cartridge.c makes them up."""
+"""Inputs for the self-test of a cartridge. solder_cartridge.c generates the same ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SMALL = (DType.I8, DType.U8, DType.I16)
 
 
 def self_test_inputs(specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
-    """Bytes of one generator for small integers; zeros for floats and indices."""
+    """Returns pseudo-random bytes for small integers, and zeros for floats and indices."""
     state, found = 1, []
     for spec in specs:
         data = bytearray()
@@ -26,7 +26,7 @@ def self_test_inputs(specs: Sequence[TensorSpec]) -> tuple[Array, ...]:
 
 
 def outputs_crc(specs: Sequence[TensorSpec], outputs: Sequence[Array]) -> int:
-    """The checksum of what must come out; 0 where floats may differ from core to core."""
+    """Returns the checksum of the expected outputs, or 0 if floats may differ between cores."""
     if any(spec.type.dtype is DType.F32 for spec in specs):
         return 0
     return crc32(b"".join(np.ascontiguousarray(output).tobytes() for output in outputs))

@@ -1,6 +1,6 @@
-"""Keys of those who make cartridges, in PEM files: Ed25519, or ECDSA with P-256.
+"""Keys for signing cartridges, in PEM files: Ed25519, or ECDSA with P-256.
 
-Signing needs the package cryptography; reading a public key needs nothing.
+Signing needs the package cryptography; reading a public key does not.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from aot.errors import InputError, ToolError
 from platforms.cartridge.header import DIGEST_BYTES
 
 ED25519_BYTES, P256_BYTES = 32, 65
-# The DER of a public key before its bytes (RFC 8410, RFC 5480).
+# DER prefixes of public keys (RFC 8410, RFC 5480).
 _BEFORE_KEY = {
     ED25519_BYTES: bytes.fromhex("302a300506032b6570032100"),
     P256_BYTES: bytes.fromhex("3059301306072a8648ce3d020106082a8648ce3d030107034200"),
 }
-_HALF = 32  # of a signature by P-256: its numbers r and s
+_HALF = 32  # bytes of each of r and s in a P-256 signature
 
 
 def sign(cartridge: bytes, key_file: Path) -> bytes:
-    """The cartridge, which ends with its SHA-256, followed by a signature of that."""
+    """Returns the cartridge, which must end with its SHA-256, with a signature of that hash appended."""
     return cartridge + _signature(cartridge[-DIGEST_BYTES:], _private(key_file))
 
 
@@ -38,7 +38,7 @@ def _signature(digest: bytes, key: Any) -> bytes:
 
 
 def public_key(key_file: Path) -> bytes:
-    """The bytes of a public key, from its own file or the private key's: 32 of Ed25519, 65 of P-256."""
+    """Returns the public key in a public or private key file: 32 bytes for Ed25519, 65 for P-256."""
     data = _read(key_file)
     der = _public_der(_private(key_file)) if b"PRIVATE" in data else _der(data)
     for size, before in _BEFORE_KEY.items():
@@ -48,7 +48,7 @@ def public_key(key_file: Path) -> bytes:
 
 
 def _der(pem: bytes) -> bytes:
-    """The public key in a PEM file; nothing if there is none."""
+    """Returns the DER public key in a PEM file, or b"" if there is none."""
     begin, end = b"-----BEGIN PUBLIC KEY-----", b"-----END PUBLIC KEY-----"
     try:
         return binascii.a2b_base64(pem.split(begin)[1].split(end)[0])

@@ -1,4 +1,4 @@
-"""The channels by which others take a model: each module has SAYS, its file names' SUFFIX, and `files`."""
+"""The package formats (channels). Each module has SAYS, the file extension SUFFIX, and `files`."""
 
 from __future__ import annotations
 

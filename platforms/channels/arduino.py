@@ -11,11 +11,11 @@ from platforms.toolchains import code_flags
 SAYS = "a library for the Arduino IDE, arduino-cli and the Library Manager"
 SUFFIX = ".zip"
 _ARM = "mbed,mbed_nano,mbed_rp2040,nrf52,renesas_uno,rp2040,sam,samd,stm32,STMicroelectronics"
-_ARCHITECTURES = {"arm": _ARM, "avr": "avr", "riscv": "esp32", "xtensa": "esp32"}  # by the kind of processor
+_ARCHITECTURES = {"arm": _ARM, "avr": "avr", "riscv": "esp32", "xtensa": "esp32"}  # by Core.machine
 
 
 def _flags_to_add(flags: Sequence[str]) -> tuple[str, ...]:
-    """The lines about options that a library for Arduino cannot bring."""
+    """Returns README lines about compiler options that an Arduino library cannot set."""
     if not flags:
         return ()
     return ("", f"It is fastest with {' '.join(flags)}: `compiler.c.extra_flags` in `platform.local.txt`.")

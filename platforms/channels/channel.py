@@ -1,4 +1,4 @@
-"""Finds a channel by its name."""
+"""Finds a channel by name."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from platforms.channels.package import Package
 
 
 class Channel(Protocol):
-    """The interface of a module in platforms.channels."""
+    """The interface of the modules in platforms.channels."""
 
-    SAYS: str  # who takes what the channel makes
-    SUFFIX: str  # of the one file that its tools take: a zip
+    SAYS: str  # the users or tools that the package is for
+    SUFFIX: str  # of the single archive that the tools import, for example .zip
 
     def files(self, package: Package) -> Mapping[str, str]:
-        """Every file of the package: path -> text. Raises DeployError where the channel cannot take it."""
+        """Returns every file of the package as path -> text. Raises DeployError for unsupported models."""
 
 
 def load_channel(name: str) -> Channel:

@@ -21,7 +21,7 @@ def files(package: Package) -> Mapping[str, str]:
 
 
 def library(package: Package) -> dict[str, str]:
-    """The library with its CMakeLists.txt, and the test program."""
+    """Returns the library with its CMakeLists.txt and test program."""
     return {
         **package.placed("include/", "src/"),
         "CMakeLists.txt": package.filled("CMakeLists.txt.jinja"),

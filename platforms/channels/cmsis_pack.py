@@ -1,4 +1,4 @@
-"""The channel "cmsis-pack": a component for Keil, CMSIS-Toolbox, IAR and others that take packs."""
+"""The channel "cmsis-pack": a component for Keil, CMSIS-Toolbox, IAR and other tools that support packs."""
 
 from __future__ import annotations
 
@@ -36,5 +36,5 @@ def files(package: Package) -> Mapping[str, str]:
 
 
 def _called(core: str) -> str:
-    """The core's name as packs have it: "Cortex-M0+" for "cortex-m0plus"."""
+    """Returns the core's name in packs: "Cortex-M0+" for "cortex-m0plus"."""
     return "-".join(part.capitalize() for part in core.replace("plus", "+").split("-"))

@@ -1,4 +1,4 @@
-"""The channel "conan": a recipe whose sources lie beside it, and the package that tests it."""
+"""The channel "conan": a recipe with its sources, and a test package."""
 
 from __future__ import annotations
 

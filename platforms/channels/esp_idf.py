@@ -1,4 +1,4 @@
-"""The channel "esp-idf": a component for Espressif's IDF and its registry."""
+"""The channel "esp-idf": a component for ESP-IDF and its registry."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SAYS = "a component for Espressif's IDF and its registry"
 SUFFIX = ".zip"
 
 
-_MACHINES = ("xtensa", "riscv", "host")  # Espressif's, and portable C
+_MACHINES = ("xtensa", "riscv", "host")  # Espressif's cores, and portable C
 
 
 def files(package: Package) -> Mapping[str, str]:

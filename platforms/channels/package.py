@@ -1,4 +1,4 @@
-"""A compiled model with what a package says of itself: version, license, author, home."""
+"""A compiled model with the metadata of a package: version, license, author, URL."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _GROUP = "Package"
 
 @dataclass(frozen=True, slots=True)
 class PackageOptions:
-    """The options about a package's metadata."""
+    """Options for a package's metadata."""
 
     version: str = option(
         "1.0.0",
@@ -64,11 +64,11 @@ PACKAGE: Mapping[str, Option] = {each.name: each for each in options_of(PackageO
 
 @dataclass(frozen=True)
 class Package:
-    """A compiled model on its way into a channel."""
+    """A compiled model to be exported to a channel."""
 
     artifact: Artifact
     options: PackageOptions
-    expected: Sequence[Array]  # the outputs for the test program's inputs
+    expected: Sequence[Array]  # outputs for the test program's inputs
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class Package:
 
     @cached_property
     def code(self) -> Mapping[str, str]:
-        """The model's own C files by name."""
+        """The model's C files by name."""
         return model_files(self.source, App.STANDALONE)
 
     @property
@@ -93,7 +93,7 @@ class Package:
 
     @property
     def machine(self) -> str:
-        """The kind of processor: arm, riscv, xtensa, avr, host."""
+        """The kind of processor: arm, riscv, xtensa, avr or host."""
         return load_core(self.artifact.facts.target.core).machine
 
     @property
@@ -102,7 +102,7 @@ class Package:
 
     @cached_property
     def words(self) -> dict[str, Any]:
-        """The words of the channels' templates."""
+        """Variables of the channels' templates."""
         return {
             **plain_words(self.artifact, self.expected),
             "headers": self.headers,
@@ -121,11 +121,11 @@ class Package:
         return filled("channels", template, **self.words, **more)
 
     def program(self, entry: str = "int main(void)") -> str:
-        """The program that runs the model on made-up numbers and compares what comes out."""
+        """Returns the test program: it runs the model on generated inputs and compares the outputs."""
         return made_up_run(self.words, entry)
 
     def placed(self, header_folder: str, source_folder: str) -> dict[str, str]:
-        """The model's C files: its header where users look, all else beside its code."""
+        """Returns the model's C files: the public header in one folder, everything else in the other."""
         public = f"{self.name}.h"
         return {
             f"{header_folder if name == public else source_folder}{name}": text
@@ -133,7 +133,7 @@ class Package:
         }
 
     def papers(self, taken: Sequence[str], example: str) -> dict[str, str]:
-        """The README, with the lines by which the package is taken into a project, and the license."""
+        """Returns the README, with instructions for adding the package to a project, and the license."""
         return {
             "README.md": self.filled("README.md.jinja", taken=taken, example=example),
             "LICENSE": self.filled("LICENSE.jinja"),

@@ -11,7 +11,7 @@ from platforms.toolchains import code_flags
 
 SAYS = "a library for PlatformIO, of any framework and platform"
 SUFFIX = ".zip"
-_MOST_SAID = 255  # characters of a description
+_MOST_SAID = 255  # maximum description length in characters
 
 
 def files(package: Package) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""The channel "single-file": one header to copy, which holds the code and the constants as well."""
+"""The channel "single-file": one header to copy, with code and constants."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def files(package: Package) -> Mapping[str, str]:
 
 def _compile(package: Package) -> str:
     words = package.words
-    cpu = f" {words['cpu']} -c" if words["cpu"] else ""  # a board has its own way to link
+    cpu = f" {words['cpu']} -c" if words["cpu"] else ""  # boards need their linker options
     return f"{words['cc']} {words['flags']}{cpu} example.c{'' if cpu else ' -lm -o example'}"
 
 
@@ -41,7 +41,7 @@ def _joined(package: Package) -> str:
 
 
 def _parts(package: Package) -> Iterator[str]:
-    """The private files without the lines that include one another."""
+    """Yields the private files without includes of each other."""
     own = "|".join(map(re.escape, package.headers))
     for name in (*(name for name in package.headers if name != f"{package.name}.h"), *package.sources):
         text = re.sub(_OWN_INCLUDE.format(f"(?:{own})"), "", package.code[name], flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""The channel "stm32cube": a middleware folder as STM32CubeIDE's and STM32CubeMX's projects have them."""
+"""The channel "stm32cube": a middleware folder for projects of STM32CubeIDE and STM32CubeMX."""
 
 from __future__ import annotations
 

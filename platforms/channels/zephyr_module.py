@@ -1,4 +1,4 @@
-"""The channel "zephyr-module": a module for Zephyr's west, with a sample that twister runs."""
+"""The channel "zephyr-module": a module for Zephyr's west, with a sample for twister."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Makes a trace of QEMU's log of executed blocks, which has where each begins and not where it ends."""
+"""Builds a trace from QEMU's log of executed blocks, which records only where each block starts."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from platforms.cycles.trace import Trace, TracePoints
 from platforms.elf import Segment
 
 _BEGUN = re.compile(r"Trace \d+: \S+ \[[0-9a-f]+/([0-9a-f]+)/[0-9a-f]+/([0-9a-f]+)\]")
-_COUNT, _MOST = 0x1FF, 512  # of the flags: instructions of a block at most, where they are fewer than usual
-_HALF_WORD = 2  # bytes of the shortest instruction
-_NOTHING = (-1, 0)  # begins behind the last block
-_NOT_BEGUN = "Stopped execution"  # of the block in the line before, for QEMU's own reasons
+_COUNT, _MOST = 0x1FF, 512  # flags that hold the maximum number of instructions in the block; 0 means 512
+_HALF_WORD = 2  # size of the shortest instruction in bytes
+_NOTHING = (-1, 0)  # follows the last block
+_NOT_BEGUN = "Stopped execution"  # QEMU did not execute the block in the previous line
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class LayerReport:
 
 
 def starts_of(log: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yields the blocks that were executed, in order: their addresses, and their instructions at most."""
+    """Yields executed blocks in order: start address and maximum number of instructions."""
     last: tuple[int, int] | None = None
     for line in log:
         begun = _BEGUN.match(line)
@@ -53,7 +53,10 @@ def trace_of(
     segments: Sequence[Segment],
     machine: str,
 ) -> Trace:
-    """The run's trace. Reads and misaligned accesses are not in the log, and not in the trace."""
+    """Returns the trace of a run.
+
+    Data reads and misaligned accesses are missing, because QEMU does not log them.
+    """
     code = _Code(segments, machine)
     numbers: dict[tuple[int, int], int] = {}
     order, ends = array("I"), array("I")
@@ -82,13 +85,13 @@ def trace_of(
 
 
 class _Code:
-    """The program's instructions, decoded as they are asked for."""
+    """The program's instructions, decoded on demand."""
 
     def __init__(self, segments: Sequence[Segment], machine: str) -> None:
         self._segments = segments
         self._machine = MACHINE_CODES[machine]
         self._ways: dict[int, tuple[MachineInstruction, ...]] = {}  # from an address to the next branch
-        self._found: dict[int, MachineInstruction] = {}  # ways from several addresses end alike
+        self._found: dict[int, MachineInstruction] = {}  # paths from several addresses may end the same way
 
     def bytes(self, start: int, end: int) -> bytes:
         segment = next(each for each in self._segments if start in each.addresses)
@@ -96,10 +99,10 @@ class _Code:
         return segment.data[start - first : end - first]
 
     def end_of(self, start: int, most: int, following: int) -> int:
-        """The end of a block of so many instructions at most, behind which the following one was executed.
+        """Returns the end of a block of at most `most` instructions, followed by the block at `following`.
 
-        A jump may go into the middle of what was executed before it: the following block begins there, and
-        this one did not end there.
+        A jump may target the middle of this block. Then the next block starts there, although this one did
+        not end there.
         """
         way = self._ways.get(start)
         if way is None:

@@ -1,4 +1,4 @@
-"""Takes a block of code apart with the capstone disassembler, to its end."""
+"""Disassembles a block of code with capstone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Block = tuple[MachineInstruction, ...]
 def disassembled(
     disassembler: Any, code: bytes, address: int, instruction: Callable[[Any], MachineInstruction]
 ) -> Block:
-    """The instructions of a block. Raises ToolError for bytes that are not an instruction."""
+    """Returns all instructions of a block. Raises ToolError for invalid ones."""
     found = tuple(instruction(each) for each in disassembler.disasm(code, address))
     end = found[-1].end if found else address
     if end != address + len(code):

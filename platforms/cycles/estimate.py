@@ -1,4 +1,4 @@
-"""Estimates the cycles of a run: its trace, weighted with a core's table, and its waits for flash."""
+"""Estimates the cycles of a run: a core's cycle counts applied to its trace, plus flash wait states."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Block = tuple[MachineInstruction, ...]
 
 @dataclass(frozen=True, slots=True)
 class Cycles:
-    """The instructions and cycles of a run, or of a layer's share of it."""
+    """Instructions and cycles of a run or of one layer."""
 
     instructions: int
-    parts: Mapping[str, int]  # cycles by what they are for, in the order of PARTS
+    parts: Mapping[str, int]  # cycles by category, in the order of PARTS
 
     @property
     def count(self) -> int:
@@ -36,12 +36,12 @@ class Cycles:
 @dataclass(frozen=True, slots=True)
 class Estimate:
     run: Cycles
-    layers: Mapping[int, Cycles]  # by index; none where the model did not report them
+    layers: Mapping[int, Cycles]  # by index; empty if the model did not report its layers
 
 
 @dataclass(frozen=True, slots=True)
 class BlockCost:
-    """A basic block's part in a layer: how often it was executed, and the most cycles that it took once."""
+    """A basic block's cost in a layer: number of executions, and maximum cycles of one execution."""
 
     executions: int
     cycles: int
@@ -50,7 +50,7 @@ class BlockCost:
 def block_costs(
     trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None
 ) -> Mapping[int, Mapping[int, BlockCost]]:
-    """The blocks of each layer, by index and address: what differs from one input to another, and where."""
+    """Returns block costs by layer index and block address, which show where two inputs differ."""
     owner, each = _owners(trace), _Table(trace, _blocks(trace), core, flash).each()
     return {
         layer: _costs(trace.addresses, trace.order[owner == layer], each[owner == layer])
@@ -59,7 +59,7 @@ def block_costs(
 
 
 def _costs(addresses: Numbers, order: Numbers, cycles: Numbers) -> Mapping[int, BlockCost]:
-    """Two blocks may begin at one address, where one is a part of the other: they count together."""
+    """Sums up costs by address. Two blocks have the same address if one is the start of the other."""
     found: dict[int, BlockCost] = {}
     for block in np.unique(order).tolist():
         here, address = order == block, int(addresses[block])
@@ -70,7 +70,7 @@ def _costs(addresses: Numbers, order: Numbers, cycles: Numbers) -> Mapping[int, 
 
 
 def estimate(trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None) -> Estimate:
-    """Counts the cycles of a trace; without `flash`, no memory waits."""
+    """Returns the cycles of a trace; without `flash`, memory has no wait states."""
     blocks = _blocks(trace)
     owner = _owners(trace)
     table = _Table(trace, blocks, core, flash)
@@ -81,7 +81,7 @@ def estimate(trace: Trace, core: CoreTiming | CorePipeline, flash: Flash | None)
 
 
 def _blocks(trace: Trace) -> list[Block]:
-    """Each block decoded, those that the run did not execute left empty."""
+    """Decodes each block; blocks that were not executed stay empty."""
     decode = MACHINE_CODES[trace.machine].decode
     executed = np.bincount(trace.order, minlength=len(trace.code)).tolist()
     addresses = trace.addresses.tolist()
@@ -92,7 +92,7 @@ def _blocks(trace: Trace) -> list[Block]:
 
 
 def _owners(trace: Trace) -> Numbers:
-    """The layer of each executed block: the next one that reports, and behind all reports the last."""
+    """Returns the layer of each executed block: the next one to report, or the last one after all reports."""
     layers, ends = trace.layer_ends[:, 0], trace.layer_ends[:, 1]
     if not len(layers):
         return np.full(len(trace.order), -1)
@@ -101,7 +101,7 @@ def _owners(trace: Trace) -> Numbers:
 
 
 class _Table:
-    """Cycles by part: those that a block always takes, and more for each time that it was executed."""
+    """Cycles by category: a fixed part for each block, and an additional part for each execution."""
 
     def __init__(
         self, trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePipeline, flash: Flash | None
@@ -122,24 +122,24 @@ class _Table:
             self._more[:, PARTS.index(FLASH_WAITS)] = waits(trace, blocks, cycles, flash)
 
     def each(self) -> Numbers:
-        """The cycles of each executed block."""
+        """Returns the cycles of each executed block."""
         cycles: Numbers = self._by_part[self._order].sum(axis=1) + self._more.sum(axis=1)
         return cycles
 
     def cycles(self, chosen: Numbers) -> Cycles:
-        """The cycles that the chosen executed blocks take together."""
+        """Returns the total cycles of the chosen executed blocks."""
         counts = np.bincount(self._order[chosen], minlength=len(self._lengths))
         parts = counts @ self._by_part + self._more[chosen].sum(axis=0)
         return Cycles(int(counts @ self._lengths), dict(zip(PARTS, parts.tolist(), strict=True)))
 
 
 def _alone(block: Block, core: CoreTiming | CorePipeline) -> Sequence[int]:
-    """The cycles of a block's instructions, whatever was executed before it."""
+    """Returns the cycles of a block's instructions, independent of the blocks before it."""
     return through(block, IDLE, core)[0] if isinstance(core, CorePipeline) else cycles_of(block, core)
 
 
 def _misaligned(trace: Trace, timing: CoreTiming) -> Numbers:
-    """The cycles more of each misaligned access."""
+    """Returns the extra cycles of each misaligned access."""
     costs = (timing.misaligned_half, timing.misaligned_word, timing.odd_word)
     return np.array(costs, np.int64)[trace.misaligned[:, 0]]
 

@@ -1,4 +1,4 @@
-"""Computes how long a run waits for flash, by driving its trace through the chip's caches and prefetch."""
+"""Simulates flash wait states: feeds a run's trace through the chip's caches and prefetch."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from boards.flash_access import FlashAccess, FlashCache
 from platforms.cycles.instruction import MachineInstruction
 from platforms.cycles.trace import Numbers, Trace
 
-Fetches = tuple[tuple[int, int], ...]  # lines of flash by number, and the cycles spent in the code of each
+Fetches = tuple[tuple[int, int], ...]  # pairs: flash line number, cycles spent in its code
 
 
 @dataclass(frozen=True, slots=True)
 class Flash:
-    """The flash of a chip that runs at some clock."""
+    """A chip's flash at a given clock."""
 
     access: FlashAccess
     wait_states: int
@@ -25,7 +25,7 @@ class Flash:
 
 
 def fetches_of(code: Sequence[MachineInstruction], cycles: Sequence[int], line_bytes: int) -> Fetches:
-    """The lines that a block lies in. An instruction counts to the line in which it begins."""
+    """Returns the lines of a block. An instruction counts for the line in which it starts."""
     spent: dict[int, int] = {}
     for one, each in zip(code, cycles, strict=True):
         first, last = one.address // line_bytes, (one.end - 1) // line_bytes
@@ -40,7 +40,7 @@ def waits(
     cycles: Sequence[Sequence[int]],
     flash: Flash,
 ) -> Numbers:
-    """The cycles that each executed block waits, in the order of execution."""
+    """Returns the wait cycles of each executed block, in order of execution."""
     line_bytes = flash.access.lines(flash.access.instructions, flash.wait_states).bytes
     fetches = [fetches_of(*each, line_bytes) for each in zip(blocks, cycles, strict=True)]
     return np.fromiter(_waits(trace, fetches, flash), np.int64, len(trace.order))
@@ -58,17 +58,17 @@ def _waits(trace: Trace, fetches: Sequence[Fetches], flash: Flash) -> Iterator[i
 
 
 class _Side:
-    """A bus of the core's to flash, for code or data: its cache, and the line that it holds."""
+    """A bus from the core to flash, for code or data: its cache and its current line."""
 
     def __init__(self, flash: Flash, cache: FlashCache | None, prefetch: bool) -> None:
         self.lines = flash.access.lines(cache, flash.wait_states)
         self._cache = LineCache(cache.sets, cache.ways) if cache else None
         self._prefetch = prefetch
-        self._at_hand = -2  # no line, and none before one
-        self._spent = 0  # cycles since it was there
+        self._at_hand = -2  # neither a line nor the one before a line
+        self._spent = 0  # cycles since the current line was loaded
 
     def wait(self, line: int, spent: int) -> int:
-        """Moves to that line and spends so many cycles there; returns the cycles that it waits."""
+        """Moves to a line, in which `spent` cycles pass, and returns the wait cycles."""
         before, self._spent = self._spent, spent
         last, self._at_hand = self._at_hand, line
         if line == last:

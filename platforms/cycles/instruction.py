@@ -1,4 +1,4 @@
-"""A machine instruction, with the facts that its time depends on."""
+"""A machine instruction with the properties that affect its timing."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class MachineInstruction:
-    """An instruction of a program."""
+    """A decoded instruction of a program."""
 
     address: int
     bytes: int
-    name: str  # without condition and width, such as "ldrsb"
-    kind: str  # of boards.core_timing.KINDS; "" for all others
-    registers: int  # that it loads or stores
+    name: str  # without condition and width suffixes, such as "ldrsb"
+    kind: str  # one of boards.core_timing.KINDS, or ""
+    registers: int  # number of registers it loads or stores
     reads: frozenset[str]
     writes: frozenset[str]
-    address_of: frozenset[str]  # the registers that its address in memory is made of
+    address_of: frozenset[str]  # registers used to compute its memory address
 
     @property
     def end(self) -> int:

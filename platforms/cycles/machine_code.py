@@ -1,4 +1,4 @@
-"""Tells the machines apart whose runs are recorded: how their code is decoded, how QEMU ends its blocks."""
+"""Architecture-specific facts for recording runs: how to decode code, and how QEMU ends blocks."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from platforms.cycles.instruction import MachineInstruction
 
 @dataclass(frozen=True, slots=True)
 class MachineCode:
-    """The facts about a machine that recording and reading its runs need."""
+    """Facts about an architecture."""
 
     decode: Callable[[bytes, int], tuple[MachineInstruction, ...]]
-    is_long: Callable[[bytes], bool]  # True for the first two bytes of an instruction of four
-    page_bytes: int  # of QEMU's pages: a block ends with its page, or before an instruction across its end
-    changes_mode: tuple[str, ...]  # beginnings of names: what may end a block and is not a jump
-    argument: int  # numbers of registers at QEMU's debug port: a function's first argument,
-    link: int  # the address that it returns to,
-    pc: int  # and the next instruction's
+    is_long: Callable[[bytes], bool]  # for the first two bytes: whether the instruction has four
+    page_bytes: int  # QEMU's page size: blocks end at a page end, or before an instruction that crosses it
+    changes_mode: tuple[str, ...]  # mnemonic prefixes of instructions that end a block without being jumps
+    argument: int  # QEMU's debug-port number of the register for a function's first argument,
+    link: int  # of the return address register,
+    pc: int  # and of the program counter
 
 
 MACHINE_CODES: Mapping[str, MachineCode] = {

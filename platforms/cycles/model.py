@@ -1,4 +1,4 @@
-"""The cycle model of a board: its parts, or the reason why there is none."""
+"""The cycle model of a board, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from platforms.cycles.stand_in import EMULATED, recorder_of, stand_in
 from platforms.runners.runner import runner_named
 
 PACKAGE = "capstone"
-_LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  # by feature, then by machine
+_LEAST_VERSIONS = {"mve": (6, "Helium"), "riscv": (6, "RISC-V's extensions")}  # by feature, then architecture
 
 
 def lacks(board: Board) -> str:
-    """The reason why there is no model of that board's cycles here; "" where there is one."""
+    """Returns why there is no cycle model for the board, or "" if there is one."""
     if board.core.timing is None and board.core.pipeline is None:
         return f"nothing is known of what instructions take on a {board.core.name}"
     if not (board.core.unicorn or board.core.stand_in or recorder_of(board)):
@@ -36,7 +36,7 @@ def lacks(board: Board) -> str:
 
 
 def lacks_program(platform: str, board: Board) -> str:
-    """Says why the cycles of that platform's programs are not known on a board; "" where they are."""
+    """Returns why the cycles of a platform's programs cannot be estimated on a board, or ""."""
     if recorder_of(board) and platform == EMULATED:
         return lacks(board)
     return lacks(board) or f"no emulator runs what {platform} builds for a {board.name}"
@@ -44,12 +44,12 @@ def lacks_program(platform: str, board: Board) -> str:
 
 def core_of(board: Board) -> CoreTiming | CorePipeline:
     core = board.core.pipeline or board.core.timing
-    assert core is not None  # lacks() says so
+    assert core is not None  # checked by lacks()
     return core
 
 
 def flash_of(board: Board) -> Flash | None:
-    """The board's flash at its clock; None where nothing is known about it, or it never waits."""
+    """Returns the board's flash at its clock, or None if it is unknown or has no wait states."""
     access, region = board.flash_access, board.region("flash")
     if access is None or not access.wait_states(board.clock_hz):
         return None
@@ -59,7 +59,7 @@ def flash_of(board: Board) -> Flash | None:
 
 
 def described(board: Board) -> str:
-    """Describes in a sentence what the model knows about the board, and its known error."""
+    """Returns a sentence about the model's facts and its known error."""
     flash = flash_of(board)
     if board.flash_access is None:
         memory = "flash whose waits are not known: as if it never waited, so that times are a lower bound"

@@ -1,4 +1,4 @@
-"""Classifies instructions by their purpose in a network's code: the parts in which cycles are reported."""
+"""Classifies instructions into the categories in which cycles are reported."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ _BY_NAME = (
 
 
 def is_branch(one: MachineInstruction) -> bool:
-    """True where the next instruction executed may be another than the one behind it."""
+    """Returns whether the next executed instruction may be another than the following one."""
     return one.kind in _BRANCHES or one.name in LOOP_ENDS or "pc" in one.writes
 
 
 def part_of(one: MachineInstruction) -> str:
-    """Returns one of PARTS. 64-bit products count as requantization: an int8 network has them there."""
+    """Returns one of PARTS. 64-bit products count as requantization, their use in int8 models."""
     if one.kind in _BRANCHES:
         return BRANCHES
     by_kind = (part for start, part in _BY_KIND if one.kind.startswith(start))

@@ -1,7 +1,7 @@
-"""Drives a trace through a core's pipeline: in order, several instructions in a cycle, units that are held.
+"""Simulates a trace in a core's in-order pipeline with multiple issue and occupied execution units.
 
-What an instruction waits for counts to it. Nothing of a pipeline reaches far, so that the same block
-entered in the same state takes the same cycles: each pair of the two is computed once.
+Stalls count for the stalled instruction. Effects are short-lived, so a block that is entered in the same
+state always costs the same. Each pair of block and state is computed once.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from platforms.cycles.parts import PARTS, part_of
 from platforms.cycles.trace import Numbers
 
 Block = Sequence[MachineInstruction]
-_EARLIEST = 1  # cycles before the usual one that some operands are read
-_MEMORY = ("load", "store")  # how the kinds of instructions begin that move words
+_EARLIEST = 1  # how early some operands may be read, in cycles
+_MEMORY = ("load", "store")  # kind prefixes of instructions that access memory
 
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The pipeline in the cycle of the last instruction; all times are counted from it."""
+    """The pipeline state after an instruction; times are relative to its cycle."""
 
-    taken: int  # slots of that cycle; as many as there are: nothing more begins in it
+    taken: int  # issue slots of that cycle in use; if all are, nothing more issues in it
     has_light: bool
-    ready: tuple[tuple[str, int], ...]  # registers whose values are not there yet, or only just
-    free: tuple[tuple[str, tuple[int, ...]], ...]  # when each unit that is held is free again
+    ready: tuple[tuple[str, int], ...]  # cycle in which each pending register becomes available
+    free: tuple[tuple[str, tuple[int, ...]], ...]  # when each occupied unit becomes free
 
     def later(self, cycles: int) -> _State:
-        """The state so many cycles later, in which nothing has begun."""
+        """Returns the state after `cycles` idle cycles."""
         if not cycles:
             return self
         return _state(0, False, dict(self.ready), {name: list(times) for name, times in self.free}, cycles)
@@ -53,7 +53,7 @@ IDLE = _State(0, False, (), ())
 
 
 def row_of(one: MachineInstruction, pipeline: CorePipeline) -> PipelineRow:
-    """The first row that fits the instruction. A row for any name is the last of each file."""
+    """Returns the first matching row. The last row of each file matches every instruction."""
     return next(
         row
         for row in pipeline.rows
@@ -62,7 +62,7 @@ def row_of(one: MachineInstruction, pipeline: CorePipeline) -> PipelineRow:
 
 
 def through(block: Block, state: _State, pipeline: CorePipeline) -> tuple[tuple[int, ...], _State]:
-    """The cycles of each instruction of a block that is entered in that state, and the state behind it."""
+    """Returns the cycles of each instruction of a block entered in `state`, and the state after it."""
     machine = _Machine(state, pipeline)
     costs = tuple(machine.begin(one) for one in block)
     return costs, machine.state()
@@ -71,7 +71,7 @@ def through(block: Block, state: _State, pipeline: CorePipeline) -> tuple[tuple[
 def cycles_by_part(
     order: Numbers, blocks: Sequence[Block], refills: Numbers, pipeline: CorePipeline
 ) -> Numbers:
-    """The cycles of each executed block by part; `refills` are the cycles lost behind each."""
+    """Returns the cycles of each executed block by category; `refills` are the cycles lost after each."""
     walk = _Walk(blocks, pipeline)
     rows = np.array([walk.row(*each) for each in zip(order.tolist(), refills.tolist(), strict=True)])
     costs: Numbers = np.array(walk.costs, np.int64)[rows]
@@ -79,13 +79,13 @@ def cycles_by_part(
 
 
 class _Walk:
-    """Goes from block to block; states and what a block costs in each are numbered as they are met."""
+    """Walks over executed blocks, numbering pipeline states and block costs in order of discovery."""
 
     def __init__(self, blocks: Sequence[Block], pipeline: CorePipeline) -> None:
         self._blocks, self._pipeline = blocks, pipeline
         self._states, self._number_of = [IDLE], {IDLE: 0}
         self._at = 0
-        self._known: dict[tuple[int, int, int], tuple[int, int]] = {}  # state, block, refill: row, state
+        self._known: dict[tuple[int, int, int], tuple[int, int]] = {}  # state, block, refill -> row, state
         self.costs: list[list[int]] = []
 
     def row(self, block: int, refill: int) -> int:
@@ -113,7 +113,7 @@ class _Walk:
 
 
 class _Machine:
-    """The pipeline while it goes through a block."""
+    """Simulates the pipeline within a block."""
 
     def __init__(self, state: _State, pipeline: CorePipeline) -> None:
         self._pipeline = pipeline
@@ -127,7 +127,7 @@ class _Machine:
         return _state(self._taken, self._has_light, self._ready, self._free, self._now)
 
     def begin(self, one: MachineInstruction) -> int:
-        """Begins an instruction as soon as it can; returns the cycles since the one before it."""
+        """Issues an instruction as early as possible and returns the cycles since the previous one."""
         row, before = row_of(one, self._pipeline), self._now
         if not row.slots:
             return 0
@@ -149,7 +149,7 @@ class _Machine:
         return -(-words // self._pipeline.words_a_cycle)
 
     def _joins(self, row: PipelineRow) -> bool:
-        """True where it may begin in the cycle of the one before it."""
+        """Returns whether it may issue in the same cycle as the previous instruction."""
         if not self._taken:
             return True
         if self._taken >= self._pipeline.slots or row.pairs in (ALONE, FIRST):
@@ -157,7 +157,7 @@ class _Machine:
         return not self._pipeline.needs_light or self._has_light or row.pairs == LIGHT
 
     def _operands(self, one: MachineInstruction, row: PipelineRow) -> int:
-        """The first cycle in which all that it reads is there."""
+        """Returns the first cycle in which all operands are available."""
         return max((self._needs(register, one, row) for register in one.reads), default=0)
 
     def _needs(self, register: str, one: MachineInstruction, row: PipelineRow) -> int:
@@ -170,7 +170,7 @@ class _Machine:
         return at + row.early - (row.late if is_late else 0)
 
     def _units(self, row: PipelineRow, start: int) -> list[tuple[str, int]] | None:
-        """One unit of each kind that is free in that cycle; None where one is not."""
+        """Returns one free unit of each required kind, or None if one is occupied in cycle `start`."""
         found = []
         for choice in row.units:
             unit = next(

@@ -1,4 +1,4 @@
-"""Records what an emulated board executes during each run of a model; the last run is kept."""
+"""Records the code that an emulated board executes during the latest run of a model."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from unicorn import arm_const as arm
 
 from platforms.cycles.trace import HALF_WORD, ODD_WORD, WORD, Trace, TracePoints
 
-IT_BITS = 0x0600_FC00  # of XPSR: the rest of an IT block
+IT_BITS = 0x0600_FC00  # the remaining IT block in XPSR
 
 
 class Recorder:
-    """Records every block, which is reported before it is executed, and watches data accesses by itself."""
+    """Records every block, which unicorn reports before executing it, and monitors data accesses."""
 
     def __init__(self, uc: Any, where: TracePoints) -> None:
         self._uc, self._where = uc, where
         self._numbers: dict[tuple[int, int], int] = {}
         self._code: list[bytes] = []
         self._has_it: list[bool] = []
-        self._current = 0  # the block that is being executed
-        self._is_running = False  # a run is under way, and no layer is reporting
-        self._returns_to: int | None = None  # the end of the run; None: no run is under way
-        self._resumes_at: int | None = None  # the end of a layer's report, which is not part of the run
+        self._current = 0  # the block being executed
+        self._is_running = False  # inside a run, but not in a layer report
+        self._returns_to: int | None = None  # return address of the run; None: no run in progress
+        self._resumes_at: int | None = None  # return address of a layer report, which is not part of the run
         self._begin()
         accesses = unicorn.UC_HOOK_MEM_READ | unicorn.UC_HOOK_MEM_WRITE
         uc.hook_add(accesses, self._on_access, begin=1, end=0)
@@ -39,7 +39,7 @@ class Recorder:
             self._reads_before.append(len(self._flash_reads))
 
     def trace(self) -> Trace:
-        """The last run. Blocks that were only executed outside it are in the list, too."""
+        """Returns the latest run. The block list also contains blocks executed only outside it."""
         return Trace(
             machine="arm",
             addresses=np.array([address for address, _ in self._numbers], np.int64),
@@ -59,7 +59,7 @@ class Recorder:
         self._misaligned = array("I")
 
     def _follow(self, address: int) -> None:
-        """Notes where a run, or a layer's report in it, begins and ends."""
+        """Tracks the start and end of runs and layer reports."""
         if self._returns_to is None:
             if address == self._where.run:
                 self._begin()
@@ -100,9 +100,9 @@ class Recorder:
 
 
 def _leave_it_block(uc: Any) -> None:
-    """Clears the IT state that unicorn writes before it reports an access, and never clears itself.
+    """Clears the IT state that unicorn sets before it reports an access, because unicorn never does.
 
-    The next block would begin inside an IT block; the block that is being executed does not read the state.
+    Otherwise the next block would start inside an IT block. The current block does not read the state.
     """
     status = uc.reg_read(arm.UC_ARM_REG_XPSR)
     if status & IT_BITS:

@@ -1,4 +1,4 @@
-"""Starts firmware in an emulator that records what each run of the model executes."""
+"""Starts firmware in an emulator that records the instructions of each model run."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from platforms.runners.runner import emulator_named
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
-_ON_LAYER = "on_layer"  # of project_templates/common/solder_profile.c
+_ON_LAYER = "on_layer"  # a function in project_templates/common/solder_profile.c
 
 
 def open_recorded(firmware: Firmware, board: Board, run: str, file: Path) -> Transport:
-    """A line to the firmware. When it is closed, the last run of that function is written to the file."""
+    """Connects to the firmware. Closing the line writes the latest run of function `run` to `file`."""
     address = {symbol.name: symbol.address & ~1 for symbol in symbols(firmware.elf)}
     if run not in address:
         raise ToolError(f"the firmware has no function {run}", str(firmware.elf))
@@ -39,6 +39,6 @@ def open_recorded(firmware: Firmware, board: Board, run: str, file: Path) -> Tra
 
 
 class EmulatorThatWrites(PipeTransport):
-    """A line to an emulator that writes what it recorded when its input ends, as long as that takes."""
+    """A line to an emulator that writes its recording after its input has ended, which may be slow."""
 
     end_of_input_s = 120.0

@@ -1,4 +1,4 @@
-"""Computes the cycles that are lost because the next instruction is not the one behind."""
+"""Computes the cycles lost by branches."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NONE = -1
 
 
 def refills_of(trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePipeline) -> Numbers:
-    """The cycles behind each executed block but the last; 0 where the next block follows it."""
+    """Returns the cycles lost after each executed block except the last; 0 if execution falls through."""
     pairs = trace.order[:-1] * len(blocks) + trace.order[1:]
     different, which = np.unique(pairs, return_inverse=True)
     ways = [divmod(pair, len(blocks)) for pair in different.tolist()]
@@ -31,7 +31,7 @@ def refills_of(trace: Trace, blocks: Sequence[Block], core: CoreTiming | CorePip
 
 
 def refill_of(last: MachineInstruction, target: MachineInstruction, core: CoreTiming | CorePipeline) -> int:
-    """The additional cycles of an instruction because that target is executed behind it."""
+    """Returns the extra cycles of an instruction if `target` is executed next."""
     if target.address == last.end:
         return 0
     across_words = target.bytes == 4 and target.address % 4 != 0
@@ -39,7 +39,7 @@ def refill_of(last: MachineInstruction, target: MachineInstruction, core: CoreTi
 
 
 def _jump(here: Block, there: Block) -> tuple[int, bool, bool]:
-    """The address of a conditional jump, whether it is taken, and whether back; _NONE for all others."""
+    """Returns a conditional branch's address, whether it is taken, and whether backward; _NONE otherwise."""
     last, target = here[-1], there[0]
     if last.kind != _CONDITIONAL:
         return _NONE, False, False
@@ -49,7 +49,7 @@ def _jump(here: Block, there: Block) -> tuple[int, bool, bool]:
 def _with_foreseen(
     costs: Numbers, jumps: Sequence[tuple[int, bool, bool]], which: Numbers, core: CorePipeline
 ) -> Numbers:
-    """The costs where the last jump back is foreseen: it costs nothing when taken, and a refill when not."""
+    """Returns the costs if the last backward branch is predicted as taken: a misprediction costs a refill."""
     costs, remembered = costs.copy(), _NONE
     is_conditional = np.array([address != _NONE for address, _, _ in jumps])[which]
     for at in np.flatnonzero(is_conditional).tolist():

@@ -1,4 +1,4 @@
-"""Decodes RISC-V code of 32 bits into instructions, with the capstone disassembler."""
+"""Decodes 32-bit RISC-V code with capstone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _KIND = {
     **dict.fromkeys(("fmadd_s", "fmsub_s", "fnmadd_s", "fnmsub_s"), "float_multiply_add"),
     **dict.fromkeys(("fdiv_s", "fsqrt_s"), "float_divide"),
 }
-_SHORT = "c_"  # how the names of short instructions begin
+_SHORT = "c_"  # prefix of compressed instructions
 _OF_STACK = {
     "lwsp": "lw",
     "swsp": "sw",
@@ -36,13 +36,13 @@ _REACHES_MEMORY = ("load", "store")
 
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
-    """Decodes the instructions of a block. Raises ToolError for bytes that are not an instruction."""
+    """Decodes the instructions of a block. Raises ToolError for invalid ones."""
     return disassembled(_disassembler(), code, address, _instruction)
 
 
 @cache
 def _disassembler() -> Any:
-    """One for all blocks: making another takes longer than most blocks do."""
+    """Returns a shared instance, because creating one is slower than decoding most blocks."""
     import capstone
 
     mode = capstone.CS_MODE_RISCV32 | capstone.CS_MODE_RISCV_C

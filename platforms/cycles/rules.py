@@ -1,4 +1,4 @@
-"""Computes by a core's table the cycles of instructions in sequence, with memory that never waits."""
+"""Computes the cycles of an instruction sequence from a core's table, assuming memory without wait states."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from boards.core_timing import CoreTiming
 from platforms.cycles.instruction import MachineInstruction
 
-_NEIGHBOURS = ("load", "store", "store_indexed")  # their address can be sent while a load before them ends
+_NEIGHBOURS = ("load", "store", "store_indexed")  # can send their address while a preceding load completes
 _FLOATS = ("float", "float_multiply_add", "float_divide")
 
 
 def cycles_of(code: Sequence[MachineInstruction], timing: CoreTiming) -> tuple[int, ...]:
-    """The cycles of each instruction of a block, if the last one does not go elsewhere."""
+    """Returns the cycles of each instruction of a block whose last one does not branch."""
     befores = (None, *code)[:-1]
     return tuple(_cycles(one, before, timing) for one, before in zip(code, befores, strict=True))
 

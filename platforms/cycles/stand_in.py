@@ -1,4 +1,4 @@
-"""An emulated board in a real one's place: the same core, memory and clock, with a UART and a counter."""
+"""An emulated substitute for a physical board: same core, memory and clock, with a UART and a counter."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from aot.errors import BoardError
 from boards.board import Board, Counter, Uart
 from platforms.board_files import load_board
 
-# Where Cortex-M cores have peripherals: no chip has memory there.
+# In the peripheral range of Cortex-M, which contains no memory.
 _UART, _COUNTER = 0x4000_4000, 0x4002_8018
-EMULATED = "baremetal"  # the platform whose programs the emulator runs
+EMULATED = "baremetal"  # the platform of emulated programs
 UNICORN = "unicorn"
-_QEMU = ("qemu", "qemu-riscv32")  # the runners that record what unicorn does not execute
+_QEMU = ("qemu", "qemu-riscv32")  # runners that record cores which unicorn does not support
 _BAUD = 115_200
 _INSTRUCTION_NS = 256
-_HZ = 1_000_000_000 // _INSTRUCTION_NS  # each instruction is a tick
+_HZ = 1_000_000_000 // _INSTRUCTION_NS  # one tick per instruction
 
 
 def recorder_of(board: Board) -> str:
-    """The runner that runs the board as it is, and records; "" where there is none."""
+    """Returns the recording runner that supports the board unchanged, or ""."""
     able = (UNICORN,) if board.core.unicorn else _QEMU
     return next((name for name in able if name in board.runners), "")
 
 
 def stand_in(board: Board) -> Board:
-    """The board itself where an emulator runs it. Raises BoardError for a core that none executes."""
+    """Returns the board itself if an emulator supports it, else an emulated substitute.
+
+    Raises BoardError if no emulator supports its core.
+    """
     if recorder_of(board):
         return board
     if board.core.unicorn:
@@ -39,7 +42,7 @@ def stand_in(board: Board) -> Board:
 
 
 def _in_unicorn(board: Board) -> Board:
-    """The board with its own memory, which unicorn has wherever it is."""
+    """Returns the board with its memory map, which unicorn can emulate at any address."""
     return replace(
         board,
         uart=Uart("cmsdk", _UART, board.clock_hz, _BAUD),
@@ -50,7 +53,7 @@ def _in_unicorn(board: Board) -> Board:
 
 
 def _in_qemu(board: Board, emulated: Board) -> Board:
-    """The board with the memory, the UART and the counter of one that QEMU has."""
+    """Returns the board with the memory, UART and counter of a board in QEMU."""
     return replace(
         board,
         regions=emulated.regions,

@@ -1,4 +1,4 @@
-"""Decodes Thumb code into instructions, with the capstone disassembler."""
+"""Decodes Thumb code with capstone."""
 
 from __future__ import annotations
 
@@ -34,21 +34,21 @@ _KIND = {
     **dict.fromkeys(("vdiv", "vsqrt"), "float_divide"),
     **dict.fromkeys(("vadd", "vsub", "vmul", "vnmul", "vcvt"), "float"),
 }
-_VECTORS = (("vld", "load_vector"), ("vst", "store_vector"))  # of Helium, by prefix
-_HAS_ADDRESS = ("load", "store")  # how the kinds of instructions begin that reach memory
-_LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"}  # behind the base register
+_VECTORS = (("vld", "load_vector"), ("vst", "store_vector"))  # Helium, by prefix
+_HAS_ADDRESS = ("load", "store")  # prefixes of the kinds that access memory
+_LISTS = {"ldm", "ldmdb", "stm", "stmdb", "vldmia", "vldmdb", "vstmia", "vstmdb"}  # list after the base
 _SINGLE = {"ldr", "str"}
 _STACK = {"push", "pop", "vpush", "vpop"}
 
 
 def decode(code: bytes, address: int) -> tuple[MachineInstruction, ...]:
-    """Decodes the instructions of a block. Raises ToolError for bytes that are not an instruction."""
+    """Decodes the instructions of a block. Raises ToolError for invalid ones."""
     return disassembled(disassembler(), code, address, _instruction)
 
 
 @cache
 def disassembler() -> Any:
-    """One for all blocks: making another takes longer than most blocks do."""
+    """Returns a shared instance, because creating one is slower than decoding most blocks."""
     import capstone
 
     mode = capstone.CS_MODE_THUMB | capstone.CS_MODE_MCLASS | capstone.CS_MODE_V8
@@ -79,7 +79,7 @@ def _instruction(found: Any) -> MachineInstruction:
 
 
 def _instruction_name(found: Any) -> str:
-    """The instruction's own name, except for pushes and pops, whose operands are the short form's."""
+    """Returns the full mnemonic; for pushes and pops the alias, which matches their operands."""
     name, short = str(found.insn_name()), str(found.mnemonic).partition(".")[0]
     return short if short in _STACK and name not in _SINGLE else name
 
@@ -90,7 +90,7 @@ def _name(found: Any, number: int) -> str:
 
 
 def _memory_registers(found: Any) -> Iterator[str]:
-    """Yields the registers of an operand's address, or the base register of a load or store of several."""
+    """Yields the registers of an operand's address, or the base register of a multiple load or store."""
     from capstone import arm
 
     name = _instruction_name(found)
@@ -104,7 +104,7 @@ def _memory_registers(found: Any) -> Iterator[str]:
 
 
 def _registers(found: Any, name: str) -> int:
-    """Counts the words that an instruction moves; a register of the FPU may be two."""
+    """Counts the words that an instruction transfers; a double-precision register counts as two."""
     count = len(found.operands)
     if name in ("vldr", "vstr"):
         return 2 if found.reg_name(found.operands[0].reg).startswith("d") else 1

@@ -1,6 +1,6 @@
-"""Names that readers of Thumb code have to know."""
+"""Mnemonics and register names of Thumb code."""
 
 from __future__ import annotations
 
-LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # jumps of loops that are counted in hardware
+LOOP_ENDS = ("le", "letp", "wls", "wlstp")  # end or start hardware loops
 USUAL_NAME = {"r13": "sp", "r14": "lr", "r15": "pc"}

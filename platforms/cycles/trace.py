@@ -1,4 +1,4 @@
-"""The trace of a run of a model, kept in a file: its basic blocks in order, and its reads of flash."""
+"""The trace of one model run, stored in a file: basic blocks in order, and data reads from flash."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ import numpy as np
 import numpy.typing as npt
 
 Numbers = npt.NDArray[np.int64]
-# How an access can be misaligned: a half-word, a word at an even address, a word at an odd one.
+# Kinds of misaligned accesses: a half-word, a word at an even address, a word at an odd address.
 HALF_WORD, WORD, ODD_WORD = range(3)
 
 
 @dataclass(frozen=True, slots=True)
 class TracePoints:
-    """The addresses of the functions that begin and divide a run, and of the flash that is watched."""
+    """Addresses of the functions that delimit a run and its layers, and the flash range to record."""
 
-    run: int  # <model>_run
-    on_layer: int | None  # what a model in a profile build calls after each row, with the layer
+    run: int  # address of <model>_run
+    on_layer: int | None  # called by a profile build after each row, with the layer
     flash: range
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """The trace of a run. No jump goes into or out of a block's middle; blocks are numbered as first met."""
+    """The trace of a run. Jumps target only block starts. Blocks are numbered in order of first execution."""
 
-    machine: str  # of MACHINE_CODES
-    addresses: Numbers  # of each block
-    code: tuple[bytes, ...]  # of each block
-    order: Numbers  # the executed blocks' numbers, one after the other
-    flash_reads: Numbers  # the addresses of data read from flash, in order
-    reads_before: Numbers  # for each executed block: how many of these reads came before it
-    misaligned: Numbers  # pairs: how an access was misaligned, and at which place in `order`
-    layer_ends: Numbers  # pairs: a layer's index, and how many blocks had been executed when it reported
+    machine: str  # a key of MACHINE_CODES
+    addresses: Numbers  # by block
+    code: tuple[bytes, ...]  # by block
+    order: Numbers  # numbers of executed blocks
+    flash_reads: Numbers  # addresses of data reads from flash, in order
+    reads_before: Numbers  # by executed block: how many flash reads precede it
+    misaligned: Numbers  # pairs: kind of misalignment, index in `order`
+    layer_ends: Numbers  # pairs: layer index, number of blocks executed before its report
 
     def save(self, path: Path) -> None:
         sizes = [len(code) for code in self.code]

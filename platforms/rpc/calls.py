@@ -1,4 +1,4 @@
-"""Requests about registered functions, and about arrays in the device's free RAM."""
+"""Requests for registered functions, and for arrays in the device's free RAM."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ MOST_FUNCTIONS = 256
 
 
 class Calls(Conversation):
-    """The requests for calls by name. What an array's handle means ends with the session."""
+    """Requests for calls by name. Array handles are valid only within a session."""
 
     @property
     def can_call(self) -> bool:
@@ -37,11 +37,11 @@ class Calls(Conversation):
 
     @property
     def session_id(self) -> int:
-        """Tells sessions apart: arrays do not outlast theirs."""
+        """Identifies the session. Arrays are lost when their session ends."""
         return self._id
 
     def functions(self) -> tuple[FunctionType, ...]:
-        """Asks for all registered functions. Raises MalformedReplyError for a table that cannot be."""
+        """Returns all registered functions. Raises MalformedReplyError for an invalid table."""
         found: dict[str, FunctionType] = {}
         for number in range(MOST_FUNCTIONS + 1 if self.can_call else 0):
             function = self._function(number)
@@ -68,9 +68,10 @@ class Calls(Conversation):
         return self._unpacked("functions", lambda text: read_function(number, messages.text_of(text)), reply)
 
     def invoke(self, function: FunctionType, values: Sequence[Value]) -> Any:
-        """Calls a function. Raises InputError for wrong arguments, RequestRefusedError for the device's.
+        """Calls a function and returns its result.
 
-        Arrays that are too long for a request go to the device's free RAM for the time of the call.
+        Raises InputError for wrong arguments, and RequestRefusedError for errors from the device. Arrays too
+        long for one request are copied to the device's free RAM for the duration of the call.
         """
         arguments = checked(function, values)
         lent: list[DeviceArrayType] = []
@@ -81,14 +82,14 @@ class Calls(Conversation):
             reply = self._request(Message.INVOKE, payload, operation)
             return self._unpacked(operation, lambda got: unpack_result(function, got), reply)
         except failures.DeviceResetError:
-            lent.clear()  # the device has forgotten them
+            lent.clear()  # the reset has released them
             raise
         finally:
             for array in lent:
                 self.free(array)
 
     def _lend_longest(self, arguments: list[Array | DeviceArrayType]) -> DeviceArrayType:
-        """Replaces the longest array by one in free RAM."""
+        """Moves the longest array to the device's free RAM."""
         sizes = [0 if isinstance(each, DeviceArrayType) else each.nbytes for each in arguments]
         number = int(np.argmax(sizes))
         array = arguments[number]
@@ -97,7 +98,7 @@ class Calls(Conversation):
         return placed
 
     def make_array(self, array: Array) -> DeviceArrayType:
-        """Copies an array to the device's free RAM. Raises InputError where there is no room."""
+        """Copies an array to the device's free RAM. Raises InputError if there is not enough."""
         dtype = next((known for known in ELEMENT_NUMBERS if known.numpy == array.dtype), None)
         if dtype is None:
             known = ", ".join(str(each.numpy) for each in ELEMENT_NUMBERS)
@@ -122,7 +123,7 @@ class Calls(Conversation):
         )
 
     def put(self, array: DeviceArrayType, offset: int, data: bytes) -> None:
-        """Writes bytes of an array."""
+        """Writes bytes into an array at `offset`."""
 
         def piece(at: int, count: int) -> bytes:
             return struct.pack("<II", array.handle, offset + at) + data[at : at + count]
@@ -131,7 +132,7 @@ class Calls(Conversation):
             self._in_pieces(Message.PUT, "array", len(data), piece, PUT_HEADER_BYTES)
 
     def get(self, array: DeviceArrayType) -> Array:
-        """Reads an array back."""
+        """Reads an array from the device."""
 
         def piece(at: int, count: int) -> bytes:
             return struct.pack("<IIH", array.handle, at, count)
@@ -142,5 +143,5 @@ class Calls(Conversation):
         return read
 
     def free(self, array: DeviceArrayType) -> None:
-        """Gives the array's memory back."""
+        """Releases the array's memory."""
         self._request(Message.FREE, struct.pack("<I", array.handle), "free")

@@ -1,4 +1,4 @@
-"""Requests about cartridges: which model runs, and another one in its place."""
+"""Requests about cartridges: query the running model, replace it, roll back."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from platforms.rpc.calls import Calls
 from platforms.rpc.messages import Fields
 from platforms.rpc.protocol import LOAD_HEADER_BYTES, Capability, CartridgeFact, CartridgeWish, Message
 
-BUILT_IN = 2  # as SOLDER_BUILT_IN
+BUILT_IN = 2  # matches SOLDER_BUILT_IN
 
 
 @dataclass(frozen=True, slots=True)
 class CartridgeSupport:
-    """The cartridges that firmware takes, and the slot of the one that runs."""
+    """The cartridges that firmware accepts, and the active slot."""
 
     slot: int  # 0 or 1, or BUILT_IN
     slot_bytes: int
     asks_for_key: bool
-    core: str  # or the structure, of weights
-    running: Identity | None = None  # of the model that runs; None: firmware for cartridges without
-    takes_older: bool = False  # than what runs
+    core: str  # for weights: the structure hash
+    running: Identity | None = None  # of the running model; None: cartridges have no product or version
+    takes_older: bool = False  # accepts older versions than the running one
 
     @property
     def are_weights(self) -> bool:
-        """True where cartridges hold no code."""
+        """True if cartridges contain only weights."""
         return is_structure(self.core)
 
 
 class Cartridges(Calls):
-    """The requests about cartridges."""
+    """Requests about cartridges."""
 
     @property
     def takes_cartridges(self) -> bool:
@@ -40,7 +40,7 @@ class Cartridges(Calls):
 
     @property
     def arena_bytes(self) -> int:
-        """All arenas of the firmware together."""
+        """Total size of the firmware's arenas."""
         return self._greeted().arena_bytes
 
     def cartridges(self) -> CartridgeSupport:
@@ -51,16 +51,16 @@ class Cartridges(Calls):
         return self._unpacked("cartridges", _unpack, reply)
 
     def previous_cartridge(self) -> None:
-        """Has the cartridge before the last update run again, and erases the one that runs.
+        """Reverts to the cartridge before the last update, and erases the running one.
 
-        Raises RequestRefusedError where there is none; the model runs on.
+        Raises RequestRefusedError if there is no previous one; the current model stays active.
         """
         self._ask_cartridges(CartridgeWish.PREVIOUS, "load of the previous cartridge")
 
     def load_cartridge(self, cartridge: bytes) -> None:
-        """Sends a cartridge and has its model run in place of the one before.
+        """Sends a cartridge and activates its model.
 
-        Raises RequestRefusedError where the device refuses it; the model before runs on.
+        Raises RequestRefusedError if the device rejects it; the current model stays active.
         """
 
         def piece(at: int, count: int) -> bytes:

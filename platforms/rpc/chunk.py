@@ -1,16 +1,16 @@
-"""Chooses how much to send in a request: halved when the line damages it, doubled when it gets through."""
+"""Adapts the request size to the line quality: halved after damage, doubled after success."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-SMALLEST_CHUNK = 16  # below this the frame's own bytes outweigh the data
+SMALLEST_CHUNK = 16  # below this size, frame overhead dominates
 
 
 @dataclass(frozen=True, slots=True)
 class ChunkSize:
-    most: int  # what the device takes
-    shift: int = 0  # how often halved
+    most: int  # limit of the device
+    shift: int = 0  # number of halvings
 
     @property
     def bytes(self) -> int:

@@ -1,4 +1,4 @@
-"""A conversation with one device: requests sent until answered, resets noticed whenever they happen."""
+"""A conversation with one device: sends requests until they are answered, and detects resets."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from platforms.transport.base import Clock, Transport
 T = TypeVar("T")
 DEFAULT_DEADLINES = Deadlines()
 ADDRESSABLE_BYTES = 1 << 32
-_BRING_DATA = (Message.READ, Message.FETCH, Message.GET)  # of the requests that are made in pieces
+_BRING_DATA = (Message.READ, Message.FETCH, Message.GET)  # requests made in pieces that return data
 FASTER = (2_000_000, 1_000_000, 921_600, 460_800, 230_400)
 
 
 def drop_log(_line: str) -> None:
-    """Drops a line of the device's log."""
+    """Ignores a line of the device's log."""
 
 
 def random_token() -> int:
@@ -40,7 +40,7 @@ def random_token() -> int:
 
 
 class Conversation:
-    """Speaks with the device at the other end of `line`, which it owns from now on. Starts with hello()."""
+    """Communicates with the device over `line`, which it owns. Call hello() first."""
 
     def __init__(
         self,
@@ -54,9 +54,9 @@ class Conversation:
         memory_bytes: int = ADDRESSABLE_BYTES,
         line_key: bytes = b"",
     ) -> None:
-        """Takes over `line`. `memory_bytes` is the board's RAM: no tensor can be larger.
+        """Initializes the conversation. `memory_bytes` is the board's RAM and limits tensor sizes.
 
-        With a key only a device that asks for it is spoken with.
+        With a line key, only devices that require one are accepted.
         """
         self._exchange = Exchange(line, deadlines, clock, on_log)
         self._deadlines = deadlines
@@ -79,21 +79,21 @@ class Conversation:
 
     @property
     def reaches_memory(self) -> bool:
-        """True where the line can write memory without the device's server."""
+        """True if the line can write memory without the device's server."""
         return self._exchange.line.reaches_memory
 
     def write_memory(self, address: int, data: bytes) -> None:
         self._exchange.line.write_memory(address, data)
 
     def hello(self) -> Hello:
-        """Begins a session; earlier requests that are still under way are dropped."""
+        """Starts a session. Pending requests of earlier sessions are dropped."""
         token = self._new_token()
         run_ms = math.ceil(1000 * self._deadlines.device_run_s)
         reply = self._ask_hello(Packet(Message.HELLO, 1, token, messages.pack_hello(run_ms)))
         hello = self._unpacked("hello", messages.unpack_hello, reply.payload)
         if reply.status == Status.WRONG_PROTOCOL or hello.protocol != PROTOCOL_VERSION:
             raise failures.wrong_protocol(self.line_name, hello, self._expected)
-        if hello.payload_bytes <= WRITE_HEADER_BYTES:  # no transfer would ever end
+        if hello.payload_bytes <= WRITE_HEADER_BYTES:  # otherwise no transfer would finish
             reason = f"requests of more than {WRITE_HEADER_BYTES} bytes expected, {hello.payload_bytes} taken"
             raise failures.malformed("hello", self.line_name, reason)
         self._id = token ^ hello.boot_nonce
@@ -106,7 +106,7 @@ class Conversation:
         return hello
 
     def _unlock(self, locked: Hello) -> Hello:
-        """Shows the key, upon which the device introduces itself."""
+        """Proves knowledge of the key; the device replies with its introduction."""
         if not (locked.is_locked and self._line_key):
             raise failures.no_key(self.line_name, locked, self._expected)
         challenge = self._request(Message.CHALLENGE, b"", "challenge")
@@ -121,11 +121,11 @@ class Conversation:
         while True:
             try:
                 return self._exchange.ask(request, effort)
-            except DeviceBooted:  # it has just started: the hello may have come too early
+            except DeviceBooted:  # it has just started, so the hello may have arrived too early
                 continue
 
     def raise_rate(self, rates: Sequence[int] = FASTER) -> int:
-        """Changes to the first of these rates that both ends understand, if any; returns the one in use."""
+        """Changes to the first rate that both ends support, if any, and returns the rate in use."""
         line = self._exchange.line
         if line.bits_per_second and self._greeted().can_change_rate:
             for rate in rates:
@@ -135,8 +135,8 @@ class Conversation:
 
     def _takes_rate(self, rate: int) -> bool:
         line = self._exchange.line
-        # Answered, it leaves no notice of earlier damage under way: for one of those the change would be sent
-        # again, and the copy be damage at the new rate.
+        # A successful request ensures that no notice of earlier damage is pending. Such a notice would cause
+        # the change to be sent twice, and the second copy would be damage at the new rate.
         self._request(Message.STATS, b"", "stats")
         try:
             self._request(Message.RATE, messages.pack_rate(rate), "change of rate")
@@ -150,7 +150,7 @@ class Conversation:
         except failures.DeviceSilentError:
             pass
         self._exchange.take_first_rate()
-        self.hello()  # at the first rate: what the device has heard since is damage, and takes it back too
+        self.hello()  # at the initial rate; after damaged frames the device returns to it, too
         return False
 
     def _greeted(self) -> Hello:
@@ -163,11 +163,11 @@ class Conversation:
         return Packet(message, self._sequence, self._id, payload)
 
     def _request(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> bytes:
-        """Returns the reply's payload, once the request has been carried out, which takes so many runs."""
+        """Returns the reply's payload after the request has completed, which may involve `runs` runs."""
         return self._accepted(self._asked(message, payload, operation, runs), operation)
 
     def _asked(self, message: Message, payload: bytes, operation: str, runs: int = 1) -> Packet:
-        """The reply, which may be a refusal."""
+        """Returns the reply, which may be a refusal."""
         request = self._next(message, payload)
         effort = self._exchange.begin(operation, self._deadlines.answer_s, runs)
         reply = None
@@ -183,7 +183,7 @@ class Conversation:
         piece: Callable[[int, int], bytes],
         header_bytes: int = WRITE_HEADER_BYTES,
     ) -> bytes:
-        """Transfers `total` bytes, in smaller pieces while the line damages the larger ones."""
+        """Transfers `total` bytes, in smaller pieces while the line damages larger ones."""
         most = self._greeted().payload_bytes - header_bytes
         brings_data = message in _BRING_DATA
         received: list[bytes] = []
@@ -193,7 +193,7 @@ class Conversation:
             effort = self._exchange.begin(operation, self._deadlines.answer_s)
             reply = None
             while reply is None:
-                # Another size is another request: the device must not take it for a repetition.
+                # A new size needs a new sequence number, or the device would treat it as a repetition.
                 reply = self._attempt(self._next(message, piece(offset, count)), effort)
                 if reply is None:
                     self._chunk = self._chunk.after_damage()
@@ -204,7 +204,10 @@ class Conversation:
         return b"".join(received)
 
     def _piece(self, reply: Packet, operation: str, count: int) -> bytes:
-        """Returns the data of a reply of exactly that length: a device cannot make the host take more."""
+        """Returns the reply's data.
+
+        Raises if it does not have exactly `count` bytes, so memory stays bounded.
+        """
         data = self._accepted(reply, operation)
         if len(data) != count:
             raise failures.malformed(operation, self.line_name, f"{count} bytes expected, {len(data)} came")
@@ -215,7 +218,7 @@ class Conversation:
             return self._exchange.attempt(request, effort)
         except DeviceBooted as booted:
             if booted.boot_nonce == self._greeted().boot_nonce:
-                return None  # an old notice that comes late
+                return None  # a delayed notice of an earlier boot
             raise self._after_reset(effort.operation) from None
 
     def _accepted(self, reply: Packet, operation: str) -> bytes:
@@ -231,7 +234,7 @@ class Conversation:
         return reply.payload
 
     def _after_reset(self, operation: str) -> Exception:
-        """Greets the device again and says what happened to it."""
+        """Reconnects to the device and returns an error that explains the reset."""
         before = self._greeted()
         try:
             hello = self.hello()

@@ -1,4 +1,4 @@
-"""Sends one request at a time, again and again until it is answered, for lines lose and damage bytes."""
+"""Sends one request at a time and repeats it until a reply arrives. The line may lose or damage bytes."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from platforms.rpc.protocol import Notice
 from platforms.transport.base import Clock, Transport
 
 READ_BYTES = 4096
-LOG_LINES = 200  # of the device's log that are shown during one request; more is a device gone wild
-LOG_BYTES = 65_536  # of it in a session
-GARBAGE_BYTES = 256  # of what is not a frame, kept for the message
-PROMPT_RETRIES = 16  # so often is a request sent again at once after damage; more is endless noise
-QUIET_S = 0.002  # after that, only when no byte has come for so long
-# So often and so long is a request sent at a raised rate; then the first one is tried again.
+LOG_LINES = 200  # device log lines shown per request; a device that sends more is malfunctioning
+LOG_BYTES = 65_536  # device log bytes shown per session
+GARBAGE_BYTES = 256  # of undecodable input, kept for the error text
+PROMPT_RETRIES = 16  # immediate repetitions after damage
+QUIET_S = 0.002  # after these, wait until the line is silent for this long
+# Tries and seconds at a raised baud rate, before falling back to the initial one.
 RATE_TRIES, RATE_S = 3, 1.0
-# Damaged frames, as zeros are zeros at any rate: a device left at a raised rate gives it up at eight of them.
+# Deliberately damaged frames. A device at a raised rate falls back after eight, and zeros look the same at
+# any rate.
 WAKE = b"\0U" * 7
-BITS_PER_BYTE = 10  # on a serial line: start, eight, stop
+BITS_PER_BYTE = 10  # on a serial line: start bit, eight data bits, stop bit
 
 
 class DeviceBooted(Exception):  # noqa: N818 - an event on the line; the session decides whether it is an error
-    """The device said that it has just started, with this nonce."""
+    """The device announced a fresh boot with this nonce."""
 
     def __init__(self, boot_nonce: int) -> None:
         super().__init__(boot_nonce)
@@ -36,14 +37,14 @@ class DeviceBooted(Exception):  # noqa: N818 - an event on the line; the session
 
 @dataclass(slots=True)
 class Effort:
-    """A request under way: its deadline, and what came instead of an answer so far."""
+    """A request in flight: its deadline, retries, and anything received that was not the reply."""
 
     operation: str
     deadline_s: float
     give_up_at: float
     began_at: float
     retry_s: float
-    runs: int = 1  # that the device may still say it is working on: each has a deadline of its own
+    runs: int = 1  # how many times the device may still report that it computes; each restarts the deadline
     logged: int = 0
     tries: int = 0
     damaged: int = 0
@@ -52,16 +53,19 @@ class Effort:
 
 @dataclass(slots=True)
 class Heard:
-    """The meaning of some received bytes for the request under way."""
+    """What the received bytes mean for the pending request."""
 
     reply: Packet | None = None
     damaged: bool = False
     is_working: bool = False
-    boot_nonce: int | None = None  # of a device that has just started
+    boot_nonce: int | None = None  # set if the device has just started
 
 
 class Exchange:
-    """The host's half of the conversation. Holds no session: the packets say which they belong to."""
+    """The host side of the request/reply protocol.
+
+    It has no session state: each packet carries its session.
+    """
 
     def __init__(
         self, line: Transport, deadlines: Deadlines, clock: Clock, on_log: Callable[[str], None]
@@ -76,17 +80,17 @@ class Exchange:
         self._log_bytes_left = LOG_BYTES
 
     def trust_device(self, keeps_deadline: bool) -> None:
-        """Waits longer for a device that ends a run by itself, so that it can say so."""
+        """Waits longer if the device enforces a run's time limit, so that it can report the fault."""
         kept = keeps_deadline and self.deadlines.device_run_s > 0
         self._run_s = self.deadlines.kept_run_s if kept else self.deadlines.run_s
 
     def begin(self, operation: str, deadline_s: float, runs: int = 1) -> Effort:
-        """Starts an effort; `runs` counts how often the device says that it begins to compute."""
+        """Starts a request; `runs` is the number of times the device reports the start of a computation."""
         now_s = self._clock()
         return Effort(operation, deadline_s, now_s + deadline_s, now_s, self.deadlines.retry_s, runs)
 
     def ask(self, request: Packet, effort: Effort) -> Packet:
-        """Returns the reply. Raises DeviceSilentError when none comes in time, DeviceBooted on a restart."""
+        """Returns the reply. Raises DeviceSilentError on timeout, and DeviceBooted on a restart."""
         while True:
             reply = self.attempt(request, effort)
             if reply is not None:
@@ -94,9 +98,9 @@ class Exchange:
                 return reply
 
     def attempt(self, request: Packet, effort: Effort) -> Packet | None:
-        """Asks until the reply comes, and returns it; None as soon as something on the line is damaged."""
+        """Sends the request until the reply arrives. Returns None at the first damaged frame."""
         frame = encode_frame(request.pack())
-        is_silent = False  # only then: a device that hears us answers to each damaged frame
+        is_silent = False  # True if nothing arrives; a device at the same rate answers damaged frames
         while True:
             is_first = self.line.bits_per_second == self._first_rate != 0
             self.line.write(WAKE + frame if is_first and is_silent else frame, self.deadlines.answer_s)
@@ -110,12 +114,12 @@ class Exchange:
             is_silent = True
 
     def take_first_rate(self) -> None:
-        """Goes back to the first rate, as the device does when it receives only damaged frames."""
+        """Returns to the initial rate, as the device does when it receives only damaged frames."""
         if self.line.bits_per_second != self._first_rate:
             self.line.set_rate(self._first_rate)
 
     def _listen(self, request: Packet, effort: Effort, sending_s: float) -> Heard:
-        """Receives until there is a reply, or it is time to ask again: after a while or after damage."""
+        """Receives until there is a reply, or until it is time to repeat the request."""
         heard = Heard()
         quiet_s = 0.0 if effort.tries < PROMPT_RETRIES else QUIET_S
         resend_at = self._clock() + sending_s + effort.retry_s
@@ -135,7 +139,7 @@ class Exchange:
         return heard
 
     def _await_work(self, effort: Effort) -> None:
-        """Sets the run's own deadline for a request that has arrived, and slows the repetitions down."""
+        """Applies the run's deadline after the device has received the request, and slows down retries."""
         effort.runs -= 1
         effort.deadline_s = self._run_s
         effort.give_up_at = self._clock() + self._run_s
@@ -186,5 +190,5 @@ class Exchange:
 
 
 def line_s(line: Transport, count: int) -> float:
-    """The seconds that so many bytes take on the line; 0 where the line has no rate."""
+    """Returns the transmission time of `count` bytes in seconds, or 0 if the line has no rate."""
     return count * BITS_PER_BYTE / line.bits_per_second if line.bits_per_second else 0.0

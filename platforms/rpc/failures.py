@@ -1,4 +1,4 @@
-"""The ways a conversation with a device can fail: what happened, during which operation, and the way out."""
+"""Errors of communication with a device: each names the problem, the operation and the fix."""
 
 from __future__ import annotations
 
@@ -8,24 +8,24 @@ from aot.errors import DeviceError
 from platforms.rpc.messages import Expected, FaultRecord, Hello
 from platforms.rpc.protocol import FAULT_MEANING, PROTOCOL_VERSION, STATUS_MEANING, WAYS_OUT, Fault, Status
 
-_SHORTEST_CALL_BYTES = 2  # before its return address
-SHOWN_BYTES = 80  # of what came instead of an answer
+_SHORTEST_CALL_BYTES = 2  # minimum distance of a call from its return address
+SHOWN_BYTES = 80  # of unexpected input
 
 
 class DeviceSilentError(DeviceError):
-    """The device gave no answer within the deadline."""
+    """Raised if the device does not answer in time."""
 
 
 class WrongProtocolError(DeviceError):
-    """The firmware speaks another version of the protocol."""
+    """Raised if the firmware uses another protocol version."""
 
 
 class DeviceResetError(DeviceError):
-    """The device started anew in the middle of something."""
+    """Raised if the device restarts during an operation."""
 
 
 class DeviceCrashedError(DeviceResetError):
-    """The device started anew after a fault; `fault` has the registers."""
+    """Raised if the device restarts because of a fault; `fault` contains the registers."""
 
     def __init__(self, what: str, where: str, hint: str, fault: FaultRecord) -> None:
         super().__init__(what, where, hint)
@@ -33,11 +33,11 @@ class DeviceCrashedError(DeviceResetError):
 
 
 class SessionLostError(DeviceError):
-    """Somebody else began a session with the device."""
+    """Raised if another program has started a session with the device."""
 
 
 class RequestRefusedError(DeviceError):
-    """The device answered with an error; `status` says which."""
+    """Raised if the device answers with an error; `status` is its code."""
 
     def __init__(self, what: str, where: str, hint: str, status: int) -> None:
         super().__init__(what, where, hint)
@@ -45,15 +45,15 @@ class RequestRefusedError(DeviceError):
 
 
 class MalformedReplyError(DeviceError):
-    """A reply passed its check but does not have the shape of its kind."""
+    """Raised if a reply has a valid checksum but invalid content."""
 
 
 class LineKeyError(DeviceError):
-    """The firmware asks for a key and there is none, or the other way round."""
+    """Raised if only one side has a line key, or if the keys differ."""
 
 
 class WrongModelError(DeviceError):
-    """The firmware does not hold the model that was asked for."""
+    """Raised if the firmware does not contain the expected model."""
 
 
 def silent(operation: str, line: str, deadline_s: float, damaged: int, garbage: bytes) -> DeviceSilentError:
@@ -76,7 +76,7 @@ def _silence_hint(damaged: int, garbage: bytes) -> str:
 
 
 def no_key(line: str, hello: Hello, expected: Expected | None) -> LineKeyError:
-    """One of the two has a key and the other has none."""
+    """Returns the error for a key that only one side has."""
     if hello.is_locked:
         what, hint = "the line is locked, and no key was given", "--line-key FILE, the one it was made with"
     else:
@@ -96,7 +96,7 @@ def wrong_protocol(line: str, hello: Hello, expected: Expected | None) -> WrongP
 
 
 def _both(line: str, on_board: str, expected: Expected | None) -> str:
-    """Writes two lines: the firmware on the board, and the firmware that is expected."""
+    """Returns two lines: the firmware on the board, and the expected firmware."""
     lines = [line, f"on the board: {on_board}"]
     return "\n".join(lines if expected is None else [*lines, f"expected: {expected}"])
 
@@ -105,7 +105,7 @@ Locate = Callable[[int], str]
 
 
 def nowhere(_address: int) -> str:
-    """Stands in for a look-up where there is no program to look an address up in."""
+    """Returns "": the default for `locate` if no program is available."""
     return ""
 
 
@@ -127,10 +127,10 @@ def reset_during(operation: str, line: str, hello: Hello, locate: Locate = nowhe
 
 
 def _whereabouts(fault: FaultRecord, locate: Locate) -> tuple[str, str]:
-    """The place of a fault in words, and a hint where the words alone do not help."""
+    """Returns the location of a fault, and a hint if it could not be resolved."""
     if fault.pc != 0:
         name, address, at = "pc", fault.pc, "in"
-    elif fault.lr != 0:  # a full stack has no room for the pc; the call that filled it is still there
+    elif fault.lr != 0:  # if the stack overflowed, the pc was not saved; use the call that filled it
         name, address, at = "call", fault.lr - _SHORTEST_CALL_BYTES, "after a call in"
     else:
         return "", "the registers could not be saved: the stack was full, or the platform cannot tell"
@@ -170,7 +170,7 @@ def refused(operation: str, line: str, status: int, detail: str = "") -> Request
 
 
 def told(operation: str, line: str, status: int, text: str) -> RequestRefusedError:
-    """The failure of a call, in the device's own words."""
+    """Returns the error of a failed call, with the device's text."""
     return RequestRefusedError(
         f"{operation}: {text or STATUS_MEANING[Status(status)]}",
         where=f"said by the device: {line}",

@@ -1,4 +1,4 @@
-"""Encodes and decodes frames on the line: zero, COBS(packet + CRC-32), zero. Decoding is incremental."""
+"""Encodes and decodes frames: zero, COBS(packet + CRC-32), zero. Decoding is incremental."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from dataclasses import dataclass, field
 
 from platforms.rpc.protocol import CRC_BYTES, HEADER_BYTES
 
-LONGEST_BLOCK = 254  # bytes after one COBS code
+LONGEST_BLOCK = 254  # data bytes after one COBS code
 _CODES = [bytes([length + 1]) for length in range(LONGEST_BLOCK + 1)]
-_NOTHING = _CODES[0]  # the block of a zero right after another
-LONGEST_FRAME = 1 << 16  # encoded bytes without a zero that are kept; no device sends longer frames
+_NOTHING = _CODES[0]  # the block between two adjacent zeros
+LONGEST_FRAME = 1 << 16  # limit for buffered bytes without a zero; devices send shorter frames
 
 
 def encode_frame(packet: bytes) -> bytes:
-    """The bytes to send for a packet."""
+    """Returns the bytes to send for a packet."""
     return b"\0" + cobs_encode(packet + zlib.crc32(packet).to_bytes(CRC_BYTES, "little")) + b"\0"
 
 
 def cobs_encode(data: bytes) -> bytes:
-    """Data without zeros: each block starts with the distance to the zero that ended it."""
+    """Encodes data without zeros: each block starts with the distance to the zero that it replaces."""
     *ended, last = data.split(b"\0")
     blocks = [block for stretch in ended for block in _blocks(stretch)]
     rest = list(_blocks(last))
-    if len(rest) > 1 and rest[-1] == _NOTHING:  # after a longest block no zero is understood
+    if len(rest) > 1 and rest[-1] == _NOTHING:  # no zero is implied after a block of maximum length
         rest.pop()
     return b"".join((*blocks, *rest))
 
 
 def _blocks(stretch: bytes) -> Iterator[bytes]:
-    """Blocks of bytes without a zero: the longest ones, and what is left."""
+    """Yields blocks of zero-free bytes: blocks of maximum length, then the rest."""
     while len(stretch) >= LONGEST_BLOCK:
         yield _CODES[-1] + stretch[:LONGEST_BLOCK]
         stretch = stretch[LONGEST_BLOCK:]
@@ -38,7 +38,7 @@ def _blocks(stretch: bytes) -> Iterator[bytes]:
 
 
 def cobs_decode(encoded: bytes) -> bytes | None:
-    """The data, or None where the last block is cut or a zero stands inside."""
+    """Returns the data, or None if the last block is incomplete or contains a zero."""
     blocks = []
     at = 0
     while at < len(encoded):
@@ -52,7 +52,7 @@ def cobs_decode(encoded: bytes) -> bytes | None:
 
 
 def decode_frame(encoded: bytes) -> bytes | None:
-    """The packet between two zeros, or None where it fails its check."""
+    """Returns the packet between two zeros, or None if its checksum is wrong."""
     data = cobs_decode(encoded)
     if data is None or len(data) < HEADER_BYTES + CRC_BYTES:
         return None
@@ -62,19 +62,19 @@ def decode_frame(encoded: bytes) -> bytes | None:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes between two zeros that are not a packet: a damaged frame, or text from something else."""
+    """Bytes between two zeros that are not a packet: a damaged frame, or unrelated text."""
 
     received: bytes
 
 
 @dataclass(slots=True)
 class Decoder:
-    """Cuts the stream at its zeros. Never stops: the next zero starts afresh."""
+    """Splits a byte stream at zeros. It recovers from damage at the next zero."""
 
     _pending: bytearray = field(default_factory=bytearray)
 
     def feed(self, received: bytes) -> list[bytes | Damage]:
-        """The packets and damaged stretches that these bytes complete, in order."""
+        """Returns the packets and damaged parts that these bytes complete, in order."""
         *ended, rest = received.split(b"\0")
         found = []
         for stretch in ended:
@@ -95,5 +95,5 @@ class Decoder:
 
     @property
     def unfinished(self) -> bytes:
-        """The bytes that have come since the last zero."""
+        """Returns the bytes received since the last zero."""
         return bytes(self._pending)

@@ -1,4 +1,4 @@
-"""The signatures of functions that are called by name: read from a device's text, held against values."""
+"""Signatures of functions called by name: parsed from the device's text, and used to check arguments."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _ALIGNMENT = 8
 
 @dataclass(frozen=True, slots=True)
 class DeviceArrayType:
-    """The type of an array in the device's RAM, and the handle by which the device knows it."""
+    """An array in the device's RAM: its type, and the device's handle."""
 
     dtype: DType
     count: int
@@ -37,7 +37,7 @@ class DeviceArrayType:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """The type of an argument: a scalar, or an array of so many elements."""
+    """The type of a parameter: a scalar, or an array with a fixed number of elements."""
 
     dtype: DType
     count: int | None = None  # None: a scalar
@@ -52,7 +52,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class FunctionType:
-    """The name and signature of a function in the firmware."""
+    """Name and signature of a function in the firmware."""
 
     number: int
     name: str
@@ -68,7 +68,7 @@ Value = Any  # a Python number, an array, bytes, or a DeviceArrayType
 
 
 def read_function(number: int, text: str) -> FunctionType:
-    """Reads "blink i32(i32, u8[16])". Raises MalformedPayloadError."""
+    """Parses a signature such as "blink i32(i32, u8[16])". Raises MalformedPayloadError."""
     found = _TEXT.fullmatch(text) if len(text) <= MOST_TEXT else None
     if found is None:
         raise MalformedPayloadError(f"a name and a signature expected, {text[:MOST_TEXT]!r} came")
@@ -96,7 +96,7 @@ def _dtype(name: str, word: str) -> DType:
 
 
 def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
-    """Packs a call whose values have been checked: descriptions, then the data, each aligned."""
+    """Packs a call with checked values: headers, then the data, each value aligned."""
     heads, data = b"", b""
     first = _HEAD.size + _DESCRIPTION.size * len(values)
     for parameter, value in zip(function.parameters, values, strict=True):
@@ -111,7 +111,7 @@ def pack_call(function: FunctionType, values: Sequence[Value]) -> bytes:
 
 
 def unpack_result(function: FunctionType, payload: bytes) -> Any:
-    """The result as a Python number; None of a function that gives none. Raises MalformedPayloadError."""
+    """Returns the result as a Python number, or None for void functions. Raises MalformedPayloadError."""
     expected = bytes([0]) if function.result is None else bytes([ELEMENT_NUMBERS[function.result]])
     size = 0 if function.result is None else function.result.bytes
     if payload[:1] != expected or len(payload) != 1 + size:
@@ -122,7 +122,7 @@ def unpack_result(function: FunctionType, payload: bytes) -> Any:
 
 
 def checked(function: FunctionType, values: Sequence[Value]) -> list[Array | DeviceArrayType]:
-    """The values in the signature's types. Raises InputError, which names what is wrong."""
+    """Converts the values to the signature's types. Raises InputError with the wrong argument."""
     if len(values) != len(function.parameters):
         raise InputError(
             f"{function.name} takes {counted(len(function.parameters), 'argument')}, {len(values)} given",

@@ -1,4 +1,4 @@
-"""The key of a line: who answers a challenge with it is let in."""
+"""The key of a line: a client must use it to answer a challenge."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 from aot.errors import InputError
 from platforms.rpc.protocol import KEY_BYTES
 
-_OPENS = 2  # as in solder_lock.c
+_OPENS = 2  # matches solder_lock.c
 _MESSAGE_BYTES = 64
 _MAKE_ONE = "openssl rand -hex 32 > line.key   makes one"
 
 
 def answer_to(challenge: bytes, key: bytes) -> bytes:
-    """The HMAC-SHA256 that opens the line."""
+    """Returns the HMAC-SHA256 that unlocks the line."""
     message = struct.pack("<I", _OPENS) + challenge
     return hmac.digest(key, message.ljust(_MESSAGE_BYTES, b"\0"), "sha256")
 
 
 def read_line_key(path: Path) -> bytes:
-    """The key in a file, as its 32 bytes or as 64 hexadecimal digits. Raises InputError."""
+    """Reads a key file: 32 bytes, or 64 hexadecimal digits. Raises InputError."""
     try:
         data = path.read_bytes()
     except OSError as error:

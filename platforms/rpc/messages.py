@@ -1,4 +1,4 @@
-"""Packs requests into bytes and unpacks replies into data: pure functions, a pair for each message."""
+"""Packs requests and unpacks replies: a pair of functions for each message, without side effects."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from platforms.rpc.protocol import (
     Reset,
 )
 
-HASH_BYTES = 8  # of each model in hello and describe
+HASH_BYTES = 8  # of each model hash in hello and describe
 PROFILE_ENTRY = struct.Struct("<QI")
 
 
 class MalformedPayloadError(ValueError):
-    """A payload is shorter than its kind."""
+    """Raised for payloads that are too short or have invalid content."""
 
 
 TEXT_BYTES = 1024
 
 
 def text_of(said: bytes) -> str:
-    """The text that a device sent, safe to be shown on a terminal, and cut where it is too long for one."""
+    """Returns the device's text, made safe for a terminal and cut if it is too long."""
     text = printable(said[:TEXT_BYTES].decode("utf-8", "replace"))
     return text if len(said) <= TEXT_BYTES else f"{text} ({len(said):,} bytes)"
 
 
 @dataclass(slots=True)
 class Fields:
-    """Takes a payload apart from front to back."""
+    """Reads a payload field by field."""
 
     rest: bytes
 
@@ -56,16 +56,16 @@ class Fields:
         return bytes(taken)
 
     def take_text(self) -> str:
-        """Takes all that is left, as a text."""
+        """Reads the remaining bytes as text."""
         text, self.rest = self.rest, b""
         return text_of(text)
 
 
 @dataclass(frozen=True, slots=True)
 class FaultRecord:
-    """The last fault a device met, kept over its reset."""
+    """The last fault of the device, which survives the reset."""
 
-    boot: int  # the boot that the fault ended
+    boot: int  # number of the boot that ended with the fault
     cause: int
     pc: int
     lr: int
@@ -82,13 +82,13 @@ class FaultRecord:
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """The device's answer to a greeting: its firmware, memory and abilities."""
+    """The device's reply to hello: its firmware, memory and capabilities."""
 
     protocol: int
     build_id: str
     boot_nonce: int = 0
     boots: int = 0
-    payload_bytes: int = 0  # the longest request
+    payload_bytes: int = 0  # maximum request size
     capabilities: int = 0
     arena_bytes: int = 0
     fault: FaultRecord | None = None
@@ -101,27 +101,27 @@ class Hello:
 
     @property
     def tells_input_addresses(self) -> bool:
-        """True where it says at which address an input lies."""
+        """True if it can report the address of an input."""
         return bool(self.capabilities & Capability.INPUT_ADDRESS)
 
     @property
     def is_locked(self) -> bool:
-        """True where nothing is answered before the line's key is shown."""
+        """True if the line must be unlocked first."""
         return bool(self.capabilities & Capability.LOCKED)
 
     @property
     def keeps_deadline(self) -> bool:
-        """True where a run that takes too long ends as a fault."""
+        """True if the device stops long runs with a fault."""
         return bool(self.capabilities & Capability.DEADLINE)
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """The firmware that should be on the board: which model, in which build."""
+    """The firmware expected on the board: a model and a build."""
 
     model: str
-    hash: bytes  # of the model; its first HASH_BYTES are on the board. b"": whatever bears that name
-    build_id: str = ""  # "": any build will do
+    hash: bytes  # of the model; the board reports its first HASH_BYTES. b"": only the name is compared
+    build_id: str = ""  # "": any build
 
     def __str__(self) -> str:
         build = f'build "{self.build_id}", ' if self.build_id else ""
@@ -150,7 +150,7 @@ class RemoteModel:
 
 @dataclass(frozen=True, slots=True)
 class ModelHead:
-    """The part of a description that is about the model itself."""
+    """The general part of a model's description."""
 
     hash: bytes
     arena_bytes: int
@@ -162,9 +162,9 @@ class ModelHead:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """The raw counter ticks of runs, and of measuring nothing in the same way."""
+    """Raw counter ticks of runs, and of an empty measurement."""
 
-    code: int  # what the model's run function returned
+    code: int  # return value of the model's run function
     counter_hz: int
     counter_bits: int
     empty_ticks: int
@@ -172,13 +172,13 @@ class Timing:
 
     @property
     def net_ticks(self) -> tuple[int, ...]:
-        """The ticks of the runs without those of measuring; 0 where the difference is too small to tell."""
+        """Returns the ticks of the runs without measurement overhead; 0 if below the resolution."""
         return tuple(max(0, ticks - self.empty_ticks) for ticks in self.ticks)
 
 
 @dataclass(frozen=True, slots=True)
 class LayerProfile:
-    """The ticks and checksum of a layer in one run."""
+    """Ticks and checksum of a layer in one run."""
 
     ticks: int
     crc32: int  # of all rows it wrote, in order
@@ -186,7 +186,7 @@ class LayerProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """The ticks of consecutive layers in one run."""
+    """Ticks of consecutive layers in one run."""
 
     code: int
     counter_hz: int
@@ -196,7 +196,7 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Stack use in bytes since the boot; zeros where the firmware cannot tell."""
+    """Stack use in bytes since boot; zeros if the firmware cannot measure it."""
 
     stack_bytes: int
     stack_used: int
@@ -205,7 +205,7 @@ class Stats:
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """The memory for loaded code and its data, as the processor addresses it."""
+    """Memory for loaded code and its data, with its address on the device."""
 
     address: int
     bytes: int
@@ -214,7 +214,7 @@ class Slot:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code at the slot's start, which must not change."""
+    """The loaded code at the start of the slot, which must stay unchanged."""
 
     bytes: int
     crc32: int
@@ -224,21 +224,21 @@ class Code:
 class Call:
     """A call of loaded code, `int32_t entry(void *argument)`, which returns 0 on success."""
 
-    entry: int  # an ELF symbol's value less the slot's address: for Thumb with the lowest bit set
+    entry: int  # an ELF symbol's value minus the slot's address; bit 0 is set for Thumb
     argument: int = 0  # an offset in the slot, like `entry`
-    number: int = 1  # calls in a repeat
+    number: int = 1  # calls per repeat
     repeat: int = 1
-    warm_up: int = 1  # calls before; each checks that the firmware's own memory stays as it is
-    deadline_s: float = 2.0  # in the board's time, for each repeat; a hang ends as a watchdog fault
+    warm_up: int = 1  # calls before measuring; each checks that the firmware's memory stays unchanged
+    deadline_s: float = 2.0  # device time for each repeat; a hang ends as a watchdog fault
 
 
 def pack_hello(run_ms: int = 0) -> bytes:
-    """Packs a greeting; `run_ms` is the limit of a run by the device's own clock, 0 for no limit."""
+    """Packs a hello; `run_ms` is the device's time limit for a run, or 0."""
     return struct.pack("<HI", PROTOCOL_VERSION, run_ms)
 
 
 def unpack_hello(payload: bytes) -> Hello:
-    """Unpacks a greeting's answer; only its first two fields are the same in all versions."""
+    """Unpacks the reply to hello. Only its first two fields are the same in all versions."""
     fields = Fields(payload)
     protocol, length = fields.take("HB")
     build_id = text_of(fields.take_bytes(length))
@@ -247,7 +247,7 @@ def unpack_hello(payload: bytes) -> Hello:
 
 
 def unpack_introduction(known: Hello, payload: bytes) -> Hello:
-    """Unpacks what a locked device tells when it was shown the key; its protocol and build are known."""
+    """Unpacks the introduction of a device after unlocking, adding to its known protocol and build."""
     return _introduced(known, Fields(payload))
 
 
@@ -289,7 +289,7 @@ def unpack_model_head(payload: bytes) -> ModelHead:
 
 
 def unpack_tensor(payload: bytes) -> TensorSpec:
-    """Unpacks an input or output; its place in the arena is skipped, since only the device needs it."""
+    """Unpacks an input or output. Its arena offset is skipped, because only the device uses it."""
     fields = Fields(payload)
     number, rank, _, size = fields.take("BBII")
     shape = fields.take(f"{rank}I")
@@ -368,7 +368,7 @@ def pack_reset(what: Reset) -> bytes:
 
 
 def unpack_code(payload: bytes) -> int:
-    """Unpacks the model's own error code, with which the replies of failed runs begin."""
+    """Unpacks the model's error code, the first field in replies to failed runs."""
     (code,) = Fields(payload).take("i")
     return int(code)
 

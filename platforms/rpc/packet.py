@@ -37,7 +37,7 @@ class Packet:
         return (self.sequence, self.session) == (request.sequence, request.session)
 
     def __str__(self) -> str:
-        """Writes the packet as a line of a trace."""
+        """Formats the packet as a line of a trace."""
         ending = "" if self.status == Status.OK else f" {_name(Status, self.status)}"
         return (
             f"{kind_name(self.kind)} #{self.sequence} session {self.session:08x}{ending} "
@@ -46,7 +46,7 @@ class Packet:
 
 
 def kind_name(kind: int) -> str:
-    """The name of a kind: write, write reply, working, ..."""
+    """Returns the name of a kind: write, write reply, working, ..."""
     if kind & REPLY_BIT:
         return f"{_name(Message, kind & ~REPLY_BIT)} reply"
     return _name(Notice, kind) if kind in Notice._value2member_map_ else _name(Message, kind)

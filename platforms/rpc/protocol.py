@@ -1,4 +1,4 @@
-"""The protocol's numbers and their meanings: the one table from which the C header is generated too."""
+"""Numbers of the protocol and their meanings. The C header is generated from this table."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from collections.abc import Mapping
 from enum import IntEnum
 
 PROTOCOL_VERSION = 2
-HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; little endian like everything else
+HEADER_BYTES = 8  # kind u8, status u8, sequence u16, session u32; all numbers are little endian
 CRC_BYTES = 4
-HELLO_BYTES = 6  # protocol u16, milliseconds that a run may take u32; firmware may get less or more
+HELLO_BYTES = 6  # protocol u16, time limit of a run in milliseconds u32; firmware accepts other lengths
 WRITE_HEADER_BYTES = 6  # model u8, tensor u8, offset u32, before the data of a write
 LOAD_HEADER_BYTES = 4  # offset u32, before the data of a load
 PUT_HEADER_BYTES = 8  # handle u32, offset u32, before the data for an array
-PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # by default; a small device takes less and says so
+PAYLOAD_BYTES = 1024 + WRITE_HEADER_BYTES  # the default; small devices accept and report less
 SMALL_PAYLOAD_BYTES = 64 + WRITE_HEADER_BYTES
-REQUEST_LIMIT = 0x40  # requests are numbered below it
-REPLY_BIT = 0x80  # a reply's kind is its request's with this bit
+REQUEST_LIMIT = 0x40  # request numbers are smaller
+REPLY_BIT = 0x80  # a reply's kind is that of the request with this bit set
 NO_FAULT = 0
 CARTRIDGE_FORMAT = 2
-KEY_BYTES = 32  # of a line with a key, and of what answers its challenge
+KEY_BYTES = 32  # of a line key, and of the reply to a challenge
 CHALLENGE_BYTES = 16
 OBSERVED_BYTES = 128  # of counters
-MOST_REPEATS = 32  # in one time request
+MOST_REPEATS = 32  # per time request
 MOST_BUILD_ID = 40  # characters of a build id in hello
-MOST_NUMBERED = 256  # models in firmware, inputs of a model, outputs: their numbers are a byte
-MOST_HASHES = 8  # of models in hello; more models are found by describe
+MOST_NUMBERED = 256  # models in firmware, inputs or outputs of a model: their numbers are one byte
+MOST_HASHES = 8  # of models in hello; describe reports the others
 
 
 class Message(IntEnum):
@@ -51,22 +51,22 @@ class Message(IntEnum):
     FREE = 0x13
     PUT = 0x14
     GET = 0x15
-    CARTRIDGE = 0x16  # which model runs, and what the slots take; or begins an update
+    CARTRIDGE = 0x16  # the running model, and supported cartridges; or the start of an update
     CARTRIDGE_PUT = 0x17
     CARTRIDGE_SWAP = 0x18
-    OBSERVED = 0x19  # what the model's runs have counted
-    INPUT_ADDRESS = 0x1A  # where an input lies, which an emulator then writes
-    CHALLENGE = 0x20  # of a line with a key
+    OBSERVED = 0x19  # counters of the model's runs
+    INPUT_ADDRESS = 0x1A  # address of an input, for an emulator to write to
+    CHALLENGE = 0x20  # of a locked line
     UNLOCK = 0x21
 
 
 class Notice(IntEnum):
     """What the device says without having been asked."""
 
-    WORKING = 0x41  # the request with this sequence number has arrived and takes its time
+    WORKING = 0x41  # the request with this sequence number has arrived and needs time
     LOG = 0x42  # a line of text
     BOOTED = 0x43  # the device has just started
-    DAMAGED = 0x44  # a frame arrived that failed its check
+    DAMAGED = 0x44  # a frame with a wrong checksum has arrived
 
 
 class Status(IntEnum):
@@ -123,8 +123,8 @@ class Argument(IntEnum):
     """How a call brings an argument."""
 
     SCALAR = 0
-    ARRAY = 1  # its elements follow
-    HANDLE = 2  # it lies in the device's free RAM
+    ARRAY = 1  # the elements follow
+    HANDLE = 2  # the array is in the device's free RAM
 
 
 class DescribedTensors(IntEnum):
@@ -138,16 +138,16 @@ class DescribedTensors(IntEnum):
 class CartridgeWish(IntEnum):
     """What a request about cartridges does before it is answered."""
 
-    FACTS = 0  # nothing
-    BEGIN = 1  # an update begins
-    PREVIOUS = 2  # the cartridge before the last update takes over again
+    FACTS = 0  # none
+    BEGIN = 1  # starts an update
+    PREVIOUS = 2  # reverts to the cartridge before the last update
 
 
 class CartridgeFact(IntEnum):
     """Bits of the answer about cartridges."""
 
-    KEY = 1  # only signed ones are taken
-    DOWNGRADES = 2  # older ones are taken too
+    KEY = 1  # only signed ones are accepted
+    DOWNGRADES = 2  # older ones are accepted, too
     PRODUCT = 4  # the running version and the product follow
 
 
@@ -177,11 +177,11 @@ class Capability(IntEnum):
     PROFILE = 1
     SLOT = 2
     RATE = 4
-    DEADLINE = 8  # a run that takes too long ends as a fault
+    DEADLINE = 8  # long runs end as a fault
     FUNCTIONS = 16  # calls by name, and arrays in free RAM
     CARTRIDGES = 32
-    INPUT_ADDRESS = 64  # of an emulated board: inputs may be written past the line
-    LOCKED = 128  # nothing is answered before the line's key is shown
+    INPUT_ADDRESS = 64  # emulated boards: inputs may be written directly to memory
+    LOCKED = 128  # the line must be unlocked first
 
 
 STATUS_MEANING = {
@@ -232,7 +232,7 @@ STATUS_MEANING = {
     Status.WRONG_KEY: "the firmware was made with another line key",
     Status.NO_ENTROPY: "the device has no random numbers for a challenge: its line stays locked",
 }
-# What can be done about some of them, where that does not depend on the request.
+# Hints for some of them that do not depend on the request.
 WAYS_OUT: Mapping[int, str] = {
     Status.NO_WEIGHTS: "deploy load WEIGHTS.cart PROJECT   brings them\n"
     "deploy run PROJECT --cartridge WEIGHTS.cart   does so and runs: emulated boards keep none",

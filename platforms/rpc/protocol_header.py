@@ -1,4 +1,4 @@
-"""The device's copy of the protocol table; `python -m platforms.rpc.protocol_header` renews the file."""
+"""Generates the C header of the protocol. To update it, run `python -m platforms.rpc.protocol_header`."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def header_path() -> Path:
 
 
 def protocol_header() -> str:
-    """The text of solder_protocol.h."""
+    """Returns the text of solder_protocol.h."""
     parts = [
         "/* The protocol's numbers. Generated from platforms/rpc/protocol.py; do not edit. */",
         "#ifndef SOLDER_PROTOCOL_H\n#define SOLDER_PROTOCOL_H\n",

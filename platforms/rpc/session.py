@@ -1,4 +1,4 @@
-"""A session with a device, whose requests are methods."""
+"""A session with a device. Its methods are the requests."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ from platforms.rpc.protocol import MOST_REPEATS, DescribedTensors, Message, Rese
 
 
 class Session(Cartridges):
-    """The requests to the device as methods. A session starts with hello()."""
+    """A session with a device. Call hello() first."""
 
     def describe(self) -> tuple[RemoteModel, ...]:
-        """Asks for the descriptions of all models in the firmware."""
+        """Returns descriptions of all models in the firmware."""
         return tuple(self._describe_model(number) for number in range(self._greeted().model_count))
 
     def _describe_model(self, number: int) -> RemoteModel:
@@ -52,13 +52,13 @@ class Session(Cartridges):
         return self._request(Message.DESCRIBE, messages.pack_describe(number, what, index), "describe")
 
     def find_model(self, expected: Expected) -> RemoteModel:
-        """Finds the expected model. Raises WrongModelError, which says what the firmware holds instead."""
+        """Finds the expected model. Raises WrongModelError, which lists the models in the firmware."""
         on_board, hello = self.describe(), self._greeted()
         found = next((model for model in on_board if expected.is_met_by(model.name, model.hash)), None)
         if found is not None and expected.build_id in ("", hello.build_id):
             return found
         if found is None and self.takes_cartridges and expected.build_id == hello.build_id and on_board:
-            return on_board[0]  # a cartridge has taken its place
+            return on_board[0]  # it was replaced by a cartridge
         wrong = failures.wrong_model if found is None else failures.wrong_build
         held = [messages.named(model.name, model.hash) for model in on_board]
         raise wrong(self.line_name, hello, expected, held)
@@ -80,9 +80,9 @@ class Session(Cartridges):
             self._in_pieces(Message.WRITE, f'write of "{tensor.name}"', tensor.bytes, piece)
 
     def _input_address(self, model: RemoteModel, index: int) -> int:
-        """The address of an input, which counts as written from now on.
+        """Returns the address of an input and marks it as written.
 
-        A line takes its time for each byte, most of all one that is emulated.
+        Writing directly to an emulator's memory avoids its slow line.
         """
         operation = f'write of "{model.inputs[index].name}"'
         payload = messages.pack_input_address(model.number, index)
@@ -99,7 +99,7 @@ class Session(Cartridges):
         return self._in_pieces(Message.READ, f'read of "{tensor.name}"', tensor.bytes, piece)
 
     def run(self, model: RemoteModel) -> Timing:
-        """Runs the model once on the inputs written before; they are spent by it, the outputs can be read."""
+        """Runs the model once on the inputs written before. Inputs are consumed; outputs can then be read."""
         reply = self._request(Message.RUN, messages.pack_run(model.number), f'run of "{model.name}"')
         return self._timing("run", reply, 1)
 
@@ -107,13 +107,13 @@ class Session(Cartridges):
         return self._unpacked(operation, lambda payload: messages.unpack_timing(payload, repeat), reply)
 
     def time(self, model: RemoteModel, number: int, repeat: int) -> Timing:
-        """Measures `number` runs together, `repeat` times. Spends inputs, outputs and state."""
+        """Measures `number` runs together, `repeat` times. Inputs, outputs and state are lost."""
         batches = [min(MOST_REPEATS, repeat - done) for done in range(0, repeat, MOST_REPEATS)]
         timings = [self._time(model, number, batch) for batch in batches]
         return replace(timings[0], ticks=tuple(t for timing in timings for t in timing.ticks))
 
     def time_nothing(self, model: RemoteModel, calls: int) -> int:
-        """Counts the ticks of calls of a function that does nothing. Spends inputs, outputs and state."""
+        """Returns the ticks of calling an empty function. Inputs, outputs and state are lost."""
         return self._time(model, calls, 0).empty_ticks
 
     def _time(self, model: RemoteModel, number: int, repeat: int) -> Timing:
@@ -124,7 +124,7 @@ class Session(Cartridges):
     def profile(self, model: RemoteModel, inputs: Sequence[bytes]) -> tuple[LayerProfile, ...]:
         """Measures ticks and checksums of all layers in one run from the initial state.
 
-        Where the device's reply has no room for all layers, the run is repeated for the others.
+        If the device's reply is too small for all layers, the run is repeated for the rest.
         """
         layers: list[LayerProfile] = []
         while len(layers) < model.layer_count:
@@ -137,7 +137,7 @@ class Session(Cartridges):
         return tuple(layers)
 
     def _some_layers(self, reply: bytes, most: int) -> tuple[LayerProfile, ...]:
-        """Reads the layers in a reply, at least one: a device that sends none would be asked for ever."""
+        """Unpacks a reply's layers. Raises if it is empty, which would cause an endless loop."""
         layers = self._unpacked("profile", messages.unpack_profile, reply).layers
         if not 1 <= len(layers) <= most:
             raise failures.malformed(
@@ -146,7 +146,7 @@ class Session(Cartridges):
         return layers
 
     def observed(self, model: RemoteModel) -> bytes | None:
-        """The bytes that the model's runs have counted; None of firmware whose model counts nothing."""
+        """Returns the counters of the model's runs, or None if it does not count."""
         try:
             reply = self._request(Message.OBSERVED, messages.pack_observed(model.number), "observed")
         except failures.RequestRefusedError as refused:
@@ -159,17 +159,17 @@ class Session(Cartridges):
         return self._unpacked("stats", messages.unpack_stats, self._request(Message.STATS, b"", "stats"))
 
     def reset(self, what: Reset = Reset.STATE) -> None:
-        """Resets the model's state, or the device as a whole, which ends the session."""
+        """Resets the model's state, or the whole device, which ends the session."""
         self._request(Message.RESET, messages.pack_reset(what), "reset")
         if what == Reset.DEVICE:
             self._hello = None
 
     def slot(self) -> Slot:
-        """The memory for loaded code. Raises RequestRefusedError where the firmware has no room for any."""
+        """Returns the memory for loaded code. Raises RequestRefusedError without such memory."""
         return self._unpacked("slot", messages.unpack_slot, self._request(Message.SLOT, b"", "slot"))
 
     def load(self, offset: int, data: bytes) -> None:
-        """Writes bytes into the slot: code, or the data it works on."""
+        """Writes code or data into the slot."""
 
         def piece(at: int, count: int) -> bytes:
             return messages.pack_load(offset + at, data[at : at + count])
@@ -177,14 +177,14 @@ class Session(Cartridges):
         self._in_pieces(Message.LOAD, "load", len(data), piece)
 
     def place(self, slot: Slot, offset: int, data: bytes) -> None:
-        """Loads directly into memory where the board allows it; then nothing has checked the bytes."""
+        """Writes into the slot, directly to memory if the board allows it. Direct writes have no checksum."""
         if self.reaches_memory:
             self.write_memory(slot.address + offset, data)
         else:
             self.load(offset, data)
 
     def fetch(self, offset: int, count: int) -> bytes:
-        """Reads bytes of the slot."""
+        """Reads bytes from the slot."""
 
         def piece(at: int, some: int) -> bytes:
             return messages.pack_fetch(offset + at, some)
@@ -192,20 +192,20 @@ class Session(Cartridges):
         return self._in_pieces(Message.FETCH, "fetch", count, piece)
 
     def check(self, offset: int, count: int) -> int:
-        """The CRC-32 of bytes in the slot: cheaper than fetching them where it is known what they must be."""
+        """Returns the CRC-32 of bytes in the slot, to verify known content without fetching it."""
         reply = self._request(Message.CHECK, messages.pack_check(offset, count), "check")
         return self._unpacked("check", messages.unpack_check, reply)
 
     def place_code(self, slot: Slot, image: bytes) -> Code:
-        """Writes code, which is linked for the slot's address, to the slot's start."""
+        """Writes code linked for the slot's address to the start of the slot."""
         self.place(slot, 0, image)
         return Code(len(image), zlib.crc32(image))
 
     def call(self, code: Code, call: Call) -> Timing:
-        """Calls loaded code, which must be what was loaded, before and after.
+        """Calls loaded code, whose checksum is verified before and after.
 
-        A crash, a hang or a stray write resets the device, which raises DeviceCrashedError; what was loaded
-        must then be loaded again. An error code of the loaded code's own raises RequestRefusedError.
+        A crash, a hang or a stray write resets the device and raises DeviceCrashedError; load everything
+        again after it. A nonzero return value of the loaded code raises RequestRefusedError.
         """
         batches = [min(MOST_REPEATS, call.repeat - done) for done in range(0, call.repeat, MOST_REPEATS)]
         warm_ups = [call.warm_up] + [0] * len(batches)

@@ -1,4 +1,4 @@
-"""Writes every packet that passes through a line as a line of text, for `--trace FILE`."""
+"""Writes every packet on a line as a line of text, for `--trace FILE`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from platforms.transport.base import Clock, Transport
 
 
 class TraceTransport(Transport):
-    """Wraps another line. `out` stays the caller's."""
+    """Wraps another line. The caller owns `out`."""
 
     def __init__(self, line: Transport, out: TextIO, clock: Clock = time.monotonic) -> None:
         self.name = line.name

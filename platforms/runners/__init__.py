@@ -1,4 +1,4 @@
-"""The runners by their names in board files. Emulators start firmware, flashers write it to boards."""
+"""The runners by their names in board files: emulators run firmware, flashers write it to boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes a sketch with arduino-cli, which brings the programmer of each of its boards."""
+"""Uploads a sketch with arduino-cli, which includes the programmers of its boards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes an AVR's flash with avrdude, through the bootloader of an Arduino or a programmer."""
+"""Writes an AVR's flash with avrdude, through an Arduino bootloader or a programmer."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """Writes without erasing the chip (-D): the bootloader cannot, and erases each page that it writes."""
+    """Returns commands that do not erase the chip (-D): the bootloader cannot, it erases page by page."""
     settings = board.runners["avrdude"]
     port = find_port(board, selector.serial, selector.port)
-    hex_file = elf.with_suffix(".hex")  # the Arduino tools make it beside the ELF file
+    hex_file = elf.with_suffix(".hex")  # written by the Arduino tools next to the ELF file
     return (
         (
             *(PROGRAM, "-p", board.mcu.lower(), "-c", settings["programmer"], "-P", port),

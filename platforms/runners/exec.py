@@ -1,4 +1,4 @@
-"""Runs host firmware: the program itself, whose stdin and stdout are the line."""
+"""Runs host firmware as a process connected by stdin and stdout."""
 
 from __future__ import annotations
 

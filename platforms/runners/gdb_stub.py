@@ -1,6 +1,6 @@
-"""An emulated board's debug port, as QEMU's `-gdb` gives it: stops the board, and writes its memory.
+"""QEMU's debug port (`-gdb`), which can stop the emulated board and write its memory.
 
-QEMU takes some 20 MB a second this way, and 12 kB a second through an emulated UART.
+It transfers about 20 MB per second; an emulated UART, 12 kB per second.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from platforms.transport.base import LineClosedError
 
-_PIECE = 2000  # bytes: written as hex they fit the 4096 characters that QEMU takes at once
+_PIECE = 2000  # bytes; as hex they fit into QEMU's limit of 4096 characters
 _REGISTER_BYTES = 4
 _PATIENCE_S = 10.0
 _DETACH = "D"
@@ -21,19 +21,19 @@ _THIS_COMPUTER = "127.0.0.1"
 
 @dataclass(frozen=True, slots=True)
 class DebugAddress:
-    """The place of a debug port: a file that only this user reaches, or a number where none can be one."""
+    """The address of a debug port: a private socket file, or a TCP port if that is not supported."""
 
     folder: Path
     tcp_port: int = 0
 
     @property
     def option(self) -> str:
-        """The value of QEMU's `-gdb` that has it listen there."""
+        """Returns the value of QEMU's `-gdb` for this address."""
         place = f"tcp:{_THIS_COMPUTER}:{self.tcp_port}" if self.tcp_port else f"unix:{self._file}"
         return f"{place},server=on,wait=off"
 
     def connected(self) -> socket.socket:
-        """A connection to the port. Raises OSError."""
+        """Connects to the port. Raises OSError."""
         if self.tcp_port:
             return socket.create_connection((_THIS_COMPUTER, self.tcp_port), _PATIENCE_S)
         line = socket.socket(socket.AF_UNIX)
@@ -51,7 +51,7 @@ class DebugAddress:
 
 
 def debug_address(folder: Path) -> DebugAddress:
-    """A file in that folder; on Windows a port of this computer that is free now."""
+    """Returns a socket file in `folder`, or on Windows a TCP port that is currently free."""
     if hasattr(socket, "AF_UNIX"):
         return DebugAddress(folder)
     with socket.create_server((_THIS_COMPUTER, 0)) as server:
@@ -59,7 +59,7 @@ def debug_address(folder: Path) -> DebugAddress:
 
 
 class DebugPort:
-    """A board's debug port; the board stands still from stop() or write() until go()."""
+    """A board's debug port. The board is halted from stop() or write() until go()."""
 
     def __init__(self, address: DebugAddress) -> None:
         self._address = address
@@ -67,7 +67,7 @@ class DebugPort:
         self._replies: Iterator[str] = iter(())
 
     def stop(self) -> None:
-        """Stops the board by connecting to its port, which QEMU confirms."""
+        """Halts the board by connecting to its port, and waits for QEMU's confirmation."""
         if self._line is None:
             self._line = _connected(self._address)
             self._replies = _replies(self._line)
@@ -80,25 +80,25 @@ class DebugPort:
             self._ask(f"M{address + first:x},{len(piece):x}:{piece.hex()}")
 
     def register(self, number: int) -> int:
-        """Reads a core register of the standing board."""
+        """Reads a core register of the halted board."""
         first = 2 * _REGISTER_BYTES * number
         words = self._answer("g")[first : first + 2 * _REGISTER_BYTES]
         return int.from_bytes(bytes.fromhex(words), "little")
 
     def stop_at(self, address: int) -> None:
-        """Has the board stand still before it executes the instruction there."""
+        """Sets a breakpoint at an address."""
         self._ask(f"Z0,{address:x},2")
 
     def pass_by(self, address: int) -> None:
-        """Takes back stop_at()."""
+        """Removes a breakpoint set by stop_at()."""
         self._ask(f"z0,{address:x},2")
 
     def monitor(self, command: str) -> None:
-        """Gives a command to QEMU's monitor."""
+        """Sends a command to QEMU's monitor."""
         self._ask(f"qRcmd,{command.encode().hex()}")
 
     def resume(self) -> None:
-        """Lets the board go on; returns when it stands still again."""
+        """Resumes the board and waits until it halts again."""
         assert self._line is not None
         self._line.settimeout(None)
         self._answer("c")
@@ -144,12 +144,12 @@ def _gone(error: OSError) -> LineClosedError:
 
 
 def packet(text: str) -> bytes:
-    """Writes $text#checksum, as in GDB's remote protocol."""
+    """Formats a packet of GDB's remote protocol: $text#checksum."""
     return f"${text}#{sum(text.encode()) % 256:02x}".encode()
 
 
 def _replies(line: socket.socket) -> Iterator[str]:
-    """Yields the texts of the packets that arrive, and skips the acknowledgements between them."""
+    """Yields the texts of received packets, skipping acknowledgements."""
     waiting = b""
     while True:
         begin, end = waiting.find(b"$"), waiting.find(b"#")

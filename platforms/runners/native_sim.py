@@ -1,4 +1,4 @@
-"""Runs Zephyr's native_sim: a process whose UART is a pseudo terminal that it names when it starts."""
+"""Runs Zephyr's native_sim, a process whose UART is a pseudo-terminal that it prints at startup."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 
 class NativeSimLine(PtyTransport):
-    """A line that ends with its process, as the process ends with its line."""
+    """A line to a process: each ends with the other."""
 
     is_program = True
 
@@ -61,7 +61,7 @@ class NativeSimLine(PtyTransport):
 
 
 def _terminal(stdout: IO[bytes], argv: tuple[str, ...]) -> Path:
-    """Reads the terminal's name from the first output of the process."""
+    """Reads the pseudo-terminal's name from the first output of the process."""
     said = b""
     for line in stdout:
         said += line

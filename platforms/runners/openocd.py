@@ -1,4 +1,4 @@
-"""Writes firmware with OpenOCD, by the scripts that the board's file names."""
+"""Writes firmware with OpenOCD, using the scripts in the board file."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def missing() -> str:
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
     scripts = tuple(word for script in board.runners["openocd"]["scripts"] for word in ("-f", script))
     probe = ("-c", f"adapter serial {selector.serial}") if selector.serial else ()
-    # Braces: OpenOCD's commands are Tcl, where a path may hold blanks only inside them.
+    # OpenOCD's commands are Tcl, in which paths with spaces need braces.
     return ((PROGRAM, *scripts, *probe, "-c", f"program {{{elf}}} verify reset exit"),)

@@ -1,4 +1,4 @@
-"""Writes an RP2040 or RP2350 with picotool, over the USB of its bootloader."""
+"""Writes firmware to an RP2040 or RP2350 with picotool, through its USB bootloader."""
 
 from __future__ import annotations
 
@@ -20,6 +20,6 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, _board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """Asks running firmware to enter the bootloader (-f); where it cannot, the user presses BOOTSEL."""
+    """Returns a command that asks running firmware to enter the bootloader (-f); otherwise press BOOTSEL."""
     board = ("--ser", selector.serial) if selector.serial else ()
     return ((PROGRAM, "load", *board, "-f", "-x", str(elf), "-t", "elf"),)

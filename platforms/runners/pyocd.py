@@ -1,4 +1,4 @@
-"""Writes firmware with pyOCD, through a CMSIS-DAP, ST-Link or J-Link probe."""
+"""Writes firmware with pyOCD through a CMSIS-DAP, ST-Link or J-Link probe."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from platforms.runners.runner import Argv, BoardSelector
 SECTION = Section(
     {
         "target": Key(matching(r"[a-z0-9_.-]+", "a target of pyocd list --targets")),
-        "pack": Key(boolean, False),  # whether the target is in a pack that pyOCD fetches
+        "pack": Key(boolean, False),  # the target is in a CMSIS pack that pyOCD downloads
     }
 )
 
@@ -24,7 +24,7 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-    """Fetches the maker's CMSIS pack first, once, for a target that is not built into pyOCD."""
+    """Returns commands that first install the CMSIS pack, for targets that are not built into pyOCD."""
     settings = board.runners["pyocd"]
     target = ("--target", str(settings["target"]))
     probe = ("--uid", selector.serial) if selector.serial else ()

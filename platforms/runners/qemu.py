@@ -1,4 +1,4 @@
-"""Runs firmware in QEMU, with the board's UART on stdin and stdout, and counts instructions exactly."""
+"""Runs firmware in QEMU, with the board's UART on stdin and stdout and exact instruction counts."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 PROGRAM = "qemu-system-arm"
-_CAN_STOP = hasattr(signal, "SIGSTOP")  # Windows cannot
+_CAN_STOP = hasattr(signal, "SIGSTOP")  # not on Windows
 
 
 SECTION = Section({"machine": Key(text)}, reaches_memory=True)
@@ -31,7 +31,7 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
 
 
 def command(program: str, machine: str, elf: Path, board: Board, *more: str) -> tuple[str, ...]:
-    """The command line; board time stands still between instructions, so that timing is exact."""
+    """Returns the command line. Board time advances only with instructions, so timing is exact."""
     return (
         program,
         *("-M", machine),
@@ -45,7 +45,7 @@ def command(program: str, machine: str, elf: Path, board: Board, *more: str) -> 
 
 
 def _counting(board: Board) -> tuple[str, ...]:
-    """Sets the time of one instruction, which QEMU takes as a power of two of nanoseconds."""
+    """Sets the time per instruction, in QEMU a power of two of nanoseconds."""
     if board.counter.instruction_ns is None:
         return ()
     return ("-icount", f"shift={board.counter.instruction_ns.bit_length() - 1}")
@@ -56,7 +56,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 
 class QemuLine(PipeTransport):
-    """A line that ends QEMU when it is closed, since QEMU does not end when its stdin closes."""
+    """A line that terminates QEMU on close, because QEMU does not exit at the end of its input."""
 
     reaches_memory = True
 
@@ -65,7 +65,7 @@ class QemuLine(PipeTransport):
         address = debug_address(Path(self._folder.name))
         self._debug_port, self._rests = DebugPort(address), False
         super().__init__((*argv, "-gdb", address.option))
-        if "-icount" in argv:  # all cores of the board are one thread, beside that of the line
+        if "-icount" in argv:  # all cores share one thread, which runs next to the thread of the line
             keep_on_one_processor(self._process.pid)
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
@@ -83,7 +83,7 @@ class QemuLine(PipeTransport):
         self._debug_port.write(address, data)
 
     def rest(self) -> None:
-        """Stops QEMU: firmware that polls its UART would take a whole processor of this computer."""
+        """Suspends QEMU, because firmware that polls its UART would occupy a whole processor."""
         if _CAN_STOP:
             self._process.send_signal(signal.SIGSTOP)
             self._rests = True

@@ -1,7 +1,7 @@
-"""A line to firmware in QEMU that records the last run of a model: where each block that it executed began.
+"""A line to firmware in QEMU that records the last run of a model: the start of each executed block.
 
-QEMU logs the blocks that it executes, and takes commands to begin and end that through its debug port. A
-thread stands at that port: at the first instruction of a run, at its return, and at each layer's report.
+QEMU logs the executed blocks and is controlled through its debug port. A thread waits at that port: for the
+first instruction of a run, its return, and each layer's report.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from platforms.runners.gdb_stub import DebugPort, debug_address
 from platforms.transport.base import LineClosedError
 from platforms.transport.pipe import PipeTransport
 
-_BLOCKS = "exec,nochain"  # each block, also where QEMU would jump from one to the next by itself
+_BLOCKS = "exec,nochain"  # logs every block, also if QEMU could chain them
 _START_S, _END_S = 20.0, 5.0
-_GLANCE_S = 0.01  # between looks for the port, which QEMU makes when it has started
+_GLANCE_S = 0.01  # seconds between checks for the port, which QEMU creates at startup
 
 
 class RecordingLine(PipeTransport):
-    """A line that writes the last run's trace to a file when it is closed."""
+    """A line that on close writes the last run's trace to a file."""
 
     def __init__(
         self, argv: Sequence[str], where: TracePoints, segments: Sequence[Segment], machine: str, file: Path
@@ -39,7 +39,7 @@ class RecordingLine(PipeTransport):
         address = debug_address(Path(self._folder.name))
         super().__init__((*argv, "-gdb", address.option))
         self._port = DebugPort(address)
-        self._stand_still()  # until the thread stands at the port: no run is missed
+        self._stand_still()  # until the thread is connected, so that no run is missed
         self._thread = threading.Thread(target=self._follow, daemon=True)
         self._thread.start()
 
@@ -63,7 +63,7 @@ class RecordingLine(PipeTransport):
             time.sleep(_GLANCE_S)
 
     def _follow(self) -> None:
-        """Records run after run until the line is closed, which ends QEMU."""
+        """Records each run until the line is closed, which terminates QEMU."""
         try:
             while True:
                 self._to(self._where.run)
@@ -72,7 +72,7 @@ class RecordingLine(PipeTransport):
             self._port.close()
 
     def _to(self, *addresses: int) -> int:
-        """Lets the board run until it comes to one of these addresses, and says to which."""
+        """Resumes the board until it reaches one of these addresses, and returns it."""
         for address in addresses:
             self._port.stop_at(address)
         self._port.resume()
@@ -81,7 +81,7 @@ class RecordingLine(PipeTransport):
         return self._port.register(self._registers.pc) & ~1
 
     def _record(self) -> None:
-        """Records the run that is about to begin."""
+        """Records the run that is about to start."""
         end, reports = self._link(), []
         stops = (end, self._where.on_layer) if self._where.on_layer is not None else (end,)
         self._log.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Runs RISC-V firmware in QEMU, as qemu.py does for Arm."""
+"""Runs RISC-V firmware in QEMU; see qemu.py for Arm."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def missing() -> str:
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
-    """Starts QEMU without a BIOS, so that the firmware runs first."""
+    """Returns a command without a BIOS, so that the firmware runs first."""
     told = board.runners["qemu-riscv32"]
     cpu = ("-cpu", told["cpu"]) if told["cpu"] else ()
     return qemu.command(PROGRAM, told["machine"], elf, board, *cpu, "-bios", "none")

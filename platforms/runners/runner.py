@@ -1,4 +1,4 @@
-"""Chooses a board's runner: the one asked for, or the board's first that this machine has."""
+"""Chooses a board's runner: the requested one, or the first one available on this machine."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ Argv = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class BoardSelector:
-    """Selects one of several equal boards; when empty, the only board that is connected."""
+    """Selects one of several equal boards; if empty, the only connected one."""
 
-    serial: str | None = None  # the serial number on the USB of the board, or of its debug probe
-    port: str | None = None  # the line's name, as platforms.transport.named takes it
+    serial: str | None = None  # USB serial number of the board or its debug probe
+    port: str | None = None  # name of the line; see platforms.transport.named
 
 
 ANY_BOARD = BoardSelector()
-ATTACH = "attach"  # no runner: nothing is started or written
+ATTACH = "attach"  # connect only: start and write nothing
 _ENOUGH = ": one of these is enough"
 
 
 class Runner(Protocol):
-    """The things that every module in the tables has."""
+    """The common interface of all modules in the tables."""
 
-    SECTION: Section  # its keys of a board's file
+    SECTION: Section  # its keys of a board file
 
     def missing(self) -> str:
-        """The thing that this machine lacks for it and how to get it; "" when nothing is lacking."""
+        """Returns what is missing on this machine and how to install it, or ""."""
 
 
 class Emulator(Runner, Protocol):
     def argv(self, elf: Path, board: Board) -> Argv:
-        """The command line that runs it, its serial port on stdin and stdout."""
+        """Returns the command that runs the firmware with its serial port on stdin and stdout."""
 
     def open_line(self, elf: Path, board: Board) -> Transport:
         """Starts the firmware and connects to its serial port."""
@@ -53,7 +53,7 @@ class Emulator(Runner, Protocol):
 
 class Flasher(Runner, Protocol):
     def flash_commands(self, elf: Path, board: Board, selector: BoardSelector) -> tuple[Argv, ...]:
-        """The commands that write the program to the board and start it. Looks for connected boards."""
+        """Returns the commands that write and start the program. Searches for connected boards."""
 
 
 def runner_named(name: str) -> Runner:
@@ -67,16 +67,16 @@ def emulator_named(name: str) -> Emulator:
 def flash_commands(
     name: str, elf: Path, board: Board, selector: BoardSelector = ANY_BOARD
 ) -> tuple[Argv, ...]:
-    """The flasher's commands; none for an emulator, which loads the program when it starts."""
+    """Returns the flasher's commands; none for emulators, which load the program at startup."""
     if name in EMULATORS:
         return ()
     return cast(Flasher, import_module(FLASHERS[name])).flash_commands(elf, board, selector)
 
 
 def choose_runner(board: Board, wanted: str | None = None, platform: str | None = None) -> str:
-    """The name of the wanted runner, or of the first in the board's file that misses nothing here.
+    """Returns the requested runner, or the first one in the board file that is available here.
 
-    With a platform, runners that write only another one's firmware are left out.
+    With a platform, runners for other platforms' firmware are skipped.
     """
     if wanted is not None and wanted not in board.runners:
         raise BoardError(
@@ -108,18 +108,18 @@ def choose_runner(board: Board, wanted: str | None = None, platform: str | None 
 
 
 def reaches_memory(board: Board) -> bool:
-    """True where one of its runners writes memory past the line."""
+    """Returns whether one of its runners can write memory directly."""
     return any(runner_named(name).SECTION.reaches_memory for name in board.runners)
 
 
 def _that_take(board: Board, platform: str | None) -> list[str]:
-    """The board's runners that take firmware of that platform."""
+    """Returns the board's runners that support firmware of that platform."""
     writes = {name: runner_named(name).SECTION.writes for name in board.runners}
     return [name for name, only in writes.items() if platform is None or only in ("", platform)]
 
 
 def choose_dry(board: Board, wanted: str | None = None, platform: str | None = None) -> str:
-    """Chooses as choose_runner does, but takes a runner that cannot run here: nothing is run."""
+    """Chooses like choose_runner, but may return an unavailable runner, for dry runs."""
     try:
         return choose_runner(board, wanted, platform)
     except ToolError:
@@ -135,8 +135,8 @@ def open_line(
 ) -> Transport:
     """Starts the firmware on the chosen runner, or writes it to the board and opens its serial port.
 
-    Firmware that runs already is only connected to: with the runner "attach", and at the port of an emulator:
-    one that is started here has its line in itself.
+    Only connects if the firmware already runs: with the runner "attach", or at the port of an emulator.
+    Emulators started here include their line.
     """
     from platforms.transport.ports import APPEARS_S, open_port_of
 
@@ -156,9 +156,9 @@ def _runs_already(board: Board, wanted: str | None, selector: BoardSelector) -> 
 
 
 def run_all(commands: Sequence[Argv], folder: Path) -> None:
-    """Runs one command after the other. Their output goes to stderr, since stdout is for the result.
+    """Runs commands in sequence with output to stderr, because stdout is for results.
 
-    They start in the firmware's folder, since pyOCD and OpenOCD run scripts of the current folder.
+    They start in the firmware's folder, because pyOCD and OpenOCD execute scripts in the current folder.
     """
     for argv in commands:
         done = subprocess.run(argv, cwd=folder, stdout=2, check=False)

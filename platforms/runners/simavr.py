@@ -1,4 +1,4 @@
-"""Runs AVR firmware in simavr, with the board's UART on stdin and stdout, and counts every cycle."""
+"""Runs AVR firmware in simavr, with the board's UART on stdin and stdout and exact cycle counts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from boards.board_keys import Section
 from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
-SOURCE = "simavr_machine.c"  # simavr's own program has its UART on a terminal's screen, which is not a line
+SOURCE = "simavr_machine.c"  # simavr's command prints the UART to a terminal instead of a line
 LIBRARIES = ("-lsimavr", "-lelf")
 COMPILERS = ("cc", "gcc", "clang")
 HEADER_FOLDERS = ("/usr/include", "/usr/local/include", "/opt/homebrew/include")
@@ -38,7 +38,7 @@ def argv(elf: Path, board: Board) -> tuple[str, ...]:
 
 
 def machine_beside(elf: Path) -> Path:
-    """The path of the simulator's program, which is built beside the firmware."""
+    """Returns the path of the simulator program, which is built next to the firmware."""
     return elf.resolve().with_name("simavr_machine")
 
 
@@ -48,7 +48,7 @@ def open_line(elf: Path, board: Board) -> Transport:
 
 
 def build_machine(program: Path) -> None:
-    """Compiles the simulator's program unless it is there."""
+    """Compiles the simulator program unless it exists."""
     if program.is_file():
         return
     with as_file(files("platforms.runners") / SOURCE) as source:

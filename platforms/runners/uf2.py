@@ -1,4 +1,4 @@
-"""Writes firmware by copying a UF2 file to the drive that a board's bootloader shows."""
+"""Writes firmware by copying a UF2 file to the USB drive of a board's bootloader."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from boards.board_keys import Section
 from boards.schema import Key, at_least, text
 from platforms.runners.runner import Argv, BoardSelector
 
-INFO = "INFO_UF2.TXT"  # on every such drive, with a line Board-ID
+INFO = "INFO_UF2.TXT"  # a file on every such drive, with a line Board-ID
 PLACES = ("/media", "/run/media", "/Volumes")
-DEPTH = 3  # /run/media/USER/DRIVE
+DEPTH = 3  # for /run/media/USER/DRIVE
 
 
 SECTION = Section(
     {
-        "board_id": Key(text),  # as INFO_UF2.TXT has it
-        "family": Key(
-            at_least(0), 0
-        ),  # of chips, as UF2 files name it: for the platform that writes them here
+        "board_id": Key(text),  # in INFO_UF2.TXT
+        "family": Key(at_least(0), 0),  # UF2 family id, for the platform that writes the file
     }
 )
 
@@ -32,7 +30,7 @@ def missing() -> str:
 
 
 def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[Argv, ...]:
-    """Copies by this Python, which is the same on every system."""
+    """Returns a command that copies with this Python, which works on all systems."""
     wanted = board.runners["uf2"]["board_id"]
     drive = find_drive(wanted, drives())
     copy = "import shutil, sys; shutil.copyfile(sys.argv[1], sys.argv[2])"
@@ -40,7 +38,7 @@ def flash_commands(elf: Path, board: Board, _selector: BoardSelector) -> tuple[A
 
 
 def find_drive(board_id: str, found: Iterable[tuple[Path, str]]) -> Path:
-    """The drive whose bootloader says that it is this board's."""
+    """Returns the drive of the bootloader with this board id."""
     found = tuple(found)
     for drive, said in found:
         if said == board_id or said.startswith(f"{board_id}-"):
@@ -53,7 +51,7 @@ def find_drive(board_id: str, found: Iterable[tuple[Path, str]]) -> Path:
 
 
 def drives() -> Iterator[tuple[Path, str]]:
-    """Each mounted drive of a UF2 bootloader, and the Board-ID it tells."""
+    """Yields each mounted drive of a UF2 bootloader and its Board-ID."""
     for place in PLACES:
         for depth in range(1, DEPTH):
             for info in sorted(Path(place).glob("/".join(["*"] * depth) + f"/{INFO}")):

@@ -1,7 +1,7 @@
 """A small Cortex-M board around the unicorn CPU emulator: memory, UART on stdin and stdout, counter.
 
-Started as a process by unicorn_runner. Reset and faults are made here, since unicorn emulates the processor's
-instructions but not its exceptions.
+unicorn_runner starts it as a process. It implements reset and faults, because unicorn emulates instructions
+but not exceptions.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from platforms.cycles.trace import TracePoints
 
 PAGE = 0x1000
-SCS = 0xE000E000  # the system control space, one page
-CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in it
+SCS = 0xE000E000  # system control space, one page
+CFSR, HFSR, BFAR, AIRCR, ICSR = 0xD28, 0xD2C, 0xD38, 0xD0C, 0xD04  # offsets in SCS
 AIRCR_RESET = 0x05FA0004
 HFSR_FORCED = 1 << 30
 CFSR_STKERR, CFSR_BFARVALID = 1 << 12, 1 << 15
-# What the processor's fault status says for each way unicorn can stop.
+# Fault status bits for each reason why unicorn stops.
 CFSR_OF = {
     unicorn.UC_ERR_READ_UNMAPPED: 1 << 9 | CFSR_BFARVALID,
     unicorn.UC_ERR_WRITE_UNMAPPED: 1 << 9 | CFSR_BFARVALID,
@@ -43,16 +43,16 @@ CFSR_OF = {
     unicorn.UC_ERR_INSN_INVALID: 1 << 16,
     unicorn.UC_ERR_EXCEPTION: 1 << 16,
 }
-INVALID_STATE = 1 << 17  # whatever else: not an instruction this processor can run
+INVALID_STATE = 1 << 17  # default: an instruction that this processor does not support
 STACK_LIMIT = 1 << 20
-EXCP_STKOF = 19  # unicorn's number of the exception "stack pointer below its limit"
+EXCP_STKOF = 19  # unicorn's number of the exception for a stack pointer below its limit
 HARD_FAULT_VECTOR = 3
 SYSTICK_VECTOR = 15
 RETURN_TO_THREAD = 0xFFFFFFF9
 PSR_PADDED = 1 << 9
 SEMIHOSTING = b"\xab\xbe"  # bkpt 0xAB
 SYS_OPEN, SYS_CLOSE, SYS_READ, SYS_EXIT_EXTENDED = 0x01, 0x02, 0x06, 0x20
-RANDOM = b"/dev/urandom"  # the one file that there is, wherever this runs
+RANDOM = b"/dev/urandom"  # the only file, on all hosts
 FAILED = 0xFFFFFFFF
 STATUS_LOCKUP = 71
 WORD_BYTES = 4
@@ -97,7 +97,7 @@ class Machine:
         self._instructions = 0
         self._systick = SysTick(1, 1)
         self._length_of: dict[tuple[int, int], int] = {}
-        self._in_ram: list[tuple[int, int]] = []  # of these: code that was loaded may be replaced
+        self._in_ram: list[tuple[int, int]] = []  # blocks in RAM, which loaded code may replace
         self._fault_address = 0
         self._exception = 0
         self._reset_asked = False
@@ -108,14 +108,14 @@ class Machine:
         self._uc.hook_add(unicorn.UC_HOOK_MEM_INVALID, self._note_address)
 
     def load(self, elf: Path) -> None:
-        """Puts the program where the ELF file says it is loaded."""
+        """Loads the program to the addresses in its ELF file."""
         with elf.open("rb") as file:
             for segment in ELFFile(file).iter_segments():
                 if segment["p_type"] == "PT_LOAD" and segment["p_filesz"]:
                     self._uc.mem_write(segment["p_paddr"], segment.data())
 
     def add_counter(self, counter: EmulatedCounter) -> None:
-        """Adds the board's counter, and the processor's own timer, which runs at the same rate."""
+        """Adds the board's counter, and SysTick, which runs at the same rate."""
         page = counter.address & -PAGE
         self._systick = SysTick(counter.hz, counter.instruction_ns)
 
@@ -141,8 +141,8 @@ class Machine:
         self._uc.mmio_map(address & -PAGE, PAGE, read, None, write, None)
 
     def add_device(self, words: Sequence[int], device: EmulatedDevice) -> None:
-        """Adds an accelerator's registers, which reach all of the board's memory."""
-        from platforms.native_code import loaded  # takes as long as the rest, and few boards have a device
+        """Adds an accelerator's registers. The accelerator can access all memory of the board."""
+        from platforms.native_code import loaded  # slow to import, and few boards have a device
 
         address, *more = words
         memory = OutsideMemory(
@@ -163,8 +163,8 @@ class Machine:
         return next((end - address for end in ends), 0)
 
     def record(self, where: TracePoints) -> Recorder:
-        """Records each run of the model from now on."""
-        from platforms.cycles.recorder import Recorder  # NumPy takes its time
+        """Records every model run from now on."""
+        from platforms.cycles.recorder import Recorder  # NumPy is slow to import
 
         recorder = Recorder(self._uc, where)
         self._on_block = recorder.on_block
@@ -187,7 +187,7 @@ class Machine:
         self._uc.emu_stop()
 
     def _reset(self) -> int:
-        """Resets the stack and returns the entry point, from the vector table; the memory stays as it is."""
+        """Resets the processor and returns the entry point from the vector table. Memory is unchanged."""
         self._reset_asked = False
         self._scs.clear()
         self._systick.reset()
@@ -197,8 +197,8 @@ class Machine:
         return int(entry)
 
     def _enter_fault(self, errno: int) -> int:
-        """Does as the processor on a fault: pushes a frame if there is room, and goes to the handler."""
-        if self._scs.get(HFSR):  # a fault in the fault handler: the processor locks up
+        """Handles a fault like the processor: pushes a frame if it fits and returns the handler's address."""
+        if self._scs.get(HFSR):  # a fault in the fault handler locks up the processor
             raise SystemExit(STATUS_LOCKUP)
         if self._uc.reg_read(arm.UC_ARM_REG_PC) | 1 == RETURN_TO_THREAD & ~6 | 1:
             return self._leave_exception()
@@ -216,7 +216,7 @@ class Machine:
         return self._handler(SYSTICK_VECTOR)
 
     def _push_frame(self) -> bool:
-        """Pushes a frame and returns whether there was room. The saved status notes the stack's alignment."""
+        """Pushes a frame and returns whether it fits. The saved status records the stack's alignment."""
         sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
         *registers, psr = (self._uc.reg_read(register) & 0xFFFFFFFF for register in FRAME)
         frame = struct.pack("<8I", *registers, psr & ~PSR_PADDED | (PSR_PADDED if sp & 4 else 0))
@@ -232,7 +232,7 @@ class Machine:
         return int.from_bytes(self._uc.mem_read(self._vectors + 4 * vector, 4), "little")
 
     def _leave_exception(self) -> int:
-        """Returns to the interrupted instruction, with every register as it was."""
+        """Restores all registers and returns the interrupted instruction's address."""
         sp = self._uc.reg_read(arm.UC_ARM_REG_SP)
         frame = struct.unpack("<8I", self._uc.mem_read(sp, 32))
         for register, value in zip(FRAME, frame, strict=True):
@@ -255,7 +255,7 @@ class Machine:
         except KeyError:
             count = self._learn(address, size)
         if self._instructions >= self._systick.due_at:
-            uc.emu_stop()  # before this block, which is counted when it comes again
+            uc.emu_stop()  # stops before this block, which is counted when it runs later
             return
         self._instructions += count
         if self._on_block is not None:
@@ -295,7 +295,7 @@ class Machine:
         uc.reg_write(arm.UC_ARM_REG_PC, (pc & ~1) + len(SEMIHOSTING) | 1)
 
     def _answer(self, uc: Any, operation: int, block: int) -> int:
-        """The result of a request by semihosting: there are random numbers to read, and nothing else."""
+        """Handles a semihosting request. Only random numbers can be read."""
         if operation == SYS_OPEN:
             place, _, count = struct.unpack("<3I", uc.mem_read(block, 12))
             return 1 if count == len(RANDOM) and bytes(uc.mem_read(place, count)) == RANDOM else FAILED
@@ -307,7 +307,7 @@ class Machine:
 
 
 def thumb_instructions(code: bytes) -> int:
-    """Counts the instructions of Thumb code: those that start with 11101, 11110 or 11111 have 4 bytes."""
+    """Counts Thumb instructions: those that start with 11101, 11110 or 11111 have 4 bytes."""
     count = at = 0
     while at < len(code):
         at += 4 if code[at + 1] >> 3 in (0b11101, 0b11110, 0b11111) else 2
@@ -316,7 +316,7 @@ def thumb_instructions(code: bytes) -> int:
 
 
 def devices_of(elf: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The accelerators whose registers a program drives, by name: where it expects them, and what it says."""
+    """Yields the accelerators that a program uses: name, then addresses and parameters."""
     with elf.open("rb") as file:
         program = ELFFile(file)
         table = program.get_section_by_name(".symtab")
@@ -358,14 +358,14 @@ def _arguments(argv: Sequence[str]) -> argparse.Namespace:
 
 
 def _where(arguments: argparse.Namespace) -> TracePoints:
-    from platforms.cycles.trace import TracePoints  # NumPy takes its time
+    from platforms.cycles.trace import TracePoints  # NumPy is slow to import
 
     origin, size = arguments.flash[0]
     return TracePoints(arguments.run, arguments.on_layer, range(origin, origin + size))
 
 
 def _add_devices(machine: Machine, elf: Path) -> None:
-    """Accelerators are imported only where a program drives one."""
+    """Adds the program's accelerators, and imports their modules only if needed."""
     for name, words in devices_of(elf):
         from codegen.accelerators.table import accelerators
 

@@ -1,4 +1,4 @@
-"""Runs firmware in the unicorn package, an emulated board that pip alone installs."""
+"""Runs firmware in the unicorn package, an emulated board that can be installed with pip."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from platforms.transport.base import Transport
 from platforms.transport.pipe import PipeTransport
 
 MACHINE = "platforms.runners.unicorn_machine"
-_SKIPS_INSTRUCTIONS = "2.1.4"  # one of the caller, where a function's last IT block ends in one not executed
+_SKIPS_INSTRUCTIONS = "2.1.4"  # a caller's instruction, if a function's last IT block ends in a skipped one
 
 
 def _lacks(board: Board) -> Iterator[str]:
@@ -45,10 +45,10 @@ def missing() -> str:
 
 
 def argv(elf: Path, board: Board) -> tuple[str, ...]:
-    """The command of a separate process, a program on a pipe like QEMU, which gets the board's facts."""
+    """Returns the command of a separate process that gets the board's facts and communicates by pipe."""
     _require_one_core(elf)
     counter, uart = board.counter, board.uart
-    assert uart is not None  # boards.load: a board for bare metal has one
+    assert uart is not None  # checked by boards.load for bare-metal boards
     return (
         *module_argv(MACHINE),
         str(elf.resolve()),

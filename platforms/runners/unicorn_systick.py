@@ -1,4 +1,4 @@
-"""The Cortex-M SysTick timer as far as deadlines need it: it is due after so many instructions."""
+"""The Cortex-M SysTick timer, limited to what deadlines need: an exception after a number of instructions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ NEVER = math.inf
 
 
 class SysTick:
-    """Counts down from RVR, at `hz`, again and again; each instruction takes `instruction_ns`."""
+    """Counts down from RVR at `hz`, repeatedly; each instruction lasts `instruction_ns`."""
 
     def __init__(self, hz: int, instruction_ns: int) -> None:
         self._instructions_per_tick = 1_000_000_000 / (hz * instruction_ns)
@@ -28,7 +28,7 @@ class SysTick:
         self.due_at = NEVER
 
     def next(self) -> None:
-        """Starts to count again when the exception is taken."""
+        """Restarts counting when the exception is entered."""
         self.due_at += self._period()
 
     def _period(self) -> int:

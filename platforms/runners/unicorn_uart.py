@@ -1,4 +1,4 @@
-"""Arm's CMSDK UART as the firmware sees it, on two file descriptors."""
+"""Arm's CMSDK UART, connected to two file descriptors."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Callable
 DATA, STATE = 0x00, 0x04
 RX_FULL = 2
 FULL_BUFFER = 4096
-IDLE_POLLS = 3  # a sender looks at STATE once a byte; who looks this often in a row waits for input
+IDLE_POLLS = 3  # a sender reads STATE once per byte; this many reads in a row mean that it waits for input
 
 
 class EndOfInput(Exception):  # noqa: N818 - an event, not an error
-    """The other end has closed its side, and the firmware has read all."""
+    """The other end is closed, and the firmware has read all input."""
 
 
 class EmulatedUart:
-    """Takes bytes in big pieces; firmware that polls for a byte waits without using the processor."""
+    """Transfers bytes in large pieces. Firmware that polls for input waits without using the processor."""
 
     def __init__(self, read_fd: int, write_fd: int) -> None:
         self._read_fd, self._write_fd = read_fd, write_fd
@@ -38,7 +38,7 @@ class EmulatedUart:
         if offset == DATA:
             self._polls = 0
             self._to_send.append(value & 0xFF)
-            # A zero ends a frame: the host may be waiting for it while the firmware computes for long.
+            # A zero ends a frame. Send it now, because a long computation may follow while the host waits.
             if (value == 0 and len(self._to_send) > 1) or len(self._to_send) >= FULL_BUFFER:
                 self.flush()
 

@@ -1,4 +1,4 @@
-"""Writes Zephyr's firmware with `west flash`: Zephyr knows the programmer of each of its boards."""
+"""Writes Zephyr's firmware with `west flash`, which knows the programmer of each board."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from boards.board_keys import Section
 from boards.schema import Key, text
 from platforms.runners.runner import Argv, BoardSelector
 
-# The option by which each of Zephyr's own runners takes a probe's serial number.
+# Options of Zephyr's runners for a probe's serial number.
 SERIAL_OPTION = {
     "jlink": "--dev-id",
     "nrfjprog": "--dev-id",

@@ -1,4 +1,4 @@
-"""A line to a device, which carries bytes both ways; every call has a deadline."""
+"""A line to a device: a bidirectional byte stream in which every call has a deadline."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from aot.errors import DeviceError
 
 
 class LineClosedError(DeviceError):
-    """The other end is gone, or the line could not be opened."""
+    """Raised if the other end is closed, or if the line cannot be opened."""
 
 
 class LineBusyError(DeviceError):
-    """Another process uses the line."""
+    """Raised if another process uses the line."""
 
 
 class LineStuckError(DeviceError):
-    """The other end takes no bytes."""
+    """Raised if the other end does not accept data."""
 
 
 class Transport(ABC):
-    """An open line. Deadlines are seconds from now, on the real clock."""
+    """An open line. Deadlines are seconds from now in real time."""
 
-    name: str  # for messages: what a person would call this line
-    bits_per_second: int = 0  # 0: as fast as the two ends are
-    reaches_memory: bool = False  # write_memory() is there
-    is_program: bool = False  # the device is a program started here: its end is the end of the line
+    name: str  # for messages, in the user's terms
+    bits_per_second: int = 0  # 0: not limited by a baud rate
+    reaches_memory: bool = False  # write_memory() is supported
+    is_program: bool = False  # the device is a child process: when it ends, the line closes
 
     @abstractmethod
     def read(self, max_bytes: int, deadline_s: float) -> bytes:
-        """Returns what has come, as soon as at least one byte has; empty when the deadline passes first.
+        """Returns available bytes, at least one; b"" if the deadline passes first.
 
-        Raises LineClosedError when the other end is gone and everything it sent was read.
+        Raises LineClosedError if the other end is closed and all its data has been read.
         """
 
     @abstractmethod
     def write(self, data: bytes, deadline_s: float) -> None:
-        """Sends all; raises LineStuckError when that takes longer, LineClosedError when nobody is there."""
+        """Sends all data.
+
+        Raises LineStuckError at the deadline, and LineClosedError if the line is closed.
+        """
 
     def set_rate(self, _bits_per_second: int) -> bool:
-        """Changes the line's rate; returns whether that is possible. Most lines have no rate."""
+        """Changes the baud rate; returns whether that is supported. Most lines have none."""
         return False
 
     def write_memory(self, _address: int, _data: bytes) -> None:
@@ -48,15 +51,15 @@ class Transport(ABC):
         raise NotImplementedError(f"{self.name} does not reach memory")
 
     def rest(self) -> None:  # noqa: B027 - most lines have nothing to do
-        """Says that the device has answered: an emulated one may stand still until the next read or write."""
+        """Marks the line as idle: an emulated device may be suspended until the next read or write."""
 
     @abstractmethod
     def close(self) -> None:
-        """Releases the line. Closing twice is fine; nothing else may follow."""
+        """Releases the line. May be called twice, but no other method may be called afterwards."""
 
 
 class Clock(Protocol):
-    """Seconds that only grow, such as time.monotonic."""
+    """A monotonic clock in seconds, such as time.monotonic."""
 
     def __call__(self) -> float: ...
 

@@ -1,4 +1,4 @@
-"""A line through two ends, for pipes, sockets and pseudo terminals; the system says how bytes move."""
+"""A line over one or two file descriptors, for pipes, sockets and pseudo-terminals."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from platforms.transport.system import flow_of
 
 
 class DescriptorTransport(Transport):
-    """Reads one end and writes another (or the same)."""
+    """Reads from one descriptor and writes to another, or to the same."""
 
     def __init__(self, name: str, ends: LineEnds) -> None:
         self.name = name

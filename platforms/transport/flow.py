@@ -1,4 +1,4 @@
-"""Two ends of a line and how bytes move through them with deadlines; each kind of system has its way."""
+"""File descriptors of a line, and reading and writing them with deadlines, for each operating system."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class LineEnds:
-    """The end that is read and the end that is written, which may be the same."""
+    """The descriptors for reading and writing, which may be the same."""
 
     read_fd: int
     write_fd: int
-    receive: Callable[[int], bytes]  # at most so many bytes; none when the other end has closed
-    send: Callable[[memoryview], int]  # returns how many bytes were taken
+    receive: Callable[[int], bytes]  # argument: maximum bytes; returns b"" if the other end is closed
+    send: Callable[[memoryview], int]  # returns the number of bytes accepted
 
 
 def ends_of(read_fd: int, write_fd: int) -> LineEnds:
-    """The ends behind two descriptors."""
+    """Returns the ends for two file descriptors."""
     return LineEnds(read_fd, write_fd, partial(os.read, read_fd), partial(os.write, write_fd))
 
 
 class Flow(Protocol):
-    """Bytes through two ends. Deadlines are seconds from now."""
+    """A byte stream over two ends. Deadlines are seconds from now."""
 
     @property
     def is_sending(self) -> bool:
-        """True while the other end does not take bytes that are on their way: it cannot be closed yet."""
+        """True while written bytes are pending, so the line cannot be closed yet."""
 
     def read(self, max_bytes: int, deadline_s: float) -> bytes | None:
-        """Returns what has come, as soon as it has; no bytes when the end is gone, None at the deadline."""
+        """Returns available bytes; b"" if the other end is closed, None at the deadline."""
 
     def write(self, data: bytes, deadline_s: float) -> bool:
-        """Returns whether all was taken in time. Raises OSError when nobody is there."""
+        """Returns whether all data was accepted in time. Raises OSError if the other end is closed."""

@@ -1,4 +1,4 @@
-"""Keeps a line to one process by a lock file in the temporary folder, which names its holder."""
+"""Reserves a line for one process with a lock file that contains the holder's PID."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from platforms.transport.system import BINARY, try_lock, user_name
 
 
 class PortLock:
-    """A lock that is held from construction to release(), or until the process ends, however it ends."""
+    """A lock held from construction to release(), or until the process ends for any reason."""
 
     def __init__(self, port: str) -> None:
         self._fd = _opened(lock_path(port))
@@ -29,8 +29,8 @@ class PortLock:
 
 
 def _opened(path: Path) -> int:
-    """Opens the file, but no link: the maker of one in a shared folder would choose what is emptied."""
-    follows_none = getattr(os, "O_NOFOLLOW", 0)  # not on Windows, whose temporary folder is the user's own
+    """Opens a lock file, but not a link: an attacker could choose its target in a shared folder."""
+    follows_none = getattr(os, "O_NOFOLLOW", 0)  # Windows lacks it, but its temporary folder is private
     try:
         return os.open(path, os.O_RDWR | os.O_CREAT | BINARY | follows_none, 0o600)
     except OSError as error:
@@ -48,7 +48,7 @@ def busy(port: str, holder: str) -> LineBusyError:
 
 
 def lock_path(port: str) -> Path:
-    """The lock's file: one per port, whatever link names it, and per user, since the folder is shared."""
+    """Returns the lock file: one per port, independent of links, and per user, as the folder is shared."""
     one_name = port if "://" in port else str(Path(port).resolve())
     slug = re.sub(r"\W+", "-", one_name).strip("-")
     return Path(tempfile.gettempdir()) / f"solder-{user_name()}-{slug}.lock"

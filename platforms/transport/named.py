@@ -1,4 +1,4 @@
-"""Opens a line by its name: a serial port, a pseudo terminal, or tcp://HOST:PORT."""
+"""Opens a line by name: a serial port, a pseudo-terminal, or tcp://HOST:PORT."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from pathlib import Path
 from platforms.transport.base import LineClosedError, Transport
 
 _TCP = "tcp://"
-_PSEUDO = re.compile(r"/dev/(pts/\d+|ttys\d+)")  # of Linux, of macOS
+_PSEUDO = re.compile(r"/dev/(pts/\d+|ttys\d+)")  # Linux, macOS
 
 
 def open_named(name: str, baud: int) -> Transport:
-    """Opens the line for this process alone. `baud` is for ports that have a rate."""
+    """Opens the line exclusively. `baud` applies to serial ports."""
     if name.startswith(_TCP):
         from platforms.transport.socket import SocketTransport
 

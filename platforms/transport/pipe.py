@@ -1,4 +1,4 @@
-"""A program's stdin and stdout as the line: the host process, or an emulator's serial port on stdio."""
+"""A program's stdin and stdout as a line: the host process, or an emulator's serial port."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from platforms.transport.descriptor import DescriptorTransport
 from platforms.transport.flow import ends_of
 from platforms.transport.watchdog import Watchdog
 
-END_OF_INPUT_S = 1.0  # a host process ends when its stdin closes, as soon as it gets its turn
-EXIT_S = 2.0  # how long a program may take to end when asked to
+END_OF_INPUT_S = 1.0  # a host process ends soon after its stdin closes
+EXIT_S = 2.0  # maximum time for a program to exit after a signal
 
 
 class PipeTransport(DescriptorTransport):
-    """Starts the program; closing ends it: by the end of its input, else by signals."""
+    """Starts a program. Closing the line ends the program, by end of input or else by signals."""
 
     is_program = True
     end_of_input_s = END_OF_INPUT_S
@@ -55,7 +55,7 @@ class PipeTransport(DescriptorTransport):
 
     @property
     def exit_status(self) -> int | None:
-        """The program's exit status; negative if a signal ended it, None while it runs."""
+        """Returns the program's exit status, negative after a signal, or None while it runs."""
         return self._process.poll()
 
     def _ends_within(self, wait_s: float) -> bool:
@@ -67,7 +67,7 @@ class PipeTransport(DescriptorTransport):
         return True
 
     def _closed(self) -> LineClosedError:
-        """Says how the program ended, after its pipe broke."""
+        """Returns an error that explains how the program ended after its pipe broke."""
         if not self._ends_within(EXIT_S):
             return super()._closed()
         how = ending(self._process.returncode)
@@ -75,7 +75,7 @@ class PipeTransport(DescriptorTransport):
 
 
 def ending(code: int) -> str:
-    """The end of a process in words."""
+    """Describes how a process ended."""
     if code >= 0:
         return f"exit status {code}"
     try:

@@ -1,4 +1,4 @@
-"""Waits for descriptors with poll(), as POSIX has it for pipes, sockets and pseudo terminals alike."""
+"""Waits for file descriptors with poll(), on POSIX systems."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from platforms.transport.flow import LineEnds
 
 
 class PolledFlow:
-    """Waits for an end before it is read or written, which then takes no time."""
+    """Waits until a descriptor is ready, so that reading or writing it does not block."""
 
     def __init__(self, ends: LineEnds) -> None:
         self._ends = ends
@@ -28,7 +28,7 @@ class PolledFlow:
             return self._ends.receive(max_bytes)
         except BlockingIOError:
             return None
-        except OSError:  # a pty whose other end closed says EIO, a socket ECONNRESET
+        except OSError:  # a closed pty reports EIO, a closed socket ECONNRESET
             return b""
 
     def write(self, data: bytes, deadline_s: float) -> bool:

@@ -13,16 +13,16 @@ from platforms.transport.base import LineBusyError, LineClosedError, Transport
 from platforms.transport.named import open_named
 
 DEFAULT_BAUD = 115_200
-APPEARS_S = 8.0  # how long a board may take to come back on the USB after it was written
+APPEARS_S = 8.0  # for a board to reappear on the USB after writing its flash
 _AGAIN_S = 0.2
-_CONSOLE_ROLES = ("probe", "application")  # a bootloader's port speaks another language
+_CONSOLE_ROLES = ("probe", "application")  # a bootloader's port uses another protocol
 
 
 @dataclass(frozen=True, slots=True)
 class UsbPort:
-    """A serial port behind a USB device."""
+    """A serial port of a USB device."""
 
-    device: str  # /dev/ttyACM0, COM3
+    device: str  # for example /dev/ttyACM0 or COM3
     vid: int
     pid: int
     serial: str
@@ -34,7 +34,7 @@ def usb_ports() -> tuple[UsbPort, ...]:
 
 
 def boards_at(port: UsbPort, boards: Iterable[Board]) -> tuple[str, ...]:
-    """The names of the boards that have the port's USB ids."""
+    """Returns the names of the boards with the port's USB ids."""
     return tuple(board.name for board in boards if (port.vid, port.pid) in _console_ids(board))
 
 
@@ -43,7 +43,7 @@ def _console_ids(board: Board) -> set[tuple[int, int]]:
 
 
 def port_of(board: Board, ports: Iterable[UsbPort], serial: str | None) -> str:
-    """The one port that is this board's, by its USB ids, or where it is given by the serial number."""
+    """Returns the board's only port, found by USB ids or, if given, the serial number."""
     known = _console_ids(board)
     ports = tuple(ports)
     fitting = [p for p in ports if (p.serial == serial if serial else (p.vid, p.pid) in known)]
@@ -69,7 +69,7 @@ def find_port(board: Board, serial: str | None, port: str | None) -> str:
 
 
 def open_port_of(board: Board, serial: str | None, port: str | None, wait_s: float = 0.0) -> Transport:
-    """Opens the board's port; waits for it where the board may have left the USB, as after it was written."""
+    """Opens the board's port. Waits up to `wait_s` for a board that is reconnecting after a flash write."""
     give_up_at = time.monotonic() + wait_s
     baud = board.console.baud if board.console else DEFAULT_BAUD
     while True:

@@ -1,4 +1,4 @@
-"""A pseudo terminal that another program offers as its serial port."""
+"""A pseudo-terminal that another program provides as its serial port."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from platforms.transport.system import set_raw
 
 
 class PtyTransport(DescriptorTransport):
-    """Opens the terminal for this process alone, in raw mode; it has no modem lines and no rate."""
+    """Opens the pseudo-terminal exclusively, in raw mode. It has no modem lines and no baud rate."""
 
     def __init__(self, path: Path) -> None:
         self._lock = PortLock(str(path))

@@ -1,4 +1,4 @@
-"""A serial port of this machine, through pyserial."""
+"""A serial port of this machine, using pyserial."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import serial
 from platforms.transport.base import LineClosedError, Transport, stuck
 from platforms.transport.lock import PortLock, busy
 
-SLICE_S = 0.05  # pyserial's own timeout: how often a read looks at its deadline
+SLICE_S = 0.05  # pyserial's timeout, after which a read checks its deadline
 _LIST = "deploy doctor   lists the serial ports of this machine"
 REASONS = {
     errno.ENOENT: ("there is no such port", _LIST),
@@ -22,7 +22,7 @@ REASONS = {
 
 
 class SerialTransport(Transport):
-    """Opens the port for this process alone."""
+    """Opens the port exclusively."""
 
     def __init__(self, port: str, baud: int) -> None:
         self.name = port
@@ -63,7 +63,7 @@ class SerialTransport(Transport):
     def set_rate(self, bits_per_second: int) -> bool:
         try:
             self._port.baudrate = bits_per_second
-        except (ValueError, serial.SerialException, OSError):  # not with this adapter
+        except (ValueError, serial.SerialException, OSError):  # not supported by this adapter
             return False
         self.bits_per_second = bits_per_second
         return True
@@ -81,7 +81,7 @@ class SerialTransport(Transport):
 
 
 def _number(error: serial.SerialException) -> int:
-    """The system's number of an error, or that of its cause: `could not configure` has no number itself."""
+    """Returns the system's error number, or that of the cause: `could not configure` has none."""
     cause = error.__context__
     return error.errno or (cause.args[0] if cause is not None and cause.args else 0)
 
@@ -95,6 +95,6 @@ def _open(port: str, baud: int) -> serial.Serial:
         reason, hint = REASONS.get(_number(error), (str(error), ""))
         raise LineClosedError(f"cannot open {port}: {reason}", hint=hint) from error
     with contextlib.suppress(AttributeError, OSError, ValueError, NotImplementedError):
-        # FTDI chips otherwise hold every reply back for 16 ms. Only Linux has this, and not for all ports.
+        # Otherwise FTDI chips delay every reply by 16 ms. Supported on Linux, for some ports.
         opened.set_low_latency_mode(True)
     return opened

@@ -1,4 +1,4 @@
-"""A TCP connection as the line: an emulator's serial port, a serial server, a host process."""
+"""A TCP connection as a line: an emulator's serial port, a serial server, a host process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from platforms.transport.lock import PortLock
 
 
 class SocketTransport(DescriptorTransport):
-    """Connects to host:port, for this process alone: a server may let a second one wait for ever."""
+    """Connects to host:port exclusively, because a server may let a second client wait forever."""
 
     def __init__(self, host: str, port: int, deadline_s: float = 5.0) -> None:
         name = f"{host}:{port}"
@@ -26,14 +26,14 @@ class SocketTransport(DescriptorTransport):
                 hint="is the emulator or serial server running, and is this its port?",
             ) from error
         self._socket.settimeout(None)
-        # Without this each small frame waits for the acknowledgement of the one before, 40 ms and more.
+        # Otherwise each small frame waits at least 40 ms for the acknowledgment of the previous one.
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         number = self._socket.fileno()
         super().__init__(name, LineEnds(number, number, self._socket.recv, self._socket.send))
 
     def close(self) -> None:
         if self._socket.fileno() >= 0:
-            with contextlib.suppress(OSError):  # the other end has gone first
-                self._socket.shutdown(socket.SHUT_RDWR)  # wakes up a thread that reads
+            with contextlib.suppress(OSError):  # the other end may have closed first
+                self._socket.shutdown(socket.SHUT_RDWR)  # wakes up a reading thread
             self._socket.close()
             self._lock.release()

@@ -1,6 +1,6 @@
-"""Hides what systems do differently: locks, raw terminals, waiting. Modules are imported in use.
+"""Hides differences between operating systems: locks, raw terminals, waiting. Imports modules on use.
 
-Each has a way for POSIX and one for Windows, which has no fcntl, termios or poll().
+Everything has a POSIX and a Windows implementation, because Windows lacks fcntl, termios and poll().
 """
 
 from __future__ import annotations
@@ -10,14 +10,12 @@ import select
 
 from platforms.transport.flow import Flow, LineEnds
 
-BINARY = getattr(
-    os, "O_BINARY", 0
-)  # Windows writes \r\n for \n through a descriptor that was opened without it
-_LOCKED_AT = 1 << 30  # Windows lets nobody read a byte that is locked: one far behind what a file holds
+BINARY = getattr(os, "O_BINARY", 0)  # otherwise Windows converts \n to \r\n on writing
+_LOCKED_AT = 1 << 30  # Windows makes locked bytes unreadable, so lock one far beyond the content
 
 
 def try_lock(fd: int) -> bool:
-    """Locks an open file for this process. False where another holds it; True where files have no locks."""
+    """Locks an open file. Returns False if another process holds it, and True if locks are not supported."""
     try:
         import fcntl
     except ImportError:
@@ -46,19 +44,19 @@ def _try_lock_of_windows(fd: int) -> bool:
 
 
 def user_name() -> str:
-    """A name that tells this user's files from other users' in a shared folder."""
+    """Returns a name that distinguishes this user's files from other users' in a shared folder."""
     return str(os.getuid()) if hasattr(os, "getuid") else "all"
 
 
 def set_raw(fd: int) -> None:
-    """Lets a terminal pass every byte as it is."""
+    """Switches a terminal to raw mode, so that it passes every byte unchanged."""
     import tty
 
     tty.setraw(fd)
 
 
 def flow_of(ends: LineEnds) -> Flow:
-    """Moves bytes through two ends: by waiting for them where the system can, else by a thread at each."""
+    """Returns a flow that polls both ends or, if the system cannot, uses a thread for each."""
     if hasattr(select, "poll"):
         from platforms.transport.polled import PolledFlow
 

@@ -1,4 +1,4 @@
-"""Moves bytes with a thread at each end, where a system cannot wait for pipes: Windows has no poll()."""
+"""Transfers bytes with a thread at each end, for Windows, which cannot poll pipes."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 
 from platforms.transport.flow import LineEnds
 
-_MOST_WAITING = 1 << 20  # bytes that were read ahead; the other end waits then, as it would for a full pipe
+_MOST_WAITING = 1 << 20  # read-ahead limit in bytes; then the other end blocks as with a full pipe
 _PIECE = 65536
 
 
 class ThreadedFlow:
-    """Two threads that stand at the ends for as long as these are open; a call waits for what they did."""
+    """Two threads that serve the ends while these are open. Calls wait for their results."""
 
     def __init__(self, ends: LineEnds) -> None:
         self._ends = ends
@@ -39,7 +39,7 @@ class ThreadedFlow:
 
     def write(self, data: bytes, deadline_s: float) -> bool:
         give_up_at = time.monotonic() + deadline_s
-        if self._sender is None:  # most lines are written to soon; those that are not need no thread
+        if self._sender is None:  # started late, because some lines are never written to
             self._sender = threading.Thread(target=self._send, daemon=True)
             self._sender.start()
         with self._changed:

@@ -1,4 +1,4 @@
-"""Ends a program when this process has ended, however it ended: kill -9 leaves no emulator behind."""
+"""Ends a program when this process ends for any reason, so that kill -9 leaves no emulator running."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import shutil
 import subprocess
 import sys
 
-# Both wait for the end of their input, which comes when the last process that holds the other end has gone.
+# Both wait for the end of their input, which occurs when the last process with the other end exits.
 _SHELL = 'read -r _; kill -9 "$0"'
 _PYTHON = """
 import os, signal, sys
 sys.stdin.read()
 os.kill(int(sys.argv[1]), getattr(signal, "SIGKILL", signal.SIGTERM))  # Windows has none that can be caught
 """
-_ALONE = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows
+_ALONE = getattr(subprocess, "CREATE_NEW_PROCESS_GROUP", 0)  # Windows only
 
 
 class Watchdog:
-    """Watches a program from construction to stop(), by a shell, which starts soonest, or by Python."""
+    """Monitors a program from construction to stop(), with a shell, which starts fastest, or with Python."""
 
     def __init__(self, pid: int) -> None:
         shell = shutil.which("sh")
@@ -27,12 +27,12 @@ class Watchdog:
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
-            start_new_session=True,  # Ctrl-C and a closed terminal are not meant for it
+            start_new_session=True,  # protects it from Ctrl-C and from closing the terminal
             creationflags=_ALONE,
         )
 
     def stop(self) -> None:
-        """Stops watching a program that has ended, whose number may soon be another's."""
+        """Stops monitoring a program that has ended, because its pid may be reused."""
         if not self._process:
             return
         self._process.kill()

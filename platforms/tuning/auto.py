@@ -1,4 +1,4 @@
-"""Makes a task of a loop nest without a schedule: sketches give its space, the interpreter its results."""
+"""Creates a tuning task for an unscheduled loop nest: space from sketches, results from the interpreter."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from platforms.tuning.tasks import Experiment, Operand, Task
 
 @dataclass(frozen=True)
 class AutoTask:
-    """A nest to be scheduled."""
+    """A loop nest to be scheduled."""
 
     task: Task
     experiment: Experiment
 
 
 def auto_task(proc: Proc, seed: int = 0, lanes: Lanes | None = None) -> AutoTask:
-    """Makes a task of a nest with ROWS, constants and one output. Its inputs are random."""
+    """Creates a task for a nest with ROWS, constants and one output. Its inputs are random."""
     memory = _memory(proc, seed)
     return _task_of(proc, memory, lambda tuned: with_sketches(_naive(proc, memory), tuned, lanes))
 
@@ -37,7 +37,7 @@ def auto_task(proc: Proc, seed: int = 0, lanes: Lanes | None = None) -> AutoTask
 def template_task(
     proc: Proc, space: Space, scheduled: Callable[[Point, Mapping[str, Array]], Kernel], seed: int = 0
 ) -> AutoTask:
-    """Makes a task of a template: `scheduled` gives the kernel at a point, with these constants in it."""
+    """Creates a task for a template: `scheduled` returns the kernel at a point with these constants."""
     memory = _memory(proc, seed)
     naive = _naive(proc, memory)
 
@@ -71,7 +71,7 @@ def _result(proc: Proc) -> Result:
 
 
 def schedule_text(task: Task, point: Point) -> str:
-    """Returns the schedule of a point as Python; empty if the kernel was scheduled by hand."""
+    """Returns the schedule of a point as Python source, or "" for kernels scheduled by hand."""
     naive = task.kernel({knob.name: 1 for knob in task.space.knobs}).proc
     nest = nest_of(naive)
     if nest is None or nest.open_numbers.keys() != point.keys():

@@ -1,4 +1,7 @@
-"""A board of this machine that measures: batches are built in its workshop, a bad one in halves."""
+"""A local board that measures candidates.
+
+Its workshop builds batches; failing batches are split in halves.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +23,10 @@ from platforms.tuning.workshop import JOBS, Workshop
 
 
 class BoardBench(ABC):
-    """A bench of one board, emulated or real."""
+    """A bench with one board, emulated or physical."""
 
     most_in_a_batch: int
-    files_of_a_batch = JOBS  # that its candidates are dealt to
+    files_of_a_batch = JOBS  # number of C files per batch
 
     def __init__(
         self,
@@ -63,7 +66,7 @@ class BoardBench(ABC):
 
     @abstractmethod
     def measured(self, batch: Batch) -> list[Outcome]:
-        """Builds and measures. Raises ToolError where the batch cannot be built as a whole."""
+        """Builds and measures a batch. Raises ToolError if the batch does not build."""
 
     @abstractmethod
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Prints the C of a trial: the places of its rows, and a function for each candidate that computes them."""
+"""Generates the C code of a trial: the layout of its rows, and a function for each candidate."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ALIGN = 16
 
 @dataclass(frozen=True)
 class Places:
-    """Offsets in the arena of a trial: inputs, guard, result, guard, sums, scratch."""
+    """Offsets in a trial's arena: inputs, guard, result, guard, state, scratch."""
 
     inputs: tuple[int, ...]
     input_bytes: int
@@ -71,7 +71,7 @@ def _aligned(offset: int) -> int:
 
 
 def input_bytes(experiment: Experiment, places: Places) -> bytes:
-    """Returns what the arena holds before a trial."""
+    """Returns the initial contents of the arena."""
     memory = bytearray(places.input_bytes)
     for offset, operand in zip(places.inputs, experiment.operands, strict=True):
         memory[offset : offset + len(operand.data)] = operand.data
@@ -81,7 +81,10 @@ def input_bytes(experiment: Experiment, places: Places) -> bytes:
 def candidates_text(
     task: Task, experiment: Experiment, places: Places, kernels: Mapping[int, Kernel], part: int
 ) -> str:
-    """Prints a C file with `candidate_<number>` for every kernel; constants are named after the part."""
+    """Prints a C file with `candidate_<number>` for every kernel.
+
+    Names of constants contain the part's number.
+    """
     stages = [replace(task.stage, kernel=kernel) for kernel in kernels.values()]
     library, constants = kernel_library(stages, Sharing.EQUAL), collect_constants(f"part{part}", stages)
     printer = Printer(names=library.helpers.names)
@@ -105,7 +108,7 @@ def candidates_text(
 
 @dataclass(frozen=True)
 class Batch:
-    """Candidates as C with all that a measurement needs: plain data that can be sent to other machines."""
+    """Candidates as C, with everything a measurement needs. Plain data that can be sent to other machines."""
 
     parts: tuple[str, ...]  # C files
     count: int
@@ -118,10 +121,10 @@ class Batch:
 def batch_of(
     task: Task, experiment: Experiment, kernels: Sequence[Kernel], choices: MeasureChoices, parts: int
 ) -> Batch:
-    """Splits the candidates into as many C files as compilers can work on at once."""
+    """Splits the candidates into `parts` C files that can be compiled in parallel."""
     states = max((k.state_bytes for k in kernels), default=0)
     places = places_of(experiment, states, max((k.scratch_bytes for k in kernels), default=0))
-    # Kernels that store their weights alike share a file, so that these are compiled once.
+    # Kernels that store their weights alike share a file, so that the weights are compiled once.
     by_packing = sorted(range(len(kernels)), key=lambda n: list(kernels[n].point.items())[::-1])
     share = -(-len(kernels) // parts) or 1
     dealt = [by_packing[first : first + share] for first in range(0, len(kernels), share)]
@@ -141,7 +144,7 @@ def batch_of(
 
 
 def without_candidates(batch: Batch) -> Batch:
-    """A batch without candidates, for firmware into which candidates for the same rows are loaded."""
+    """Returns the batch without candidates, for firmware into which candidates for these rows are loaded."""
     return replace(batch, parts=(), count=0, models=_models(0))
 
 
@@ -212,7 +215,7 @@ class _Candidate:
         return (*self._scratch(called), *call)
 
     def _scratch(self, called: SharedKernel) -> Iterator[Stmt]:
-        """The arrays that the kernel works in."""
+        """Yields definitions of the kernel's scratch arrays."""
         for param in (p for p in called.params if p.role is Role.SCRATCH):
             place = plus(_ARENA, self.places.scratch + self.kernel.scratch[param.name])
             c_type = param.dtype.c_name

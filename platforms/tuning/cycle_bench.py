@@ -1,4 +1,4 @@
-"""Measures candidates in cycles by the model: an emulated board records what each one executes."""
+"""Measures candidates with the cycle model: an emulated board records what each one executes."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import EMPTY, MEASURED, ImageBench, run_candidate
 from platforms.tuning.trial import Outcome
 
-_FUNCTION = "measure"  # of project_templates/tuning/models.c.jinja: what runs one candidate
+_FUNCTION = "measure"  # in project_templates/tuning/models.c.jinja; runs one candidate
 
 
 class CycleBench(ImageBench):
-    """A bench whose board is started anew for each candidate, since it keeps the record of one run."""
+    """A bench that restarts its board for each candidate, because it records only one run."""
 
     _trace = Path()
 

@@ -1,9 +1,10 @@
-"""A farm of boards on Dask distributed: boards are resources of workers, candidates go to whichever is free.
+"""A farm of boards on Dask distributed. Boards are resources of workers; candidates go to any free one.
 
-Dask decides who does what and repeats what a worker that died had under way; a job that brings down one
-worker after the other is given up, which costs its own trials only.
+Dask distributes jobs and repeats those of workers that died. A job that crashes several workers is given up,
+which loses only its trials.
 
-Whoever reaches a scheduler runs code on its workers, so each connection needs the farm's certificate.
+Anyone who reaches a scheduler can run code on its workers, so each connection requires the farm's
+certificate.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from platforms.tuning.farm_credentials import ENCRYPTED, credentials, made_crede
 from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Candidate, Failure, MeasureChoices, Outcome, halved
 
-_LEAST_IN_A_JOB = 4  # candidates: fewer are not worth a start of the board
-_RETRIES = 3  # of a job whose board did not start, on whichever is free then
+_LEAST_IN_A_JOB = 4  # candidates; starting the board is not worthwhile for fewer
+_RETRIES = 3  # for a job whose board did not start, on any free board
 _CONNECT_S = 10.0
-_ONLY_FATAL = 50  # of logging's levels
-# Dask always serves pages over HTTP, without a certificate: none of them here, and only on this machine.
+_ONLY_FATAL = 50  # a logging level
+# Dask always serves pages over unencrypted HTTP. Remove them, and bind to this machine only.
 _NO_PAGES = "127.0.0.1:0"
 _NO_ROUTES: dict[str, list[str]] = {
     "distributed.scheduler.http.routes": [],
@@ -38,12 +39,12 @@ _NO_ROUTES: dict[str, list[str]] = {
 
 
 def resource_of(board: str) -> str:
-    """The name of the Dask resource of which a worker with such a board has one."""
+    """Returns the name of the Dask resource for this kind of board; each worker has one."""
     return f"board:{board}"
 
 
 class FarmBench:
-    """A bench of boards of one kind, wherever they are."""
+    """A bench with several boards of one kind, on any machine."""
 
     def __init__(self, board: Board, address: str, choices: MeasureChoices) -> None:
         self.board, self.choices = board, choices
@@ -86,7 +87,7 @@ class FarmBench:
     def _taken(
         self, task: Task, experiment: Experiment, part: Sequence[Candidate], job: Any
     ) -> list[Outcome]:
-        """Collects a job's outcomes. Raises DeviceError where no board starts any more."""
+        """Collects a job's outcomes. Raises DeviceError if no board starts."""
         from distributed import KilledWorker
 
         try:
@@ -99,7 +100,7 @@ class FarmBench:
         return outcomes
 
     def _require_board(self, address: str) -> None:
-        """Raises BoardError where the farm lacks the board: its job would wait for ever."""
+        """Raises BoardError if the farm lacks the board; its jobs would wait forever."""
         if self.boards:
             return
         workers = self._client.scheduler_info(n_workers=-1)["workers"].values()
@@ -112,7 +113,7 @@ class FarmBench:
         )
 
     def _require_same_code(self, address: str) -> None:
-        """Raises BoardError where the farm runs another version, since candidates depend on it."""
+        """Raises BoardError if the farm runs another version, because candidates depend on it."""
         if set(self._client.run(farm_jobs.fingerprint).values()) == {farm_jobs.fingerprint()}:
             return
         self.close()
@@ -125,7 +126,10 @@ class FarmBench:
 
 @contextmanager
 def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) -> Iterator[Any]:
-    """Starts a scheduler and a worker for each board, which end with the block. Yields the cluster."""
+    """Starts a scheduler and a worker for each board, and yields the cluster.
+
+    They stop at the block's end.
+    """
     security = made_credentials()
     import dask
     from distributed import Nanny, Scheduler, SpecCluster
@@ -148,7 +152,7 @@ def farm(board: Board, boards: Sequence[BoardSelector], host: str, port: int) ->
 
 
 def join(board: Board, boards: Sequence[BoardSelector], address: str, host: str | None) -> None:
-    """Gives boards of this machine to a farm of another one, until the farm ends. Raises DeviceError."""
+    """Adds boards of this machine to a remote farm, until the farm ends. Raises DeviceError."""
     farm_client(address).close()
     asyncio.run(
         _serve([{**_worker(board, at, host, credentials()), "scheduler_ip": address} for at in boards])
@@ -174,7 +178,7 @@ def _connection(host: str | None, security: Any) -> dict[str, Any]:
 
 
 def _worker(board: Board, at: BoardSelector, host: str | None, security: Any) -> dict[str, Any]:
-    """The options of a worker process, which does one job at a time, since its board does."""
+    """Returns the options of a worker process with one job at a time, because it has one board."""
     return {
         **_connection(host, security),
         "dashboard_address": _NO_PAGES,
@@ -187,7 +191,7 @@ def _worker(board: Board, at: BoardSelector, host: str | None, security: Any) ->
 
 
 def farm_client(address: str) -> Any:
-    """A client of the farm at that address, or of a user's own Dask cluster at a tcp:// address."""
+    """Returns a client of the farm at that address, or of a custom Dask cluster at a tcp:// address."""
     require_dask()
     from distributed import Client
 

@@ -1,4 +1,4 @@
-"""The key and certificate of a user's farms: whoever has the file can run code on every machine of them."""
+"""Key and certificate of a user's farms. Anyone with this file can run code on all their machines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def credentials_file() -> Path:
 
 
 def made_credentials() -> Any:
-    """The credentials in the file, which is made first if it is absent or about to expire."""
+    """Returns the credentials from the file, creating it if it is absent or about to expire."""
     require_dask()
     path = credentials_file()
     if (
@@ -33,7 +33,10 @@ def made_credentials() -> Any:
 
 
 def credentials() -> Any:
-    """Dask's object for both ends of a connection. Raises InputError if the file is absent or wrong."""
+    """Returns Dask's object for both ends of a connection.
+
+    Raises InputError if the file is absent or wrong.
+    """
     require_dask()
     from distributed import Security
 
@@ -54,7 +57,7 @@ def credentials() -> Any:
 
 
 def _make(path: Path) -> None:
-    """Writes a new key and a certificate signed by it, which is the only one that both ends accept."""
+    """Writes a new key and a self-signed certificate, the only one that both ends accept."""
     from distributed import Security
 
     made = Security.temporary()
@@ -70,7 +73,7 @@ def _make(path: Path) -> None:
 
 
 def _expires(pem: str) -> datetime:
-    """Raises ValueError for a text without a certificate."""
+    """Returns the expiry time. Raises ValueError for a text without a certificate."""
     from cryptography.x509 import load_pem_x509_certificate
 
     until: datetime = load_pem_x509_certificate(pem.encode()).not_valid_after_utc

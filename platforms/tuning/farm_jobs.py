@@ -1,4 +1,4 @@
-"""The jobs of a farm's workers: build a batch anywhere, measure it where there is a board."""
+"""Jobs of a farm's workers: build a batch on any machine, measure it on one with a board."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import ImageBench, run_image
 from platforms.tuning.trial import MeasureChoices, Outcome
 
-SERIAL = "SOLDER_FARM_SERIAL"  # in a worker's environment: which of several boards is its own
+SERIAL = "SOLDER_FARM_SERIAL"  # environment variable of a worker: the serial number of its board
 
 _PACKAGES = ("aot", "artifact", "boards", "codegen", "extensions", "platforms", "project_templates")
 
 
 @functools.cache
 def fingerprint() -> str:
-    """A hash of all that a trial depends on, which must be the same on all machines of a farm."""
+    """Returns a hash of everything a trial depends on. It must be equal on all machines of a farm."""
     digest = hashlib.sha256()
     for package in _PACKAGES:
         root = Path(str(files(package)))
@@ -36,12 +36,12 @@ def fingerprint() -> str:
 
 
 def dask_setup(_worker: Any) -> None:
-    """Makes each worker ignore Ctrl-C, which ends the farm, and so the workers. Dask calls this function."""
+    """Makes workers ignore Ctrl-C, which ends the farm and thereby the workers. Called by Dask."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
-    """Builds a batch; returns the program, or else the compiler's message."""
+    """Builds a batch and returns the program, or the compiler's message."""
     try:
         return _bench(board, choices).workshop.build(batch).elf.read_bytes()
     except ToolError as error:
@@ -49,7 +49,7 @@ def build(board: str, batch: Batch, choices: MeasureChoices) -> bytes | str:
 
 
 def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoices) -> list[Outcome] | str:
-    """Measures a program that was built, on the board of this worker."""
+    """Measures a built program on this worker's board."""
     if isinstance(program, str):
         return program
     bench = _bench(board, choices)
@@ -61,7 +61,7 @@ def measure(board: str, program: bytes | str, batch: Batch, choices: MeasureChoi
 
 @functools.cache
 def _bench(name: str, choices: MeasureChoices) -> ImageBench:
-    """Makes the bench of a worker process, which does one job at a time."""
+    """Creates the bench of a worker process, which runs one job at a time."""
     board = load_board(name)
     folder = Path(tempfile.mkdtemp(prefix="solder-farm-"))
     where = BoardSelector(os.environ.get(SERIAL))

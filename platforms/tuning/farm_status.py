@@ -1,4 +1,4 @@
-"""A look at a farm: its boards, which of them have jobs, and whether they run the code that this one runs."""
+"""The status of a farm: its boards, their jobs, and whether their code matches this program's."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from platforms.tuning.farm import farm_client, resource_of
 
 @dataclass(frozen=True, slots=True)
 class FarmBoard:
-    """A board of a farm, with the worker that has it."""
+    """A board of a farm and its worker."""
 
     board: str
-    serial: str  # "": it is emulated, or the only one of its machine
-    worker: str  # address
-    jobs: int  # that it measures or has waiting
-    has_same_code: bool  # as this program: else it is refused by `deploy tune`
+    serial: str  # "": emulated, or the only board of its machine
+    worker: str  # network address
+    jobs: int  # running or queued
+    has_same_code: bool  # equal to this program's code; otherwise `deploy tune` rejects the board
 
 
 def farm_boards(address: str) -> tuple[FarmBoard, ...]:
-    """Asks the farm at that address. Raises DeviceError where none answers."""
+    """Returns the boards of a farm. Raises DeviceError if it does not answer."""
     client = farm_client(address)
     try:
         workers = client.scheduler_info(n_workers=-1)["workers"]
@@ -32,12 +32,12 @@ def farm_boards(address: str) -> tuple[FarmBoard, ...]:
     return tuple(
         FarmBoard(_board_name(name), serial, at, len(jobs.get(at, ())), code == ours)
         for at, (serial, code) in sorted(known.items())
-        for name in sorted(workers.get(at, {}).get("resources", ()))  # none of one that is gone since
+        for name in sorted(workers.get(at, {}).get("resources", ()))  # none if the worker has left meanwhile
     )
 
 
 def _identity() -> tuple[str, str]:
-    """A worker says who it is: the serial number of its board, and the hash of its code."""
+    """Returns a worker's board serial number and code hash; runs on the worker."""
     return os.environ.get(farm_jobs.SERIAL, ""), farm_jobs.fingerprint()
 
 

@@ -1,8 +1,8 @@
-"""Measures many candidates in one image: for boards whose memory cannot be loaded while the firmware runs.
+"""Measures many candidates in one firmware image, for boards that cannot load code at run time.
 
-Every candidate is a model of the firmware, profiled over the line: the first layer blanks the result, the
-second times as many calls of nothing, the third the candidate itself; the others are the guards around the
-result and the inputs, whose checksums show what a candidate wrote where it should not.
+Every candidate is a model of the firmware, profiled over the line. Its first layer clears the result, the
+second makes the same number of empty calls, the third is the candidate. Other layers are the guards around
+the result and the inputs; their checksums reveal stray writes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BLANKED, EMPTY, MEASURED, _GUARDED, _READ = range(_LAYERS)
 
 
 class ImageBench(BoardBench):
-    """A bench whose board is flashed or started anew for each batch."""
+    """A bench whose board is flashed or restarted for each batch."""
 
     most_in_a_batch = 48
 
@@ -38,7 +38,7 @@ class ImageBench(BoardBench):
         return run_image(self, self.workshop.build(batch), batch)
 
     def close(self) -> None:
-        """Does nothing: boards run only while a batch is measured."""
+        """Does nothing, because boards run only while a batch is measured."""
 
 
 def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outcome]:
@@ -51,7 +51,7 @@ def run_image(bench: BoardBench, firmware: Firmware, batch: Batch) -> list[Outco
 
 
 def run_candidate(bench: BoardBench, firmware: Firmware, batch: Batch, number: int) -> Outcome:
-    """Measures one candidate of built firmware, on a board that is started for it."""
+    """Measures one candidate of built firmware on a board started for it."""
     trials = _ImageTrials(bench, firmware, batch)
     try:
         return trials.measure(number)
@@ -61,7 +61,7 @@ def run_candidate(bench: BoardBench, firmware: Firmware, batch: Batch, number: i
 
 @dataclass(frozen=True, slots=True)
 class _Expected:
-    """Checksums of what a good candidate leaves behind."""
+    """Checksums of memory after a correct candidate."""
 
     result: int
     guards: int
@@ -74,7 +74,7 @@ class _Expected:
 
 
 class _ImageTrials:
-    """The candidates of one image, one after the other; a board that was lost is started again."""
+    """Measures the candidates of one image in sequence. A lost board is restarted."""
 
     def __init__(self, bench: BoardBench, firmware: Firmware, batch: Batch) -> None:
         self._bench, self._firmware, self._places = bench, firmware, batch.places
@@ -89,7 +89,7 @@ class _ImageTrials:
     def measure(self, number: int) -> Outcome:
         ticks = []
         for _ in range(self._bench.choices.repeat):
-            session = self._ready()  # outside: a board that does not start is not the candidate's fault
+            session = self._ready()  # outside the try: a failing board start is not the candidate's fault
             try:
                 layers = session.profile(_candidate(number, self._places), ())
             except DeviceError as error:
@@ -97,7 +97,7 @@ class _ImageTrials:
                 return outcome_of(error)
             failure = self._expected.failure(layers)
             if failure is not None:
-                self.close()  # its memory is not to be trusted any more
+                self.close()  # its memory may be corrupted
                 return Outcome(failure=failure)
             ticks.append(layers[MEASURED].ticks - layers[EMPTY].ticks)
         return Outcome(tuple(ticks))
@@ -109,7 +109,7 @@ class _ImageTrials:
         self._session = None
 
     def _ready(self) -> Session:
-        """A board that runs the image and holds the rows."""
+        """Returns a session with a board that runs the image and has the input rows."""
         if self._session is None:
             bench = self._bench
             line = bench.open_line(self._firmware)

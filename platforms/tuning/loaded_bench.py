@@ -1,9 +1,9 @@
-"""Measures candidates in firmware that stays on the board: a batch is loaded into its RAM and called.
+"""Measures candidates by loading batches into the RAM of a running board and calling them.
 
-The slot holds the code at its start and, at its end, the rows: inputs, guard, result, guard. The firmware
-watches over its own memory and over the time; what it finds comes back as a fault. Where memory cannot be
-executed, or not even one candidate fits, they are measured in images after all. Firmware that runs already is
-only asked: nothing is built but candidates.
+The slot contains the code at its start and the rows at its end: inputs, guard, result, guard. The firmware
+monitors its memory and the time limit, and reports violations as faults. If memory is not executable, or too
+small for one candidate, images are used instead. Firmware that is already running is never replaced; only
+candidates are built.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ _NO_SLOT = Slot(0, 0, _ALIGN)
 
 
 class LoadedBench(BoardBench):
-    """A bench whose board is flashed or started once, and again only after a candidate has crashed it."""
+    """A bench whose board is flashed or started once, and again only after a crash."""
 
     most_in_a_batch = 32
     _firmware: Firmware | None = None
     _session: Session | None = None
-    _slot: Slot | None = None  # with the firmware
+    _slot: Slot | None = None  # known once the firmware runs
 
     def measured(self, batch: Batch) -> list[Outcome]:
         slot = self.slot(batch)
@@ -61,7 +61,7 @@ class LoadedBench(BoardBench):
         self._session = None
 
     def session(self) -> Session:
-        """A board that answers; started again where it was lost."""
+        """Returns a session with the board, restarting it if it was lost."""
         if self._session is None:
             line = self._line()
             deadlines = Deadlines(HELLO_S, HELLO_S, run_s=3 * self.choices.timeout_s)
@@ -80,7 +80,7 @@ class LoadedBench(BoardBench):
         return self.open_line(self._firmware)
 
     def slot(self, batch: Batch) -> Slot:
-        """The memory where the firmware takes code; it has no bytes where the firmware takes none."""
+        """Returns the firmware's memory for loaded code; its size is 0 if not supported."""
         if self._firmware is None and self._slot != _NO_SLOT and not self._runs_already:
             self._firmware = self.workshop.build(without_candidates(batch))
         if self._slot is None:
@@ -97,12 +97,12 @@ class LoadedBench(BoardBench):
         if self._runs_already:
             raise _cannot_be_loaded(self._slot or _NO_SLOT, self.board.name)
         self.close()
-        self._firmware = None  # the image takes its place on the board
+        self._firmware = None  # the image replaces it on the board
         return run_image(self, self.workshop.build(batch), batch)
 
 
 def _cannot_be_loaded(slot: Slot, board: str) -> BoardError:
-    """Says why firmware that runs already measures nothing."""
+    """Returns an error that explains why running firmware cannot measure."""
     if slot == _NO_SLOT:
         return BoardError(
             "the firmware that runs there takes no code over its line",
@@ -117,14 +117,14 @@ def _cannot_be_loaded(slot: Slot, board: str) -> BoardError:
 
 
 def _arena_offset(code: bytes, places: Places, slot: Slot) -> int | None:
-    """The offset of the rows at the slot's end; None where the code would reach them."""
+    """Returns the offset of the rows at the slot's end, or None if the code would overlap them."""
     offset = (slot.bytes - places.arena_bytes) // _ALIGN * _ALIGN
     return offset if len(code) <= offset else None
 
 
 @dataclass
 class _LoadedTrials:
-    """The candidates of one batch, one after the other; what a reset took away is loaded again."""
+    """Measures the candidates of one batch in sequence, reloading everything after a reset."""
 
     bench: LoadedBench
     batch: Batch
@@ -135,13 +135,13 @@ class _LoadedTrials:
     code: Code | None = None
 
     def measure(self, number: int) -> Outcome:
-        session = self.bench.session()  # outside: a board that does not start is not the candidate's fault
+        session = self.bench.session()  # outside the try: a failing board start is not the candidate's fault
         code = self.code = self.code or self._load(session)
         try:
             return self._measured(session, code, number)
         except DeviceError as error:
             self.code = None
-            self.bench.close()  # a board that went astray is started, or greeted, anew
+            self.bench.close()  # a malfunctioning board must be restarted or reconnected
             return outcome_of(error)
 
     def _measured(self, session: Session, code: Code, number: int) -> Outcome:

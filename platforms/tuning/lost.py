@@ -1,4 +1,4 @@
-"""Finds out from a board that was lost during a trial how the candidate failed."""
+"""Determines from a board that was lost during a trial how the candidate failed."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from platforms.rpc.failures import DeviceCrashedError, DeviceResetError, DeviceS
 from platforms.rpc.protocol import Fault
 from platforms.tuning.trial import Failure, Outcome
 
-HELLO_S = 60.0  # a board that has to be waited for is not a failure of a candidate
+HELLO_S = 60.0  # long, so that a slow board start does not count as a candidate's failure
 _BY_CAUSE = {Fault.WATCHDOG: Failure.HANG, Fault.OVERWRITTEN: Failure.CORRUPTION}
 
 

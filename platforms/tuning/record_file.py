@@ -1,4 +1,4 @@
-"""A file of tuning records that grows by whole lines; only a line that a crash cut short is removed."""
+"""A file of tuning records that grows by whole lines. Only a line truncated by a crash is removed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BEGINNING = b'{"task": '  # of every record
 
 
 class RecordFile:
-    """Appends to one file, which no other run may write meanwhile."""
+    """Appends to a file that no other run may write at the same time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -33,13 +33,13 @@ class RecordFile:
             )
         try:
             self.records = [] if self._is_first_line_torn() else list(read_records(path))
-            self._cut_torn_line()  # only now: what holds no records is left as it is
+            self._cut_torn_line()  # not earlier, so that a file without records stays unchanged
         except InputError:
             self.close()
             raise
 
     def add(self, record: TuningRecord) -> None:
-        """Appends a record in one write, so that Ctrl-C leaves whole lines only."""
+        """Appends a record in one write, so that Ctrl-C leaves only whole lines."""
         try:
             os.write(self._file, record.as_line().encode())
         except OSError as error:
@@ -58,7 +58,7 @@ class RecordFile:
 
 
 def merged(files: Iterable[Iterable[TuningRecord]]) -> tuple[TuningRecord, ...]:
-    """Returns the last record of every point, in the order in which the points first occur."""
+    """Returns the latest record of every point, in order of first occurrence."""
     every: dict[tuple[str, ...], TuningRecord] = {}
     for records in files:
         for record in records:

@@ -1,4 +1,4 @@
-"""Computes statistics of tuning records, task by task."""
+"""Computes statistics of tuning records by task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from codegen.kernels.tuning_records import TuningRecord
 
 @dataclass(frozen=True)
 class TaskStats:
-    """The statistics of one task on one board with one compiler."""
+    """Statistics of one task on one board with one compiler."""
 
     task: str
     core: str
@@ -21,13 +21,13 @@ class TaskStats:
     unit: str
     trials: int
     failed: int
-    failures: tuple[tuple[str, int], ...]  # reason -> how often, the most frequent first
+    failures: tuple[tuple[str, int], ...]  # reason -> count, most frequent first
     default: int | None
     best: int | None
     knobs: Point | None
-    best_at: int | None  # the trial that found it, from 1
+    best_at: int | None  # number of the trial that found it, from 1
     seconds: float
-    curve: tuple[int, ...]  # the best cost after each trial, from the first that has one
+    curve: tuple[int, ...]  # best cost after each trial, from the first one with a cost
 
     @property
     def gain_text(self) -> str:
@@ -41,7 +41,7 @@ class TaskStats:
 
 
 def task_stats(records: Iterable[TuningRecord]) -> tuple[TaskStats, ...]:
-    """Returns the statistics in the order in which the tasks first occur."""
+    """Returns statistics by task, in order of first occurrence."""
     groups: dict[tuple[str, ...], list[TuningRecord]] = {}
     for record in records:
         groups.setdefault((record.task, record.core, record.board, record.compiler, record.unit), []).append(

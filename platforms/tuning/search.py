@@ -1,4 +1,4 @@
-"""The search: tasks take turns by what they may still gain, tuners propose, a bench measures, all is kept."""
+"""The search loop: selects the most promising task, measures points its tuner proposes, records them."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from platforms.tuning.tasks import Experiment, Task
 from platforms.tuning.trial import Bench, Candidate, Failure, Outcome
 from platforms.tuning.tuners.tuner import Tuner, key_of
 
-_BATCH = 32  # trials of a task in a row: one image holds them
+_BATCH = 32  # consecutive trials of a task; they fit one image
 _LEAST = 8
 
 
 @dataclass(frozen=True)
 class Setting:
-    """The facts that all records of a run share, and the conversion of ticks to costs."""
+    """Facts shared by all records of a run, and the conversion of ticks to costs."""
 
     core: str
     compiler: str
@@ -43,18 +43,18 @@ class TaskProgress:
     best_cost: int | None = None
     best: Point | None = None
     since_gain: int = 0
-    curve: list[int] = field(default_factory=list)  # the best cost after each trial
+    curve: list[int] = field(default_factory=list)  # best cost after each trial
 
     @property
     def gain(self) -> float:
-        """The share of the default's cost that the best point saves."""
+        """Returns the fraction of the default's cost that the best point saves."""
         if self.default_cost is None or self.best_cost is None:
             return 0.0
         return 1 - self.best_cost / self.default_cost
 
     @property
     def cost_in_model(self) -> float:
-        """The cost of the best point over one run of the model; estimated until it is measured."""
+        """Returns the cost of the best point over one model run; an estimate until measured."""
         return self.task.work if self.best_cost is None else self._of_all_steps(self.best_cost)
 
     @property
@@ -81,13 +81,13 @@ OnTrial = Callable[[TaskProgress, TuningRecord], None]
 
 
 def keep_silent(_progress: TaskProgress, _record: TuningRecord) -> None:
-    """Does nothing: for callers that do not follow the trials."""
+    """Does nothing; for callers that do not follow the trials."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    trials: int  # over all tasks, those of earlier runs not counted
-    early_stop: int | None = None  # a task ends after so many trials without a gain
+    trials: int  # over all tasks, without those of earlier runs
+    early_stop: int | None = None  # stops a task after this many trials without a gain
 
 
 def search(
@@ -98,7 +98,7 @@ def search(
     limits: Limits,
     on_trial: OnTrial,
 ) -> int:
-    """Measures up to limits.trials points that no record holds yet; returns how many."""
+    """Measures up to limits.trials new points and returns how many were measured."""
     done = 0
     while done < limits.trials:
         turn = _next_task(searches, limits)
@@ -115,7 +115,7 @@ def search(
 
 
 def resume(progress: TaskProgress, records: Iterable[TuningRecord], setting: Setting) -> None:
-    """Takes what earlier runs measured on the same board with the same compiler."""
+    """Adds results of earlier runs on the same board with the same compiler."""
     mine = (progress.task.name, setting.core, setting.compiler, setting.board, setting.unit)
     for record in records:
         if (record.task, record.core, record.compiler, record.board, record.unit) == mine:
@@ -124,7 +124,7 @@ def resume(progress: TaskProgress, records: Iterable[TuningRecord], setting: Set
 
 
 def prior_points(records: Iterable[TuningRecord], task: Task) -> list[tuple[Mapping[str, int], float]]:
-    """Returns the gains of points of kernels of the same kind, whatever their shape and board."""
+    """Returns points of similar kernels of any shape or board, with their relative costs."""
     kind = kind_of(task.name)
     return [
         (record.knobs, record.cost / record.default_cost)
@@ -134,13 +134,13 @@ def prior_points(records: Iterable[TuningRecord], task: Task) -> list[tuple[Mapp
 
 
 def kind_of(task: str) -> str:
-    """Returns op and element type; tasks that share them can learn from each other."""
+    """Returns op and element type. Tasks that share them can learn from each other."""
     name, *_, dtype = task.split(" ")
     return f"{name.rstrip('0123456789').partition('_')[0]} {dtype}"
 
 
 def _next_task(searches: Sequence[TaskProgress], limits: Limits) -> TaskProgress | None:
-    """Returns the task with most cost per trial so far; tasks without a measured default go first."""
+    """Returns the task with the most cost per trial so far; tasks without a measured default come first."""
     alive = [p for p in searches if not p.tuner.is_done and not _has_stopped(p, limits)]
     return max(alive, key=lambda p: p.cost_in_model / (1 + p.tried), default=None)
 
@@ -150,7 +150,7 @@ def _has_stopped(progress: TaskProgress, limits: Limits) -> bool:
 
 
 def _batch(progress: TaskProgress, most: int) -> list[Point]:
-    """Returns the points to measure next, the default before all others."""
+    """Returns the points to measure next, starting with the default."""
     if progress.default_cost is None and progress.tuner.is_open(key_of(progress.task.space.default)):
         default = progress.task.space.default
         progress.tuner.learn([(default, None)])
@@ -195,7 +195,7 @@ def _default_cost(
 
 
 def _cost(outcome: Outcome, setting: Setting) -> int | None:
-    """Returns the median of the repeats."""
+    """Returns the median over the repeats."""
     if not outcome.ticks:
         return None
     return max(1, setting.count(round(statistics.median_low(outcome.ticks))))

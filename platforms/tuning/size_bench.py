@@ -1,4 +1,4 @@
-"""Measures candidates that run right in bytes of flash: the code and constants of the file that holds one."""
+"""Measures working candidates in bytes of flash: code and constants of the candidate's object file."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from platforms.tuning.candidates import Batch
 from platforms.tuning.image_bench import ImageBench
 from platforms.tuning.trial import Outcome
 
-_CANDIDATE = "candidate_"  # of project_templates/tuning/candidates.c.jinja
+_CANDIDATE = "candidate_"  # in project_templates/tuning/candidates.c.jinja
 
 
 class SizeBench(ImageBench):
-    """A bench whose images have each candidate in a file of its own."""
+    """A bench whose images have one file per candidate."""
 
     files_of_a_batch = ImageBench.most_in_a_batch
 
@@ -27,6 +27,6 @@ class SizeBench(ImageBench):
 
 
 def _candidate_in(file: Path) -> tuple[int, int]:
-    """The number of the candidate in an object file, and its bytes of flash."""
+    """Returns the number of the candidate in an object file, and its flash bytes."""
     (name,) = (each.name for each in symbols(file) if each.name.startswith(_CANDIDATE))
     return int(name.removeprefix(_CANDIDATE)), sizes(file).flash

@@ -1,4 +1,4 @@
-"""Tasks: the distinct kernels of a model that have knobs, real rows to run them on, and what comes out."""
+"""Tuning tasks: a model's distinct kernels with knobs, their input rows, and the expected results."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from codegen.kernels.kernel import Kernel
 from codegen.kernels.knobs import Point, Space
 from codegen.lower.stages import Lowered, LoweredStage, Reading
 
-_ROWS = 2  # of the result that a trial computes, where rows are computed one by one
-_INSTRUCTIONS_PER_ELEMENT = 12  # beside the products: requantization, store, loops; for estimates
+_ROWS = 2  # result rows per trial, if rows are computed one by one
+_INSTRUCTIONS_PER_ELEMENT = 12  # for requantization, store and loops, besides products; used for estimates
 
 
 @dataclass(frozen=True)
 class Operand:
-    """An input of a trial: some rows of a tensor, as they lie in memory."""
+    """An input of a trial: some rows of a tensor in their memory layout."""
 
     data: bytes
     c_type: str
@@ -30,15 +30,15 @@ class Operand:
 
 @dataclass(frozen=True)
 class Experiment:
-    """The work of a trial: `steps` calls of the kernel on real rows, and the bytes of the result."""
+    """The work of a trial: `steps` calls of the kernel on rows of a model run, and the expected result."""
 
     operands: tuple[Operand, ...]  # one per activation, in the kernel's order
     expected: bytes
     steps: int
-    first_step: int  # row of the image, for tables with a part for each row
+    first_step: int  # row of the image, for tables that differ by row
     c_type: str
     row_elements: int  # of the result
-    fill: bytes  # what one row of the result holds before
+    fill: bytes  # initial contents of one result row
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,10 @@ class Task:
     name: str
     op: str
     space: Space
-    stage: LoweredStage  # the first that has it
+    stage: LoweredStage  # the first one with this kernel
     layers: int
-    steps: int  # in one run of the model, over all its layers
-    work: float  # estimated instructions in one run of the model
+    steps: int  # per model run, over all its layers
+    work: float  # estimated instructions per model run
 
     def kernel(self, point: Point) -> Kernel:
         assert self.stage.relower is not None
@@ -59,7 +59,7 @@ class Task:
 
 
 def tasks_of(planned: CompiledPlan) -> tuple[Task, ...]:
-    """The kernels with knobs that the compiled model has; the one with most work first."""
+    """Returns the kernels of a compiled model that have knobs, the one with the most work first."""
     by_name: dict[str, list[LoweredStage]] = {}
     for stage in planned.lowered.stages:
         space = stage.kernel.space
@@ -97,7 +97,7 @@ def _work(stage: LoweredStage, graph: Graph) -> float:
 
 
 def experiment_of(task: Task, planned: CompiledPlan, inputs: Mapping[str, Array]) -> Experiment:
-    """Takes rows from the middle of a run of the model on these inputs, computed by the reference."""
+    """Cuts rows from the middle of a model run on these inputs, computed by the reference."""
     graph, lowered = planned.graph, planned.lowered
     values = {**run_all(graph, inputs), **graph.constants}
     stage, out = task.stage, task.stage.result
@@ -122,7 +122,7 @@ def experiment_of(task: Task, planned: CompiledPlan, inputs: Mapping[str, Array]
 
 
 def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, steps: int) -> Operand:
-    """Packs the rows from the first that the first step reads to the last that the last step reads."""
+    """Packs the rows between the first step's first and the last step's last row."""
     tensor, access = lowered.tensors[reading.tensor], reading.access
     fmt = reading.view or tensor.format
     rows = value.size // (fmt.width * fmt.channels)
@@ -137,5 +137,5 @@ def _operand(reading: Reading, value: Array, lowered: Lowered, first: int, steps
 
 
 def _fill(fmt: RowFormat) -> bytes:
-    """Returns the bytes of a row that holds no pixels."""
+    """Returns the bytes of a padding row."""
     return fmt.fill.to_bytes(fmt.dtype_bytes, "little", signed=True) * fmt.row_elements

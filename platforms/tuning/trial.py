@@ -1,4 +1,4 @@
-"""A trial: one point of a task, and what measuring it gave."""
+"""A trial: one point of a task, and the result of measuring it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Failure(Enum):
 
 @dataclass(frozen=True)
 class Candidate:
-    """A kernel to be measured."""
+    """A kernel to measure."""
 
     point: Point
     kernel: Kernel
@@ -32,12 +32,12 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The ticks of the board's counter for each repeat, or the reason why there are none."""
+    """Counter ticks of each repeat, or the reason why there are none."""
 
     ticks: tuple[int, ...] = ()
     failure: Failure | None = None
     detail: str = ""
-    seconds: float = 0.0  # this trial's share of building and measuring
+    seconds: float = 0.0  # this trial's share of build and measurement time
 
     @property
     def error(self) -> str:
@@ -48,18 +48,18 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class MeasureChoices:
-    """The number of a candidate's runs, and their time limit."""
+    """How often a candidate runs, and its time limit."""
 
     number: int = 1  # runs timed together
-    repeat: int = 1  # of which the median counts
-    warm_up: int = 1  # runs before, which fill caches
-    timeout_s: float = 10.0  # of one candidate
+    repeat: int = 1  # repetitions, of which the median counts
+    warm_up: int = 1  # runs before measuring, to fill caches
+    timeout_s: float = 10.0  # per candidate
 
 
 def halved(
     candidates: Sequence[Candidate], reason: str, measure: Callable[[Sequence[Candidate]], list[Outcome]]
 ) -> list[Outcome]:
-    """Finds the candidates to blame in a batch that did not build, by building parts of it."""
+    """Isolates the failing candidates of a batch that did not build, by building its halves."""
     if len(candidates) == 1:
         return [Outcome(failure=Failure.BUILD, detail=reason)]
     middle = len(candidates) // 2
@@ -67,10 +67,10 @@ def halved(
 
 
 class Bench(Protocol):
-    """A place where candidates are measured."""
+    """Measures candidates."""
 
     def measure(self, task: Task, experiment: Experiment, candidates: Sequence[Candidate]) -> list[Outcome]:
-        """Returns one outcome for each candidate, in their order. Nothing that a candidate does raises."""
+        """Returns one outcome per candidate, in order. Failing candidates never raise."""
 
     def close(self) -> None:
         """Releases the board."""

@@ -1,4 +1,4 @@
-"""Builds firmware that holds many candidates: the runtime once, the candidates by several compilers."""
+"""Builds firmware with many candidates: the runtime once, the candidates in parallel."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from platforms.toolchains import Toolchain, find_toolchain, spelling_of
 from platforms.tuning.candidates import Batch
 
 JOBS = 2
-_PROFILED = True  # the layer hook is what times a candidate
+_PROFILED = True  # the layer hook times candidates
 _STACK_BYTES = 8192
 _MODEL_FLAGS = ("-std=c99", "-O2")
 _PARTS = "src/model/candidates_"
 _MODELS = "src/models.c"
 _HEADER = "src/tuning.h"
 _BLANK = f"{_PARTS}blank.c"
-_MESSAGE = 200  # characters of a compiler's complaint
+_MESSAGE = 200  # characters of a compiler error
 
 
 class Workshop:
-    """A folder with a project, whose candidates change from batch to batch."""
+    """A project folder whose candidates change from batch to batch."""
 
     def __init__(
         self, board: Board, platform: CompilerPlatform, folder: Path, prefer: str | None, objects: Path | None
@@ -58,12 +58,12 @@ class Workshop:
         return self._linked([*self._runtime(), _MODELS, *names])
 
     def candidate_objects(self, batch: Batch) -> list[Path]:
-        """The object files of a batch that was just built."""
+        """Returns the object files of the batch built last."""
         return [self.folder / object_of(f"{_PARTS}{n}.c", _PROFILED) for n in range(len(batch.parts))]
 
     def loadable(self, batch: Batch, address: int) -> tuple[bytes, Mapping[str, int]]:
-        """Links code for that address and returns it with the offset of each function. Raises ToolError."""
-        if not self.folder.exists():  # no firmware was built: the board's own runs already
+        """Links code for `address`. Returns it with the offset of each function. Raises ToolError."""
+        if not self.folder.exists():  # the board runs other firmware
             self._make_project(batch.places.arena_bytes)
         objects = [object_of(name, _PROFILED) for name in self._compile_candidates(batch)]
         program = self.folder / build_folder(_PROFILED) / "loadable.elf"
@@ -75,7 +75,7 @@ class Workshop:
         return bytes(first - address) + code, entries
 
     def _compile_candidates(self, batch: Batch) -> list[str]:
-        """Compiles as many files at once as there are compilers."""
+        """Compiles files in parallel, one per job."""
         (self.folder / _HEADER).write_text(batch.header)
         (self.folder / _MODELS).write_text(batch.models)
         names = [f"{_PARTS}{n}.c" for n in range(len(batch.parts))]
@@ -101,7 +101,7 @@ class Workshop:
         return [s for s in project_sources(self.folder) if s != _MODELS and not s.startswith(_PARTS)]
 
     def _prepare(self, arena_bytes: int) -> None:
-        """Makes the project and its runtime once, and again only for a larger arena."""
+        """Creates the project and its runtime once, and again only for a larger arena."""
         if self.folder.exists() and arena_bytes <= self._arena_bytes:
             return
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -117,7 +117,7 @@ class Workshop:
             (self.folder / object_of(source, _PROFILED)).parent.mkdir(parents=True, exist_ok=True)
 
     def _compile(self, source: str) -> None:
-        """Compiles a file, unless an equal one was compiled before and its object was kept."""
+        """Compiles a file, or copies the object of an equal one from the cache."""
         argv = compile_argv(self.toolchain, source, _PROFILED)
         made = self.folder / object_of(source, _PROFILED)
         kept = self._kept(argv, source)
@@ -158,7 +158,7 @@ def keep_object(kept: Path, data: bytes) -> None:
 
 
 def _source(arena_bytes: int) -> ProjectSource:
-    """The source of a project in which candidates take the place of the model."""
+    """Returns the source of a project in which candidates replace the model."""
     return ProjectSource(
         name="tuning",
         sources={},

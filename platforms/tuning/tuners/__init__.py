@@ -1,4 +1,4 @@
-"""The tuners by name: each module offers make(space, seed)."""
+"""The tuners by name. Each module provides make(space, seed)."""
 
 TUNERS = {
     "grid": "platforms.tuning.tuners.grid",

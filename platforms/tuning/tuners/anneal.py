@@ -1,4 +1,4 @@
-"""Simulated annealing: walks step to what is better, and less and less often to what is not."""
+"""Simulated annealing: always accepts better points, and worse ones with decreasing probability."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from codegen.kernels.knobs import Space
 from platforms.tuning.tuners.tuner import Key, Tuner, key_of
 
 _WALKS = 8
-_HOTTEST = 0.2  # a step this much worse, in parts of the cost, is taken once in e times
-_COOLING = 0.9  # at every step of a walk
-_STEPS = 8  # to an open point
+_HOTTEST = 0.2  # relative cost increase that is accepted with probability 1/e
+_COOLING = 0.9  # factor per step of a walk
+_STEPS = 8  # maximum steps to an open point
 
 
 class Anneal(Tuner):
     def __init__(self, space: Space, seed: int) -> None:
         super().__init__(space, seed)
         self._walks: list[Key] = [key_of(space.default)]
-        self._from: dict[Key, int] = {}  # a proposed point -> the walk that stepped there
+        self._from: dict[Key, int] = {}  # proposed point -> the walk that proposed it
         self._heat = [_HOTTEST] * _WALKS
         self._turn = 0
 
@@ -37,7 +37,7 @@ class Anneal(Tuner):
         return self.any_open()
 
     def _settle(self, walk: int) -> None:
-        """Takes or refuses the steps that have been measured since."""
+        """Accepts or rejects proposed steps that have been measured."""
         for key in [k for k, number in self._from.items() if number == walk and k in self.costs]:
             del self._from[key]
             if self._accepts(self.costs[key], self.costs.get(self._walks[walk]), self._heat[walk]):

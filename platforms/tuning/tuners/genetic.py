@@ -1,4 +1,4 @@
-"""A genetic search: the best fifty so far are parents, a child has each knob of one of two and may mutate."""
+"""A genetic search: parents are the best fifty points; a child combines knobs of two, with mutations."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from codegen.kernels.knobs import Space
 from platforms.tuning.tuners.tuner import Key, Tuner, key_of
 
 POPULATION = 50
-_STRANGERS = 8  # points by chance before there are parents: children are better even of few
-_RIVALS = 3  # of which the best becomes a parent
+_STRANGERS = 8  # initial random points; children are better even with few parents
+_RIVALS = 3  # tournament size: the best of these becomes a parent
 _MUTATES = 0.3
-_TRIES = 20  # for a child that was not measured yet
+_TRIES = 20  # to find a child that is not measured yet
 
 
 class Genetic(Tuner):

@@ -1,4 +1,4 @@
-"""A grid search: every point, in the order of the knobs' values."""
+"""A grid search: all points in the order of the knobs' values."""
 
 from __future__ import annotations
 

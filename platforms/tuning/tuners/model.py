@@ -1,9 +1,9 @@
-"""A search led by boosted trees: they rank all open points by what was measured, the best go next.
+"""A search guided by boosted trees, which rank all open points by past measurements.
 
-LightGBM, because it is the small kept library that boosts trees for a ranking loss (LambdaRank): which of two
-points is faster is all that matters. `python -m benchmarks tuner-models` compares it with a regression.
-scikit-learn's histogram trees have no ranking loss; XGBoost has one and is a download ten times as large.
-Trees need no scaling of the knobs, rank ten thousand points in well under a second and train in milliseconds.
+LightGBM is the small, maintained library that boosts trees with a ranking loss (LambdaRank): only the order
+of points matters. `python -m benchmarks tuner-models` compares it with a regression. scikit-learn's histogram
+trees have no ranking loss; XGBoost has one, but its download is ten times as large. Trees need no scaling of
+the knobs, rank ten thousand points in well under a second and train in milliseconds.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from codegen.kernels.knobs import Point, Space
 from platforms.tuning.loop_features import features
 from platforms.tuning.tuners.tuner import Key, Tuner
 
-_FIRST = 12  # points by chance before there is something to learn from
-_BATCH = 8  # points that one ranking gives
-_EXPLORES = 0.1  # of the points are taken by chance
+_FIRST = 12  # random points before the first training
+_BATCH = 8  # points used from one ranking
+_EXPLORES = 0.1  # fraction of random points
 _MOST_RANKED = 10_000
-_GRADES = 16  # classes of speed that the ranking loss tells apart
+_GRADES = 16  # speed classes of the ranking loss
 _ROUNDS = 60
 _TREES = {
     "num_leaves": 15,
@@ -38,8 +38,8 @@ _TREES = {
 }
 
 
-Table = Callable[[Space, Sequence[Point]], Array]  # a row of numbers for each point
-Fit = Callable[[Array, Array], Any]  # rows and their costs -> trees that give faster points higher scores
+Table = Callable[[Space, Sequence[Point]], Array]  # returns one row of numbers per point
+Fit = Callable[[Array, Array], Any]  # rows and their costs -> trees that score faster points higher
 
 
 class ModelLed(Tuner):
@@ -59,7 +59,7 @@ class ModelLed(Tuner):
         return next((key for key in self._ranked if self.is_open(key)), self.any_open())
 
     def _rank(self) -> list[Key]:
-        """Sorts open points, the most promising first."""
+        """Returns open points, the most promising first."""
         pool = self.open_points()
         if len(pool) > _MOST_RANKED:
             pool = self.rng.sample(pool, _MOST_RANKED)
@@ -72,13 +72,13 @@ class ModelLed(Tuner):
 
 
 def _numbers(costs: Sequence[float | None]) -> Array:
-    """The costs; a point that failed is slower than all others."""
+    """Returns the costs; failed points count as twice the slowest."""
     slowest = max(cost for cost in costs if cost is not None)
     return np.asarray([2 * slowest if cost is None else cost for cost in costs])
 
 
 def ranked(rows: Array, costs: Array) -> Any:
-    """Fits trees that tell faster points from slower ones, by a ranking loss."""
+    """Fits trees that rank faster points higher."""
     places = costs.argsort(kind="stable").argsort(kind="stable")
     grades = (_GRADES - 1) - places * _GRADES // len(costs)
     settings = {"objective": "lambdarank", "label_gain": list(range(_GRADES))}
@@ -86,7 +86,7 @@ def ranked(rows: Array, costs: Array) -> Any:
 
 
 def regressed(rows: Array, costs: Array) -> Any:
-    """Fits trees that tell the logarithm of the cost, turned round."""
+    """Fits trees that predict the negative logarithm of the cost."""
     return _trees(rows, -np.log(costs), {"objective": "regression"})
 
 
@@ -103,7 +103,7 @@ def make(space: Space, seed: int) -> Tuner:
 
 
 def require_trees(tuner: str) -> None:
-    """Raises MissingToolError where the trees' package is not here."""
+    """Raises MissingToolError if the trees' package is not installed."""
     if find_spec("lightgbm") is None:
         raise MissingToolError(
             f'tuner "{tuner}" needs the Python package lightgbm',

@@ -1,4 +1,4 @@
-"""A random search, which takes each point once: the other tuners must beat it."""
+"""A random search without repetition: the baseline for the other tuners."""
 
 from __future__ import annotations
 

@@ -1,6 +1,8 @@
-"""A search led by trees that tell costs from curves: ahead of the ranking after 24 trials, equal to it later.
+"""A search guided by trees that predict costs from curves.
 
-`python -m benchmarks tuner-models` prints by how much.
+It beats ranking after 24 trials; later they are equal.
+
+`python -m benchmarks tuner-models` prints the difference.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The interface of tuners: one proposes points of a space, learns their costs, and repeats no point."""
+"""The interface of tuners, which propose points of a space, learn their costs, and repeat no point."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def key_of(point: Point) -> Key:
 
 
 class Tuner(ABC):
-    """Searches one space; costs are of any unit, and a point that failed has none."""
+    """Searches one space. Costs may have any unit; failed points have None."""
 
     def __init__(self, space: Space, seed: int) -> None:
         self.space = space
         self.rng = random.Random(seed)
         self.points: dict[Key, Point] = {key_of(point): point for point in space.points}
-        self._first: list[Key] = []  # what earlier records recommend
+        self._first: list[Key] = []  # recommended by earlier records
         self.costs: dict[Key, float | None] = {}
-        self._open: list[Key] = list(self.points)  # in an order of its own: see _draw
+        self._open: list[Key] = list(self.points)  # in arbitrary order, see _draw
         self._place: dict[Key, int] = {key: place for place, key in enumerate(self._open)}
 
     @property
@@ -43,7 +43,7 @@ class Tuner(ABC):
         return self.points[key], cost
 
     def propose(self, count: int) -> list[Point]:
-        """Proposes up to `count` points that were not proposed before; none when the space is exhausted."""
+        """Proposes up to `count` points that were not proposed before; [] if the space is exhausted."""
         proposed: list[Point] = []
         while len(proposed) < count and self._open:
             key = self._next()
@@ -52,7 +52,7 @@ class Tuner(ABC):
         return proposed
 
     def learn(self, results: Iterable[tuple[Point, float | None]]) -> None:
-        """Takes the measured costs of points, from this run or an earlier one."""
+        """Learns measured costs of points, from this run or an earlier one."""
         for point, cost in results:
             key = key_of(point)
             if key in self.points:
@@ -60,7 +60,10 @@ class Tuner(ABC):
                 self._close(key)
 
     def warm_up(self, prior: Sequence[tuple[Mapping[str, int], float]]) -> None:
-        """Takes points of other shapes or boards, with costs relative to their default: the best go first."""
+        """Adds points of other shapes or boards with costs relative to their default.
+
+        The best are tried first.
+        """
         near = [key_of({**self.space.default, **point}) for point, _ in sorted(prior, key=lambda p: p[1])]
         self._first = list(dict.fromkeys(key for key in near if key in self._place))
 
@@ -85,7 +88,7 @@ class Tuner(ABC):
         return self.rng.choice(self._open)
 
     def neighbour(self, key: Key) -> Key:
-        """Finds a point that differs in one knob, by a step or a leap; else the point itself."""
+        """Returns a point that differs in one knob, or the point itself if none is found."""
         point = dict(key)
         knobs = [knob for knob in self.space.knobs if len(knob.values) > 1]
         for _ in range(4 * len(knobs)):
@@ -96,7 +99,7 @@ class Tuner(ABC):
         return key
 
     def _close(self, key: Key) -> None:
-        """Removes a point from the open ones in constant time: the last takes its place."""
+        """Removes an open point in constant time by moving the last one to its position."""
         place = self._place.pop(key, None)
         if place is None:
             return
@@ -107,7 +110,7 @@ class Tuner(ABC):
 
 
 def default_tuner() -> str:
-    """The tuner that needs the fewest trials among those that this machine can run."""
+    """Returns the available tuner that needs the fewest trials."""
     return "model" if find_spec("lightgbm") else "ga"
 
 
